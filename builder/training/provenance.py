@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-
-def sha256_of(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+from s2lct.builder.hashing import sha256_of as sha256_of
 
 
 def write_card_figures(name: str, out: Path, figures: Mapping[str, object]) -> None:

@@ -1,0 +1,350 @@
+"""The capabilities LC1 to LC11, one YAML file each, and the model such a file must fit.
+
+A capability is data: what to search for, how to build a text from what was found, and which
+labels pass. A file added here or named with ``--capabilities`` is all a new capability needs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from s2lct.builder.errors import CapabilityError
+from s2lct.builder.lexicon import Pos, Sentiment
+from s2lct.builder.records import Label
+
+FormName = Literal["fluent", "paper"]
+
+_WORD_CLASS = re.compile(
+    r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)(?: >= (?P<strength>0\.\d+))?"
+)
+_FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<bare>\|unstopped)?\}")
+
+
+class _Specified(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WordClass(_Specified):
+    """Words of a sentiment and part of speech, written ``"positive adj/noun >= 0.25"``.
+
+    Attributes:
+        sentiment: by the lexicon.
+        parts_of_speech: any of these.
+        strength: least absolute lexicon score; 0 takes every word of that sentiment.
+    """
+
+    sentiment: Sentiment
+    parts_of_speech: tuple[Pos, ...]
+    strength: float = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        match = _WORD_CLASS.fullmatch(value)
+        if match is None:
+            raise ValueError(f'{value!r} is not like "positive adj/noun" or "negative adj >= 0.25"')
+        return {
+            "sentiment": match["sentiment"],
+            "parts_of_speech": match["pos"].split("/"),
+            "strength": float(match["strength"] or 0),
+        }
+
+    def __str__(self) -> str:
+        threshold = f" >= {self.strength:g}" if self.strength else ""
+        return f"{self.sentiment} {'/'.join(self.parts_of_speech)}{threshold}"
+
+
+def _word_list(value: Any) -> Any:
+    """Replace ``$name`` in a list of words by the shipped list of that name."""
+    if not isinstance(value, list):
+        return value
+    words: list[Any] = []
+    for item in value:
+        if isinstance(item, str) and item.startswith("$"):
+            try:
+                words += _shipped_yaml("word_lists.yaml")[item[1:]]
+            except KeyError:
+                known = ", ".join("$" + name for name in _shipped_yaml("word_lists.yaml"))
+                raise ValueError(f"no word list {item}; there are {known}") from None
+        else:
+            words.append(item)
+    return words
+
+
+def _rule_list(value: Any) -> Any:
+    """Replace ``$name`` in a list of search rules by the shipped rule of that name."""
+    if not isinstance(value, list):
+        return value
+    rules = _shipped_yaml("search_rules.yaml")
+    for item in value:
+        if isinstance(item, str) and item.removeprefix("$") not in rules:
+            raise ValueError(f"no search rule {item}; there are {', '.join('$' + name for name in rules)}")
+    return [rules[item[1:]] if isinstance(item, str) else item for item in value]
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return value
+
+
+Pattern = Annotated[str, BeforeValidator(_pattern)]
+WordList = Annotated[tuple[str, ...], BeforeValidator(_word_list)]
+
+
+class SearchRule(_Specified):
+    """What a corpus sentence must be like. Every field given must hold.
+
+    Attributes:
+        label: the sentence's label.
+        score_at_least, score_at_most: bounds on the corpus score, where it has one.
+        words_at_least, words_below: bounds on the number of words, punctuation not counted.
+        starts_with: regular expression matched at the start of the text.
+        matches, matches_no: regular expressions searched in the text.
+        has_one_of: at least one word of one of these classes.
+        has_none_of: no word of any of these classes.
+        has_words, has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
+        root: labels allowed at the root of the parse tree.
+        complete: the root has a subject and a finite predicate, and ends with a full stop.
+        clauses_at_most: bound on clauses (S, SINV, SQ, SBAR, SBARQ nodes with a verb phrase).
+    """
+
+    label: Label
+    score_at_least: float | None = None
+    score_at_most: float | None = None
+    words_at_least: int = 1
+    words_below: int | None = None
+    starts_with: Pattern | None = None
+    matches: Pattern | None = None
+    matches_no: Pattern | None = None
+    has_one_of: tuple[WordClass, ...] = ()
+    has_none_of: tuple[WordClass, ...] = ()
+    has_words: WordList = ()
+    has_no_words: WordList = ()
+    root: tuple[str, ...] = ()
+    complete: bool = False
+    clauses_at_most: int | None = None
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether a parse tree is needed to decide."""
+        return bool(self.root) or self.complete or self.clauses_at_most is not None
+
+
+class Rewrite(_Specified):
+    """Change the start of a slot's sentence: what makes the capability, frozen afterwards.
+
+    Attributes:
+        find: regular expression matched at the start of the sentence.
+        replace: replacements to choose from, with ``\\1`` for groups.
+    """
+
+    find: Pattern
+    replace: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class Template(_Specified):
+    """How slots become a text.
+
+    Attributes:
+        text: the text with ``{slot}`` and ``{choice}``; ``{slot|unstopped}`` drops the
+            sentence's final full stop.
+        choices: for each choice in ``text``, the wordings to choose from.
+        rewrite: slots whose start is changed.
+        passes: the labels that pass, or ``label of SLOT``.
+        train_on: the label to train on; by default the first that passes.
+    """
+
+    text: str
+    choices: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = {}
+    rewrite: dict[str, Rewrite] = {}
+    passes: Annotated[tuple[Label, ...], Field(min_length=1)] | str
+    train_on: Label | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Template:
+        if isinstance(self.passes, str) and not re.fullmatch(r"label of \w+", self.passes):
+            raise ValueError(f'passes: {self.passes!r} is neither labels nor "label of SLOT"')
+        if not isinstance(self.passes, str) and self.train_on not in (None, *self.passes):
+            raise ValueError(f"train_on: {self.train_on} is not among the labels that pass")
+        unused = set(self.choices) - {match["name"] for match in self.fields()}
+        if unused:
+            raise ValueError(f"choices: {', '.join(sorted(unused))} not in the template's text")
+        return self
+
+    def fields(self) -> Iterator[re.Match[str]]:
+        """The fields of ``text`` from left to right: slots and choices."""
+        return _FIELD.finditer(self.text)
+
+    @property
+    def labelled_by(self) -> tuple[str, ...]:
+        """The slot whose label passes, if any."""
+        return (self.passes.removeprefix("label of "),) if isinstance(self.passes, str) else ()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Slots in the order of the text."""
+        return tuple(m["name"] for m in self.fields() if m["name"] not in self.choices)
+
+    def variants(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """Every combination of choices and rewrites, as (name, wording) pairs.
+
+        The name of a rewrite is its slot's.
+        """
+        options = self.choices | {slot: r.replace for slot, r in self.rewrite.items()}
+        return tuple(
+            tuple(zip(options, wording, strict=True))
+            for wording in itertools.product(*options.values())
+        )
+
+
+class Choice(_Specified):
+    """A narrowing or rewording of the paper's form, with the reason for it."""
+
+    rule: str
+    reason: str
+
+
+class Form(_Specified):
+    """One way to carry out a capability.
+
+    Attributes:
+        search: for each slot, the rules of which one must hold.
+        templates: the templates, used in equal parts.
+        keep_search_rule: expansions must still meet the rule that found their seed.
+        choices_made: why this form differs from the paper's.
+    """
+
+    search: dict[
+        str, Annotated[tuple[SearchRule, ...], BeforeValidator(_rule_list), Field(min_length=1)]
+    ]
+    templates: Annotated[tuple[Template, ...], Field(min_length=1)]
+    keep_search_rule: bool = False
+    choices_made: tuple[Choice, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Form:
+        for template in self.templates:
+            slots = template.slots
+            if not slots or len(set(slots)) < len(slots):
+                raise ValueError(f"template {template.text!r} needs slots, each used once")
+            if missing := set(slots) - set(self.search):
+                raise ValueError(
+                    f"template {template.text!r} uses {', '.join(sorted(missing))}, "
+                    f"but search finds {', '.join(self.search)} and choices has no such name"
+                )
+            for slot in (*template.rewrite, *template.labelled_by):
+                if slot not in slots:
+                    raise ValueError(f"template {template.text!r} has no slot {slot}")
+        return self
+
+
+class Capability(_Specified):
+    """A linguistic capability: what a sentiment model must be able to do.
+
+    Attributes:
+        id: such as ``LC4``.
+        title: a few words.
+        expectation: the specification in one sentence.
+        forms: ``fluent`` (the default) and, where the paper has the capability, ``paper``.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,30}$")]
+    title: str
+    expectation: str
+    forms: dict[FormName, Form]
+
+    @model_validator(mode="after")
+    def _check(self) -> Capability:
+        if "fluent" not in self.forms:
+            raise ValueError("forms: the form `fluent` is missing")
+        if self.id.lower() == "all":
+            raise ValueError("id: `all` is the name of the config that holds every capability")
+        return self
+
+    def form(self, name: FormName) -> Form:
+        """The form of that name; ``fluent`` where the capability has no other.
+
+        A capability that the paper does not have has no paper form.
+        """
+        return self.forms.get(name, self.forms["fluent"])
+
+
+def read_capability(path: Path) -> Capability:
+    """Read one capability from a YAML file.
+
+    Raises:
+        CapabilityError: the file cannot be read or does not fit, naming file and field.
+    """
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CapabilityError(
+            f"{path}: cannot be read as YAML: {error}",
+            mend="start from the file that `s2lct capabilities --show LC4 --yaml` prints",
+        ) from error
+    try:
+        return Capability.model_validate(data)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}" for fault in error.errors()
+        )
+        raise CapabilityError(
+            f"{path}: {faults}",
+            mend="mend these fields; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
+        ) from error
+
+
+def shipped_capability_files() -> tuple[Path, ...]:
+    """The shipped YAML files, LC1 first."""
+    folder = Path(str(resources.files(__package__)))
+    return tuple(sorted(folder.glob("LC*.yaml"), key=lambda path: int(path.stem[2:])))
+
+
+def load_capabilities(
+    names: Sequence[str] = (), extra_files: Sequence[Path] = ()
+) -> tuple[Capability, ...]:
+    """Shipped capabilities and those of ``extra_files``; all of them, or those named.
+
+    Raises:
+        CapabilityError: an unknown name (with the nearest known one), a file that does not fit,
+            or two capabilities of one id.
+    """
+    known: dict[str, Capability] = {}
+    for path in (*shipped_capability_files(), *extra_files):
+        capability = read_capability(path)
+        if capability.id in known:
+            raise CapabilityError(
+                f"{path}: there is a capability {capability.id} already",
+                mend="give the capability another id",
+            )
+        known[capability.id] = capability
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name.upper(), known, n=1)
+            raise CapabilityError(
+                f"--capability {name}: unknown",
+                mend=f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}",
+            )
+    return tuple(known[name] for name in dict.fromkeys(names)) if names else tuple(known.values())
+
+
+@cache
+def _shipped_yaml(name: str) -> dict[str, Any]:
+    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    data: dict[str, Any] = yaml.safe_load(text)
+    return data

@@ -1,0 +1,95 @@
+"""Checkpoints: what a stage made of a shard, kept until the suite is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from s2lct.builder.errors import BuildError
+
+Result = TypeVar("Result")
+
+
+class Checkpoints:
+    """Results of stages, one file a shard, in a folder that one build at a time may use."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    @contextmanager
+    def open(cls, folder: Path, inputs: Mapping[str, Any], *, restart: bool) -> Iterator[Checkpoints]:
+        """Lock the folder and make sure that it belongs to a build of the same inputs.
+
+        Raises:
+            BuildError: another build is using the folder, or it holds one of other inputs.
+        """
+        from filelock import FileLock, Timeout
+
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder.with_name(folder.name + ".lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise BuildError(
+                f"{folder}: another build is writing there",
+                mend="wait for it to end, or choose another --out",
+            ) from None
+        try:
+            described = json.dumps(inputs, indent=2, sort_keys=True, default=str)
+            manifest = folder / "build.json"
+            if restart:
+                shutil.rmtree(folder)
+                folder.mkdir()
+            if not manifest.exists():
+                write_text(manifest, described)
+            elif manifest.read_text(encoding="utf-8") != described:
+                raise BuildError(
+                    f"{folder}: an unfinished build with other options or models lies there",
+                    mend="give the options it was started with, or --restart to throw it away",
+                )
+            yield cls(folder)
+        finally:
+            lock.release()
+
+    def get(
+        self, name: str, adapter: TypeAdapter[Result], compute: Callable[[], Result]
+    ) -> Result:
+        """The kept result of that name, or the computed one, kept from now on."""
+        path = self.folder / f"{name}.json"
+        if path.exists():
+            return adapter.validate_json(path.read_bytes())
+        result = compute()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, adapter.dump_json(result))
+        return result
+
+    def discard(self) -> None:
+        """Remove the folder: the suite is whole."""
+        shutil.rmtree(self.folder)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file under a temporary name, then rename it: it is there whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write UTF-8 text as `write_bytes` does."""
+    write_bytes(path, content.encode("utf-8"))

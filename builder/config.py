@@ -1,0 +1,170 @@
+"""What a build is made of: every option, checked once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from s2lct.builder.capabilities import FormName
+from s2lct.builder.errors import BuildError
+from s2lct.builder.models import EMBEDDED
+from s2lct.builder.records import Label
+
+SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
+SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
+
+FLUENT_MASK_TAGS = ("CD", "DT", "JJ", "NN", "NNS", "PRP$", "RB", "VBG", "VBN")
+"""Parts of speech that become masks in the fluent form.
+
+Prepositions, conjunctions, verbs and pronouns need more than one word beside them, and names are
+not the masked language model's to invent: readers stopped at nearly all of them.
+"""
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class BuildConfig(BaseModel):
+    """Options of a build. Fields left out take the default of the form (``templates``).
+
+    Attributes:
+        out: the folder to write, which must not exist yet.
+        corpus: ``embedded``, ``sst:PATH``, ``hf:NAME:SPLIT``, ``csv:PATH``, ``jsonl:PATH`` or
+            ``parquet:PATH``.
+        text_column, label_column, label_map: how to read a table's columns and labels.
+        capabilities: ids to build; empty for all.
+        capability_files: YAML files with capabilities of your own.
+        templates: ``fluent`` or ``paper``.
+        seeds: most seeds of a capability.
+        pairings: most sentences drawn for a slot.
+        masks: masked sentences drawn for a seed (the paper's k).
+        masks_per_sentence: most masks in a masked sentence.
+        mask_order: ``random`` or ``probability``.
+        mask_tags: parts of speech that may become masks.
+        suggestions: words asked of the masked language model for a mask.
+        select: ``score``, ``random`` or ``all``.
+        expansions: most expansions of a seed.
+        least_score: expansions whose inserted words are less likely than this (mean natural log
+            probability) are left out; None takes all.
+        seed: of every random draw.
+        parser, tagger, mlm: ``embedded``, or names of models.
+        sentiwordnet: a SentiWordNet file to compute the lexicon from.
+        reference_trees: bracketed trees to learn the reference grammar from.
+        suite_version: semantic version written into the suite.
+        batch_size: texts a forward pass; changes no row.
+        overwrite: replace the suite that is in ``out``.
+        restart: throw away what an interrupted build left.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    out: Path
+    corpus: str = EMBEDDED
+    text_column: str | None = None
+    label_column: str | None = None
+    label_map: dict[str, Label] | None = None
+    capabilities: tuple[str, ...] = ()
+    capability_files: tuple[Path, ...] = ()
+    templates: FormName = "fluent"
+    seeds: Count = 50
+    pairings: Count = 200
+    masks: Count = 10
+    masks_per_sentence: Annotated[int, Field(ge=1, le=3)] = 2
+    mask_order: Literal["random", "probability"]
+    mask_tags: tuple[str, ...]
+    suggestions: Annotated[int, Field(ge=1, le=1000)] = 30
+    select: Literal["score", "random", "all"]
+    expansions: Count
+    least_score: float | None
+    seed: int = 0
+    parser: str = EMBEDDED
+    tagger: str = EMBEDDED
+    mlm: str = EMBEDDED
+    sentiwordnet: Path | None = None
+    reference_trees: Path | None = None
+    suite_version: Annotated[str, Field(pattern=SEMANTIC_VERSION)] = "1.0.0"
+    batch_size: Count = 32
+    overwrite: bool = False
+    restart: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_form_defaults(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        form = str(data.get("templates", "fluent"))
+        return form_defaults(form) | {k: v for k, v in data.items() if v is not None}
+
+    @model_validator(mode="after")
+    def _check_tags(self) -> BuildConfig:
+        from s2lct.builder.grammar import WORD_TAGS
+
+        if unknown := set(self.mask_tags) - set(WORD_TAGS):
+            raise ValueError(
+                f"mask_tags: {', '.join(sorted(unknown))} are no word-level Penn Treebank tags"
+            )
+        return self
+
+    @classmethod
+    def checked(cls, **options: Any) -> BuildConfig:
+        """A config from options, with faults told as one `BuildError`."""
+        try:
+            return cls(**options)
+        except ValidationError as error:
+            faults = "; ".join(
+                f"--{'.'.join(map(str, fault['loc'])).replace('_', '-')}: {fault['msg']}"
+                for fault in error.errors()
+            )
+            raise BuildError(faults, mend="see `s2lct build --help`") from error
+
+    @property
+    def result_options(self) -> dict[str, Any]:
+        """The options that decide what is built, as JSON; those that only decide how are left out."""
+        without = {"out", "batch_size", "overwrite", "restart"}
+        options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
+        return options
+
+    @property
+    def work(self) -> Path:
+        """Where an unfinished build keeps its checkpoints."""
+        return self.out.with_name(self.out.name + ".partial")
+
+
+def form_defaults(form: str) -> dict[str, Any]:
+    """Defaults that differ between the fluent and the paper's form."""
+    from s2lct.builder.grammar import WORD_TAGS
+
+    if form == "paper":
+        return {
+            "mask_order": "random",
+            "mask_tags": tuple(sorted(WORD_TAGS)),
+            "select": "all",
+            "expansions": 1_000,
+            "least_score": None,
+        }
+    return {
+        "mask_order": "probability",
+        "mask_tags": FLUENT_MASK_TAGS,
+        "select": "score",
+        "expansions": 5,
+        "least_score": None,
+    }
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "corpus": f"sst:{SST_URL}",
+        "templates": "paper",
+        "parser": "benepar_en3",
+        "tagger": "en_core_web_md",
+        "mlm": "bert-base-uncased",
+    }
+}
+
+
+def fingerprint_of(data: Any) -> str:
+    """SHA-256 over data as canonical JSON."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,86 @@
+"""Constituency parsing by benepar: the embedded head on MiniLM, or a published model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from s2lct.builder.errors import ModelError
+from s2lct.builder.hashing import sha256_of
+from s2lct.builder.models import EMBEDDED
+from s2lct.builder.records import Token
+
+if TYPE_CHECKING:
+    import nltk
+
+WEIGHTS = Path(__file__).parent / "weights" / "parser.safetensors"
+
+
+class WordParser(Protocol):
+    """Parses words with the spaces behind them."""
+
+    def parse(
+        self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
+    ) -> list[nltk.Tree | None]:
+        """A tree for each sentence, None where there can be none."""
+
+
+class BeneparParser:
+    """A chart parser; trees carry token numbers at their leaves."""
+
+    def __init__(self, parser: WordParser, name: str, weights: Path) -> None:
+        self._parser = parser
+        self.name = name
+        self._weights = weights
+
+    @classmethod
+    def load(cls, name: str) -> BeneparParser:
+        """Load the embedded parser, a benepar model such as ``benepar_en3``, or a folder.
+
+        Raises:
+            ModelError: it is not installed or cannot be loaded.
+        """
+        from s2lct.builder.models.chart_parser import ChartConstituencyParser
+
+        if name == EMBEDDED:
+            return cls(ChartConstituencyParser(WEIGHTS), name, WEIGHTS)
+        from s2lct.builder.models.published_benepar import PublishedBenepar, model_folder
+
+        folder = model_folder(name)
+        return cls(PublishedBenepar(folder), name, folder / "benepar_model.bin")
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the weights' file."""
+        try:
+            return sha256_of(self._weights)
+        except OSError as error:
+            raise ModelError(f"{self._weights}: {error}", mend="install the parser again") from error
+
+    def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
+        """Bracketed trees over token numbers; see `ConstituencyParser.parse`."""
+        words = [[token.text for token in sentence] for sentence in sentences]
+        spaces = [
+            [
+                left.end < right.start
+                for left, right in zip(sentence, sentence[1:], strict=False)
+            ]
+            + [False] * bool(sentence)
+            for sentence in sentences
+        ]
+        return [
+            None if tree is None else _numbered(tree) for tree in self._parser.parse(words, spaces)
+        ]
+
+
+def _numbered(tree: nltk.Tree) -> str:
+    """Write a tree in brackets with token numbers for words."""
+    counter = iter(range(len(tree.leaves())))
+
+    def write(node: nltk.Tree | str) -> str:
+        if isinstance(node, str):
+            return str(next(counter))
+        return f"({node.label() or 'TOP'} {' '.join(write(child) for child in node)})"
+
+    return write(tree)

@@ -1,0 +1,194 @@
+"""Filling masks with a masked language model of `transformers`."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from s2lct.builder.errors import ModelError
+from s2lct.builder.models import EMBEDDED
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+MASK = "{mask}"
+WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
+SCORE_DIGITS = 4
+_LETTERS = re.compile(r"[A-Za-z]+")
+
+
+class TransformersMaskedLM:
+    """A masked language model with its tokenizer, run on texts of equal length together.
+
+    Texts are grouped by their exact number of word pieces, so nothing is padded; the vocabulary's
+    scores are computed at the asked mask alone, and only for whole words of letters.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        name: str,
+        batch_size: int = 32,
+    ) -> None:
+        import torch
+
+        if tokenizer.mask_token is None:
+            raise ModelError(
+                f"--mlm {name}: its tokenizer has no mask token",
+                mend="name a masked language model, such as bert-base-uncased",
+            )
+        self.name = name
+        self.batch_size = batch_size
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._model.to(self._device)
+
+    @classmethod
+    def load(cls, name: str, *, batch_size: int = 32) -> TransformersMaskedLM:
+        """Load the embedded model, a Hub id or a local folder.
+
+        Raises:
+            ModelError: it cannot be loaded or is no masked language model.
+        """
+        import transformers
+
+        if name == EMBEDDED:
+            return cls(*_embedded_model(), name, batch_size)
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+            model = transformers.AutoModelForMaskedLM.from_pretrained(name)
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"--mlm {name}: cannot be loaded: {str(error).splitlines()[0]}",
+                mend="name a masked language model of the Hub or a local folder; without a network, "
+                "download it first or use --mlm embedded",
+            ) from error
+        return cls(model, tokenizer, name, batch_size)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the weights' names and bytes."""
+        digest = hashlib.sha256()
+        for key, value in sorted(self._model.state_dict().items()):
+            digest.update(key.encode())
+            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def _whole_words(self) -> tuple[list[str], torch.Tensor]:
+        """Whole words of letters in the vocabulary, in a fixed order, and their ids."""
+        import torch
+
+        words: dict[str, int] = {}
+        marker = self._word_marker
+        for piece, number in self._tokenizer.get_vocab().items():
+            word = piece.removeprefix(marker) if piece.startswith(marker) else ""
+            if _LETTERS.fullmatch(word):
+                words[word] = number
+        ordered = sorted(words)
+        return ordered, torch.tensor([words[word] for word in ordered], device=self._device)
+
+    @cached_property
+    def _word_marker(self) -> str:
+        """What starts a piece that begins a word: "Ġ" or "▁"; WordPiece marks the others."""
+        pieces = self._tokenizer.tokenize("a film")
+        return next((mark for mark in ("Ġ", "▁") if pieces[-1].startswith(mark)), "")
+
+    def suggest(
+        self, texts: Sequence[str], which: Sequence[int], top: int
+    ) -> list[tuple[tuple[str, float], ...]]:
+        """Words for one mask of each text; see `MaskedLanguageModel.suggest`."""
+        import torch
+
+        results: list[tuple[tuple[str, float], ...]] = [()] * len(texts)
+        words, word_ids = self._whole_words
+        top = min(top, len(words))
+        for batch, ids, mask_positions in self._batches(texts, which):
+            with torch.inference_mode():
+                scores = self._log_probabilities(ids, mask_positions)[:, word_ids]
+                # One rounding decides order and output alike, so noise in the last bits of a
+                # float cannot reorder words.
+                rounded = (scores * 10**SCORE_DIGITS).round().to(torch.int64)
+                ranked = rounded * len(words) - torch.arange(len(words), device=self._device)
+                best = ranked.topk(top).indices.tolist()
+                values = rounded.tolist()
+            for row, number in enumerate(batch):
+                results[number] = tuple(
+                    (words[word], values[row][word] / 10**SCORE_DIGITS) for word in best[row]
+                )
+        return results
+
+    def _batches(
+        self, texts: Sequence[str], which: Sequence[int]
+    ) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
+        """Batches of one exact length: (text numbers, input ids, positions of the masks asked)."""
+        import torch
+
+        if not texts:
+            return
+        mask_token = str(self._tokenizer.mask_token)
+        encoded = self._tokenizer([text.replace(MASK, mask_token) for text in texts])["input_ids"]
+        limit = self._longest_input
+        lengths = [len(ids) for ids in encoded]
+        order = sorted((n for n in range(len(texts)) if lengths[n] <= limit), key=lengths.__getitem__)
+        for _, group in itertools.groupby(order, key=lengths.__getitem__):
+            numbers = list(group)
+            for start in range(0, len(numbers), self.batch_size):
+                batch = numbers[start : start + self.batch_size]
+                ids = torch.tensor([encoded[n] for n in batch], device=self._device)
+                is_mask = ids == self._tokenizer.mask_token_id
+                position = torch.stack(
+                    [row.nonzero()[which[n], 0] for row, n in zip(is_mask, batch, strict=True)]
+                )
+                yield batch, ids, position
+
+    @cached_property
+    def _longest_input(self) -> int:
+        return int(min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2))
+
+    def _log_probabilities(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Log probabilities of the vocabulary at one position a row, shape (rows, vocabulary)."""
+        import torch
+
+        rows = torch.arange(len(ids), device=self._device)
+        if isinstance(head := getattr(self._model, "cls", None), torch.nn.Module):
+            hidden = self._model.base_model(input_ids=ids).last_hidden_state
+            logits: Any = head(hidden[rows, positions])
+        elif isinstance(head := getattr(self._model, "lm_head", None), torch.nn.Module):
+            hidden = self._model.base_model(input_ids=ids).last_hidden_state
+            logits = head(hidden[rows, positions])
+        else:
+            logits = self._model(input_ids=ids).logits[rows, positions]
+        return torch.log_softmax(logits.double(), dim=-1)
+
+
+def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    import torch
+    from safetensors.torch import load_file
+    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+
+    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.quantize import apply_delta
+
+    if not WEIGHTS.is_file():
+        raise ModelError(f"{WEIGHTS}: missing", mend="reinstall s2lct, or name another --mlm")
+    folder = encoder_path()
+    model = BertForMaskedLM(BertConfig.from_pretrained(folder))
+    state = model.state_dict()
+    with torch.no_grad():
+        for name, value in state.items():
+            if name.startswith("cls."):
+                value.zero_()
+        for name, value in load_file(folder / "model.safetensors").items():
+            if (target := state.get(f"bert.{name}")) is not None:
+                target.copy_(value)
+    apply_delta(state, load_file(WEIGHTS))
+    return model, AutoTokenizer.from_pretrained(folder)

@@ -1,0 +1,159 @@
+"""Benepar's published models (``benepar_en3``, …) on today's `transformers`.
+
+Benepar 0.2.0 asks the tokenizer for `build_inputs_with_special_tokens`, which transformers 5 has
+no more, and loads weights as a pickle. Both are replaced here by subclasses: special tokens are
+read off an encoded word, and weights are loaded as tensors only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import nltk
+import torch
+from benepar import nkutil, parse_chart, retokenization
+from benepar.parse_base import BaseInputExample
+from torch import nn
+from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+from s2lct.builder.errors import ModelError
+
+_BATCH_TOKENS = 2048
+
+
+class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
+    """Benepar's retokenizer, with start and stop tokens read off an encoded word."""
+
+    def __init__(self, folder: str, retain_start_stop: bool = False) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.retain_start_stop = retain_start_stop
+        self.is_t5 = "T5" in type(self.tokenizer).__name__
+        self.is_gpt2 = "GPT2" in type(self.tokenizer).__name__
+        if self.is_gpt2:
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        marked = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
+        # T5 reads the decoder's output, whose inputs are shifted by one start token.
+        prefix = int(self.is_t5) + (marked.index(0) if 0 in marked else 0)
+        suffix = int(self.is_gpt2) + (marked[::-1].index(0) if 0 in marked else 0)
+        if prefix + suffix == 0:
+            raise ModelError(
+                f"{folder}: its tokenizer adds no start or stop token",
+                mend="name a benepar model such as benepar_en3",
+            )
+        self.start_token_idx = prefix - 1 if prefix else -1
+        self.stop_token_idx = -suffix if suffix else 0
+
+
+class PublishedChartParser(parse_chart.ChartParser):  # type: ignore[misc]
+    """Benepar's chart parser, built on `SpecialTokenRetokenizer`."""
+
+    def __init__(
+        self,
+        tag_vocab: dict[str, int],
+        label_vocab: dict[str, int],
+        char_vocab: dict[str, int],
+        hparams: nkutil.HParams,
+        pretrained_model_path: str,
+    ) -> None:
+        with_characters = nkutil.HParams(**hparams.to_dict() | {"use_pretrained": False})
+        super().__init__(tag_vocab, label_vocab, char_vocab, with_characters)
+        self.retokenizer = SpecialTokenRetokenizer(pretrained_model_path, retain_start_stop=True)
+        self.pretrained_model = AutoModel.from_config(
+            AutoConfig.from_pretrained(pretrained_model_path)
+        )
+        width = hparams.d_model // 2 if hparams.use_encoder else hparams.d_model
+        self.project_pretrained = nn.Linear(
+            self.pretrained_model.config.hidden_size, width, bias=False
+        )
+
+
+class PublishedBenepar:
+    """A published benepar model that parses words."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load a folder as benepar publishes it.
+
+        Raises:
+            ModelError: the folder holds no benepar model.
+        """
+        try:
+            config = dict(AutoConfig.from_pretrained(folder).benepar)
+            state = torch.load(
+                folder / "benepar_model.bin", map_location="cpu", weights_only=True
+            )
+        except (OSError, AttributeError, ValueError) as error:
+            raise ModelError(
+                f"{folder}: no benepar model: {error}", mend="name a benepar model such as benepar_en3"
+            ) from error
+        hparams = {"force_root_constituent": True} | config["hparams"]
+        self._parser = PublishedChartParser(
+            config["tag_vocab"],
+            config["label_vocab"],
+            config["char_vocab"],
+            nkutil.HParams(**hparams),
+            str(folder),
+        )
+        self._parser.load_state_dict(state)
+        self._parser.eval()
+
+    def parse(
+        self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
+    ) -> list[nltk.Tree | None]:
+        """A tree for each sentence, None for an empty one and for one that is too long."""
+        results: list[nltk.Tree | None] = [None] * len(sentences)
+        fitting: list[int] = []
+        examples: list[BaseInputExample] = []
+        for number, (words, space_after) in enumerate(zip(sentences, spaces, strict=True)):
+            example = _WordsExample(list(words), list(space_after))
+            try:
+                if words:
+                    self._parser.encode(example)
+                    examples.append(example)
+                    fitting.append(number)
+            except ValueError:  # longer than the encoder takes
+                continue
+        trees = self._parser.parse(examples, subbatch_max_tokens=_BATCH_TOKENS)
+        for number, tree in zip(fitting, trees, strict=True):
+            results[number] = tree[0] if len(tree) == 1 else tree
+        return results
+
+
+class _WordsExample(BaseInputExample):  # type: ignore[misc]
+    """Words without tags or tree, as benepar takes them."""
+
+    def __init__(self, words: list[str], space_after: list[bool]) -> None:
+        self.words = words
+        self.space_after = space_after
+        self.tree = None
+
+    def leaves(self) -> list[str]:
+        """The words."""
+        return self.words
+
+    def pos(self) -> list[tuple[str, str]]:
+        """The words with a tag that the parser replaces."""
+        return [(word, "UNK") for word in self.words]
+
+
+def model_folder(name: str) -> Path:
+    """Folder of a benepar model: a path, or the name of one that benepar downloads.
+
+    Raises:
+        ModelError: it is neither here nor downloadable.
+    """
+    if Path(name).is_dir():
+        return Path(name)
+    import benepar
+
+    for attempt in range(2):
+        try:
+            return Path(str(nltk.data.find(f"models/{name}")))
+        except LookupError:
+            if attempt == 0:
+                benepar.download(name)
+    raise ModelError(
+        f"--parser {name}: benepar cannot download it",
+        mend=f"run python -c \"import benepar; benepar.download('{name}')\" with a network, or "
+        "use --parser embedded",
+    )

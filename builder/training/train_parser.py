@@ -1,0 +1,546 @@
+"""Train the embedded constituency parser: benepar's chart parser head over the frozen MiniLM.
+
+Usage::
+
+    python -m s2lct.builder.training.train_parser --gum const.zip --gum-splits splits.md \
+        --nltk-data nltk_data --epochs 30 --out builder/models/weights
+
+The loss is benepar's (a margin over labelled spans plus the tags' cross-entropy), on features of
+the frozen encoder that are computed once. benepar's wheel has no evaluation, and its repository
+calls the ``evalb`` program: :func:`brackets` follows the rules of evalb's ``COLLINS.prm`` instead
+(no ROOT or TOP, punctuation tagged ``, : `` '' .`` deleted, ADVP = PRT, duplicates counted).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import re
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import nltk
+import numpy as np
+import torch
+from benepar.decode_chart import get_labeled_spans, pad_charts
+from benepar.ptb_unescape import guess_space_after
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+
+from s2lct.builder.models.chart_parser import (
+    ChartConstituencyParser,
+    FrozenEncoderChartParser,
+    PieceRetokenizer,
+    all_layers,
+    frozen_encoder,
+    natural_words,
+    shape_flags,
+)
+from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.training.provenance import sha256_of, write_card_figures
+
+PTB_TEST_TREES = 200
+PTB_DEV_TREES = 200
+MAX_TRAINING_WORDS = 100
+MIN_LABEL_COUNT = 2
+_COLLINS_DELETED = {",", ":", "``", "''", "."}
+_ROOTS = {"", "TOP", "ROOT"}
+_FUNCTION = re.compile(r"(?<!^)[-=|].*$")
+
+
+@dataclass
+class Example:
+    """A gold tree with its words as plain text and, later, its encoder features."""
+
+    tree: nltk.Tree
+    words: list[str]
+    space_after: list[bool]
+    ids: list[int]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    offset: int = 0
+
+    def pos(self) -> list[tuple[str, str]]:
+        """(word, tag) pairs of the gold tree."""
+        return list(self.tree.pos())
+
+
+def bracketed(text: str) -> Iterator[nltk.Tree]:
+    """Trees of a file in Penn Treebank brackets, one or more lines each."""
+    depth = start = 0
+    for position, letter in enumerate(text):
+        if letter == "(":
+            if depth == 0:
+                start = position
+            depth += 1
+        elif letter == ")":
+            depth -= 1
+            if depth == 0:
+                yield nltk.Tree.fromstring(text[start : position + 1])
+
+
+def _children(node: nltk.Tree) -> list[nltk.Tree]:
+    kept: list[nltk.Tree] = []
+    for child in node:
+        if isinstance(child[0], str):
+            if child.label() != "-NONE-":
+                kept.append(nltk.Tree(child.label(), list(child)))
+            continue
+        label = _FUNCTION.sub("", child.label())
+        below = _children(child)
+        if len(below) == 1 and below[0].label() == label and not isinstance(below[0][0], str):
+            below = list(below[0])
+        if below:
+            kept.append(nltk.Tree(label, below))
+    return kept
+
+
+def clean(tree: nltk.Tree) -> nltk.Tree | None:
+    """The tree under one TOP without traces, function labels and X → X; None if nothing is left.
+
+    A root over a bare tag or over several children gets a FRAG between.
+    """
+    if tree.label() not in _ROOTS:
+        tree = nltk.Tree("TOP", [tree])
+    children = _children(tree)
+    if not children:
+        return None
+    if len(children) > 1 or isinstance(children[0][0], str):
+        children = [nltk.Tree("FRAG", children)]
+    return nltk.Tree("TOP", children)
+
+
+def unify_wh(tree: nltk.Tree) -> nltk.Tree:
+    """Relabel the NP that opens a GUM clause with a wh-word WHNP, as the Penn Treebank does.
+
+    GUM calls the same phrase NP (subject relatives, mostly) about as often as WHNP.
+    """
+    for clause in tree.subtrees(lambda node: node.label() in ("SBAR", "SBARQ")):
+        for phrase in clause:
+            if phrase.label() == "NP" and phrase.pos()[0][1] in ("WDT", "WP", "WP$"):
+                phrase.set_label("WHNP")
+    return tree
+
+
+def penn_treebank(archive: Path) -> dict[str, list[nltk.Tree]]:
+    """NLTK's Penn Treebank sample: its last 200 trees test, the 200 before develop."""
+    trees: list[nltk.Tree] = []
+    with zipfile.ZipFile(archive) as file:
+        for name in sorted(file.namelist()):
+            if "/combined/" in name and name.endswith(".mrg"):
+                trees += bracketed(file.read(name).decode("utf-8"))
+    cleaned = [tree for tree in map(clean, trees) if tree is not None]
+    held_out = PTB_TEST_TREES + PTB_DEV_TREES
+    return {
+        "train": cleaned[:-held_out],
+        "dev": cleaned[-held_out:-PTB_TEST_TREES],
+        "test": cleaned[-PTB_TEST_TREES:],
+    }
+
+
+def gum(archive: Path, splits: Path) -> dict[str, list[nltk.Tree]]:
+    """GUM by its documented splits, wh-phrases unified; GENTLE's documents (test2) are in none.
+
+    ``test_as_published`` holds the test trees with GUM's own wh-labels.
+    """
+    parts: dict[str, list[nltk.Tree]] = {"train": [], "dev": [], "test": []}
+    listed: dict[str, set[str]] = {part: set() for part in ("dev", "test", "test2", "train")}
+    current = ""
+    for line in splits.read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"##\s+(\S+)", line):
+            current = heading[1]
+        elif (item := re.match(r"\s*\*\s+(\S+)", line)) and current in listed:
+            listed[current].add(item[1])
+    with zipfile.ZipFile(archive) as file:
+        for name in sorted(file.namelist()):
+            for part, trees in parts.items():
+                if name.endswith(".ptb") and Path(name).stem in listed[part]:
+                    found = map(clean, bracketed(file.read(name).decode("utf-8")))
+                    trees += [tree for tree in found if tree is not None]
+    as_published = [tree.copy(deep=True) for tree in parts["test"]]
+    unified = {part: [unify_wh(tree) for tree in trees] for part, trees in parts.items()}
+    return unified | {"test_as_published": as_published}
+
+
+def brackets(tree: nltk.Tree, punctuation: Sequence[bool]) -> Counter[tuple[str, int, int]]:
+    """Labelled brackets as evalb counts them, over the words that are no punctuation."""
+    found: Counter[tuple[str, int, int]] = Counter()
+    word = 0
+    position = 0
+
+    def visit(node: nltk.Tree) -> None:
+        nonlocal word, position
+        if isinstance(node[0], str):
+            position += not punctuation[word]
+            word += 1
+            return
+        start = position
+        for child in node:
+            visit(child)
+        if position > start and node.label() not in _ROOTS:
+            found["ADVP" if node.label() == "PRT" else node.label(), start, position] += 1
+
+    visit(tree)
+    return found
+
+
+def score(gold: Sequence[nltk.Tree], predicted: Sequence[nltk.Tree | None]) -> dict[str, float]:
+    """Labelled bracket precision, recall and F1 and tag accuracy; a missing tree has none."""
+    matched = in_gold = in_predicted = tags = right_tags = 0
+    for want, got in zip(gold, predicted, strict=True):
+        tags += len(want.leaves())
+        punctuation = [tag in _COLLINS_DELETED for _, tag in want.pos()]
+        wanted = brackets(want, punctuation)
+        in_gold += wanted.total()
+        if got is None:
+            continue
+        given = brackets(got, punctuation)
+        in_predicted += given.total()
+        matched += (wanted & given).total()
+        right_tags += sum(a[1] == b[1] for a, b in zip(want.pos(), got.pos(), strict=True))
+    precision = 100 * matched / max(1, in_predicted)
+    recall = 100 * matched / max(1, in_gold)
+    return {
+        "precision": round(precision, 2),
+        "recall": round(recall, 2),
+        "f1": round(2 * precision * recall / max(1e-9, precision + recall), 2),
+        "tag_accuracy": round(100 * right_tags / max(1, tags), 2),
+        "sentences": len(gold),
+    }
+
+
+def examples_of(trees: Sequence[nltk.Tree], retokenizer: PieceRetokenizer) -> list[Example]:
+    """Trees with their plain words and word pieces."""
+    spaces = [guess_space_after(tree.leaves()) for tree in trees]
+    words = [natural_words(tree.leaves()) for tree in trees]
+    return [
+        Example(tree, plain, after, split.ids, np.array(split.first), np.array(split.last))
+        for tree, plain, after, split in zip(
+            trees, words, spaces, retokenizer.pieces(words, spaces), strict=True
+        )
+    ]
+
+
+def encode(examples: Sequence[Example], width: int, cache: Path) -> torch.Tensor:
+    """All hidden layers of every word piece, bfloat16, kept in a file that is reused."""
+    total = 0
+    digest = hashlib.sha256()
+    for example in examples:
+        example.offset = total
+        total += len(example.ids)
+        digest.update(np.array(example.ids, dtype=np.int32).tobytes())
+    path = cache / f"features-{digest.hexdigest()[:16]}.bin"
+    if not path.exists():
+        partial = path.with_suffix(".partial")
+        out = torch.from_numpy(np.memmap(partial, np.int16, "w+", shape=(total, width)))
+        encoder = frozen_encoder()
+        order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
+        started = time.monotonic()
+        done = 0
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+            while done < len(order):
+                longest = len(examples[order[done]].ids)
+                candidates = order[done : done + max(1, 4096 // longest)]
+                same = [i for i in candidates if len(examples[i].ids) == longest]
+                ids = torch.tensor([examples[i].ids for i in same])
+                hidden = all_layers(encoder, ids, torch.ones_like(ids)).to(torch.bfloat16)
+                for row, number in zip(hidden, same, strict=True):
+                    start = examples[number].offset
+                    out[start : start + longest] = row.view(torch.int16)
+                done += len(same)
+        print(f"encoded {total} pieces in {time.monotonic() - started:.0f} s", flush=True)
+        partial.replace(path)
+    stored = np.memmap(path, np.int16, "c", shape=(total, width))
+    return torch.from_numpy(stored).view(torch.bfloat16)
+
+
+class Trainer:
+    """The head, its data and its optimiser."""
+
+    def __init__(
+        self,
+        train: Sequence[Example],
+        features: torch.Tensor,
+        hparams: dict[str, float],
+    ) -> None:
+        labels = Counter(
+            label for example in train for _, _, label in get_labeled_spans(example.tree) if label
+        )
+        kept = sorted(label for label, count in labels.items() if count >= MIN_LABEL_COUNT)
+        label_vocab = {label: index for index, label in enumerate(["", *kept])}
+        tags = sorted({tag for example in train for _, tag in example.pos()})
+        # A sentence whose whole span has no known label has no tree the loss could prefer.
+        self.train = [
+            example
+            for example in train
+            if len(example.words) <= MAX_TRAINING_WORDS
+            and get_labeled_spans(example.tree)[-1][2] in label_vocab
+        ]
+        self.features = features
+        self.head = FrozenEncoderChartParser(
+            {tag: index for index, tag in enumerate(tags)}, label_vocab, hparams
+        )
+        self.charts = [
+            torch.from_numpy(self.head.decoder.chart_from_tree(example.tree)).short()
+            for example in self.train
+        ]
+        self.tags = [
+            torch.tensor([-100, *(self.head.tag_vocab[tag] for _, tag in example.pos()), -100])
+            for example in self.train
+        ]
+        self.shapes = [torch.from_numpy(shape_flags(example.words)) for example in self.train]
+
+    def gather(
+        self, examples: Sequence[Example], shapes: Sequence[torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Padded features of a batch."""
+        longest = max(len(example.first) for example in examples)
+        first = np.zeros((len(examples), longest), dtype=np.int64)
+        last = np.zeros_like(first)
+        mask = np.zeros((len(examples), longest), dtype=bool)
+        for row, example in enumerate(examples):
+            width = len(example.first)
+            first[row, :width] = example.first + example.offset
+            last[row, :width] = example.last + example.offset
+            mask[row, :width] = True
+        return {
+            "first": self.features[torch.from_numpy(first)],
+            "last": self.features[torch.from_numpy(last)],
+            "shape": torch.nn.utils.rnn.pad_sequence(list(shapes), batch_first=True),
+            "valid_token_mask": torch.from_numpy(mask),
+        }
+
+    def batches(self, sentences: int, rng: np.random.Generator) -> Iterator[list[int]]:
+        """One epoch's batches of similar length, in random order; long ones hold fewer."""
+        lengths = np.array([len(example.words) for example in self.train])
+        order = np.argsort(lengths + rng.uniform(-1.5, 1.5, len(lengths)))
+        cut: list[list[int]] = []
+        current: list[int] = []
+        for index in order:
+            longest = max([lengths[index], *(lengths[i] for i in current[-3:])])
+            if current and (
+                len(current) == sentences or (len(current) + 1) * longest**2 > sentences * 1600
+            ):
+                cut.append(current)
+                current = []
+            current.append(int(index))
+        cut.append(current)
+        for number in rng.permutation(len(cut)):
+            yield cut[number]
+
+    def loss(self, numbers: Sequence[int]) -> torch.Tensor:
+        """Loss of a batch, as benepar computes it."""
+        examples = [self.train[number] for number in numbers]
+        batch = self.gather(examples, [self.shapes[number] for number in numbers])
+        batch["span_labels"] = pad_charts([self.charts[number].long() for number in numbers])
+        batch["tag_labels"] = torch.nn.utils.rnn.pad_sequence(
+            [self.tags[number] for number in numbers], batch_first=True, padding_value=-100
+        )
+        batch["batch_size"] = torch.tensor(len(numbers))
+        batch["batch_num_tokens"] = torch.tensor(sum(len(example.words) for example in examples))
+        loss: torch.Tensor = self.head.compute_loss(batch)
+        return loss
+
+    @torch.no_grad()
+    def predict(self, examples: Sequence[Example]) -> list[nltk.Tree | None]:
+        """Trees of examples whose features are stored."""
+        self.head.eval()
+        trees: list[nltk.Tree | None] = [None] * len(examples)
+        order = sorted(range(len(examples)), key=lambda number: len(examples[number].words))
+        while order:
+            length = len(examples[order[0]].words)
+            group = [i for i in order[:64] if len(examples[i].words) == length]
+            order = order[len(group) :]
+            chosen = [examples[i] for i in group]
+            batch = self.gather(
+                chosen, [torch.from_numpy(shape_flags(example.words)) for example in chosen]
+            )
+            with torch.autocast("cpu", torch.bfloat16):
+                content = self.head.content(batch["first"], batch["last"], batch["shape"])
+                decoded = self.head.decode(self.head.annotate(content, None))
+            for number, (chart, tags) in zip(group, decoded, strict=True):
+                leaves = list(zip(examples[number].words, tags, strict=True))
+                trees[number] = self.head.decoder.tree_from_chart(chart, leaves)
+        self.head.train()
+        return trees
+
+    def save(self, path: Path) -> None:
+        """Write the head in half precision, complete or not at all."""
+        config = {
+            "tag_vocab": self.head.tag_vocab,
+            "label_vocab": self.head.label_vocab,
+            "hparams": self.head.hparams,
+        }
+        state = {name: value.half().contiguous() for name, value in self.head.state_dict().items()}
+        partial = path.with_name(path.name + ".partial")
+        save_file(state, partial, metadata={"config": json.dumps(config, sort_keys=True)})
+        partial.replace(path)
+
+
+def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
+    """Linear warm-up, then half a cosine down to a hundredth of the peak."""
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    progress = (step - warmup) / max(1, steps - warmup)
+    return peak * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--gum", type=Path, required=True, help="GUM's const folder as a zip")
+    parser.add_argument("--gum-splits", type=Path, required=True, help="GUM's splits.md")
+    parser.add_argument(
+        "--nltk-data", type=Path, required=True, help="folder with corpora/treebank.zip"
+    )
+    parser.add_argument("--corpora", choices=["gum", "both"], default="gum")
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, default=Path("/tmp/s2lct-parser"))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=48)
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--warmup", type=int, default=160)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--evaluate-every", type=int, default=3, help="epochs")
+    parser.add_argument("--d-model", type=int, default=512)
+    parser.add_argument("--d-ff", type=int, default=1024)
+    parser.add_argument("--num-layers", type=int, default=2)
+    parser.add_argument("--dropout", type=float, default=0.2)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Train, and write ``parser.safetensors`` and ``parser.json``."""
+    args = arguments()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    rng = np.random.default_rng(args.seed)
+    args.out.mkdir(parents=True, exist_ok=True)
+    args.cache.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+
+    retokenizer = PieceRetokenizer(encoder_path())
+    ptb = penn_treebank(args.nltk_data / "corpora" / "treebank.zip")
+    corpora = {"ptb": ptb, "gum": gum(args.gum, args.gum_splits)}
+    data = {
+        name: {part: examples_of(parts[part], retokenizer) for part in ("train", "dev", "test")}
+        for name, parts in corpora.items()
+    }
+    encoder_width = 7 * 384
+    everything = [e for parts in data.values() for part in parts.values() for e in part]
+    features = encode(everything, encoder_width, args.cache)
+    train = data["gum"]["train"] + (data["ptb"]["train"] if args.corpora == "both" else [])
+    hparams = {
+        "d_features": encoder_width,
+        "d_model": args.d_model,
+        "num_layers": args.num_layers,
+        "num_heads": 8,
+        "d_kv": 64,
+        "d_ff": args.d_ff,
+        "d_label_hidden": 256,
+        "d_tag_hidden": 128,
+        "encoder_max_len": 320,
+        "morpho_emb_dropout": args.dropout,
+        "attention_dropout": args.dropout,
+        "relu_dropout": args.dropout / 2,
+        "residual_dropout": args.dropout,
+        "label_dropout": 0.1,
+        "tag_loss_scale": 5.0,
+    }
+    trainer = Trainer(train, features, hparams)
+    parameters = sum(value.numel() for value in trainer.head.parameters())
+    print(
+        {n: {p: len(t) for p, t in parts.items()} for n, parts in data.items()},
+        f"{len(trainer.head.label_vocab)} labels, {parameters} parameters",
+        f"read in {time.monotonic() - started:.0f} s",
+        flush=True,
+    )
+    optimiser = torch.optim.Adam(
+        trainer.head.parameters(), lr=args.lr, betas=(0.9, 0.98), eps=1e-9, fused=True
+    )
+    steps = args.epochs * sum(1 for _ in trainer.batches(args.batch, np.random.default_rng(0)))
+    best = 0.0
+    step = 0
+    weights = args.out / "parser.safetensors"
+    for epoch in range(1, args.epochs + 1):
+        epoch_started = time.monotonic()
+        total = torch.zeros(())
+        for numbers in trainer.batches(args.batch, rng):
+            for group in optimiser.param_groups:
+                group["lr"] = learning_rate(step, steps, args.lr, args.warmup)
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = trainer.loss(numbers)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            total += loss.detach() * len(numbers)
+            step += 1
+        line = (
+            f"epoch {epoch} step {step}/{steps} loss {float(total) / len(trainer.train):.3f} "
+            f"{time.monotonic() - epoch_started:.0f} s"
+        )
+        if epoch % args.evaluate_every == 0 or epoch == args.epochs:
+            figures = {
+                name: score(
+                    [example.tree for example in parts["dev"]], trainer.predict(parts["dev"])
+                )
+                for name, parts in data.items()
+            }
+            line += f" dev {json.dumps(figures)}"
+            reached = sum(figures[name]["f1"] for name in figures if args.corpora in (name, "both"))
+            if reached > best:
+                best = reached
+                trainer.save(weights)
+        print(line, flush=True)
+    minutes = (time.monotonic() - started) / 60
+
+    parser = ChartConstituencyParser(weights)
+    record: dict[str, object] = {
+        "sources": {
+            "gum": "GUM constituency trees, train split, CC BY 4.0 annotations",
+            **(
+                {"ptb": "NLTK's Penn Treebank sample, all but the last 400 trees"}
+                if args.corpora == "both"
+                else {}
+            ),
+        },
+        "training_trees": {
+            name: len(parts["train"])
+            for name, parts in data.items()
+            if args.corpora in (name, "both")
+        },
+        "input_sha256": {
+            "const.zip": sha256_of(args.gum),
+            "treebank.zip": sha256_of(args.nltk_data / "corpora" / "treebank.zip"),
+        },
+        "hyperparameters": hparams
+        | {"epochs": args.epochs, "batch": args.batch, "lr": args.lr, "warmup": args.warmup},
+        "parameters": parameters,
+        "seed": args.seed,
+        "minutes": round(minutes, 1),
+        "weights_sha256": sha256_of(weights),
+        "weights_bytes": weights.stat().st_size,
+    }
+    for name, parts in data.items():
+        test = parts["test"]
+        evaluated = time.monotonic()
+        trees = parser.parse([e.words for e in test], [e.space_after for e in test])
+        seconds = time.monotonic() - evaluated
+        record[f"{name}_test"] = score([e.tree for e in test], trees) | {
+            "sentences_a_second": round(len(test) / seconds, 1)
+        }
+        if name == "gum":
+            published = corpora["gum"]["test_as_published"]
+            record["gum_test_as_published"] = score(published, trees)
+    write_card_figures("parser", args.out, record)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Transform: found sentences become seeds through a capability's templates."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from s2lct.builder.capabilities import Capability, Form, Template
+from s2lct.builder.randomness import content_id, shuffle_key
+from s2lct.builder.records import Label, Region, Seed, Sentence
+
+_FULL_STOP = re.compile(r"(?<![.])\.$")
+
+
+def transform(
+    found: Mapping[str, Sequence[Sentence]],
+    capability: Capability,
+    form: Form,
+    *,
+    seeds: int,
+    seed: int,
+) -> list[Seed]:
+    """Make up to ``seeds`` seeds, the templates in equal parts.
+
+    Args:
+        found: for each slot, the sentences found, in drawing order.
+        capability: the capability.
+        form: which of its forms.
+        seeds: how many seeds to make.
+        seed: of the random choices.
+
+    Returns:
+        Seeds of distinct text. Within a template no sentence, and no pair of sentences, is used
+        twice, unless every one has been used and other wordings are left.
+    """
+    makers = [_seeds_of(template, found, capability, seed) for template in form.templates]
+    made: dict[str, Seed] = {}
+    exhausted: set[int] = set()
+    for number in itertools.cycle(range(len(makers))):
+        if len(made) == seeds or len(exhausted) == len(makers):
+            return list(made.values())
+        before = len(made)
+        while len(made) == before:
+            candidate = next(makers[number], None)
+            if candidate is None:
+                exhausted.add(number)
+                break
+            made.setdefault(candidate.text, candidate)
+    return list(made.values())
+
+
+def _seeds_of(
+    template: Template, found: Mapping[str, Sequence[Sentence]], capability: Capability, seed: int
+) -> Iterator[Seed]:
+    variants = template.variants()
+    for turn in range(len(variants)):
+        for sentences in _combinations([found[slot] for slot in template.slots]):
+            ids = [sentence.id for sentence in sentences]
+            order = sorted(
+                range(len(variants)),
+                key=lambda n: shuffle_key(seed, capability.id, template.text, *ids, str(n)),
+            )
+            filled = dict(zip(template.slots, sentences, strict=True))
+            yield fill_template(template, dict(variants[order[turn]]), filled, capability.id)
+
+
+def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sentence, ...]]:
+    """Combinations in which each sentence is used as evenly as can be, none twice.
+
+    The first round pairs the columns row by row, each later round shifts the second column by
+    one more; a full cross product is never built.
+    """
+    if len(columns) == 1:
+        yield from ((sentence,) for sentence in columns[0])
+        return
+    if not all(columns):
+        return
+    longest = max(map(len, columns))
+    used: set[tuple[int, ...]] = set()
+    for shift in range(longest):
+        for row in range(longest):
+            picked = tuple(
+                (row + (shift * column)) % len(sentences) for column, sentences in enumerate(columns)
+            )
+            if picked not in used:
+                used.add(picked)
+                yield tuple(c[n] for c, n in zip(columns, picked, strict=True))
+
+
+def fill_template(
+    template: Template, wording: Mapping[str, str], filled: Mapping[str, Sentence], capability: str
+) -> Seed:
+    """Fill a template's slots and choices.
+
+    Args:
+        template: the template.
+        wording: the wording of each choice, and the replacement of each rewritten slot.
+        filled: a sentence for each slot.
+        capability: its id.
+    """
+    text = ""
+    shown = ""
+    regions: list[Region] = []
+    last = 0
+    for field in template.fields():
+        literal = template.text[last : field.start()]
+        last = field.end()
+        name = field["name"]
+        text += literal
+        shown += literal
+        if name not in filled:
+            text += wording[name]
+            shown += wording[name]
+            continue
+        sentence = filled[name].text
+        if field["bare"]:
+            sentence = _FULL_STOP.sub("", sentence)
+        frozen = 0
+        slot_shown = field[0]
+        if (rewrite := template.rewrite.get(name)) is not None:
+            match = re.match(rewrite.find, sentence)
+            if match is None:
+                raise ValueError(f"{capability}: {rewrite.find!r} does not match {sentence!r}")
+            start = match.expand(wording[name])
+            slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"
+            sentence = start + sentence[match.end() :]
+            frozen = len(start)
+        regions.append(
+            Region(name, len(text), len(text) + len(sentence), len(text) + frozen)
+        )
+        text += sentence
+        shown += slot_shown
+    text += template.text[last:]
+    shown += template.text[last:]
+    labels = _labels(template, filled)
+    return Seed(
+        id=content_id("seed", capability, text),
+        capability=capability,
+        text=text,
+        labels=labels,
+        label=template.train_on or labels[0],
+        template="" if shown == f"{{{template.slots[0]}}}" else shown,
+        sources=tuple(filled[slot] for slot in template.slots),
+        regions=tuple(regions),
+    )
+
+
+def _labels(template: Template, filled: Mapping[str, Sentence]) -> tuple[Label, ...]:
+    if isinstance(template.passes, str):
+        return (filled[template.labelled_by[0]].label,)
+    return template.passes

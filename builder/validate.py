@@ -1,0 +1,237 @@
+"""Validate: keep suggestions of the right part of speech that are neutral and change nothing else.
+
+S²LCT's three criteria. A suggestion is counted under the first one that rejects it; what a table
+can decide is decided before anything is tagged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from s2lct.builder.capabilities import Form
+from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.models import Tagger
+from s2lct.builder.models.masked_lm import MASK
+from s2lct.builder.randomness import content_id
+from s2lct.builder.records import (
+    Expansion,
+    FilledSentence,
+    InsertedWord,
+    MaskedSentence,
+    ParsedSeed,
+    Suggestion,
+    Token,
+)
+from s2lct.builder.search import meets_text
+
+_VOWELS = frozenset("aeiou")
+# Words whose first sound is not what their first letter says.
+_VOWEL_SOUND = ("hour", "honest", "honor", "honour", "heir")
+_CONSONANT_SOUND = ("one", "once", "uni", "use", "usu", "euro", "uto", "ubiq")
+
+
+class Rejection(str, Enum):
+    """Why a suggestion was rejected: one of the three criteria, or its words are too unlikely."""
+
+    PART_OF_SPEECH = "part of speech"
+    NOT_NEUTRAL = "not neutral"
+    SPECIFICATION = "specification"
+    UNLIKELY = "unlikely"
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A suggestion that the tables let pass, put into its text."""
+
+    masked: MaskedSentence
+    score: float
+    text: str
+    inserted: tuple[InsertedWord, ...]
+
+
+def validate(
+    filled: Sequence[FilledSentence],
+    seeds: Mapping[str, ParsedSeed],
+    forms: Mapping[str, Form],
+    tagger: Tagger,
+    lexicon: Lexicon,
+    *,
+    least_score: float | None = None,
+) -> tuple[list[Expansion], Counter[tuple[str, Rejection]]]:
+    """Apply the three criteria to every suggestion.
+
+    1. The tagger gives the word, in the filled sentence, the tag of its mask.
+    2. The word is neutral: `Lexicon.is_neutral_insertion`.
+    3. The expansion still meets its seed's specification: the search rule (where the capability
+       keeps it), the seed's own words keep their tags, no article before a wrong sound, no word
+       twice in a row, no content word that the sentence already has.
+
+    Args:
+        filled: masked sentences with suggestions.
+        seeds: parsed seeds by id.
+        forms: the capabilities' forms by capability id.
+        tagger: the tagger.
+        lexicon: the lexicon.
+        least_score: suggestions that score less are left out.
+
+    Returns:
+        The expansions that pass, in the order of ``filled``, and how many suggestions of each
+        capability were rejected for which reason.
+    """
+    rejected: Counter[tuple[str, Rejection]] = Counter()
+    candidates: list[_Candidate] = []
+    for one in filled:
+        parsed = seeds[one.masked.seed_id]
+        for suggestion in one.suggestions:
+            reason = _reject_by_table(suggestion, one.masked, parsed, lexicon)
+            if reason is None and least_score is not None and suggestion.score < least_score:
+                reason = Rejection.UNLIKELY
+            if reason is None:
+                candidates.append(_put_in(one.masked, suggestion))
+            else:
+                rejected[parsed.seed.capability, reason] += 1
+    texts = list(dict.fromkeys(candidate.text for candidate in candidates))
+    tagged = dict(zip(texts, tagger.tag(texts), strict=True))
+    seed_tags = _tags_of_seeds({c.masked.seed_id for c in candidates}, seeds, tagger)
+
+    passed: list[Expansion] = []
+    for candidate in candidates:
+        parsed = seeds[candidate.masked.seed_id]
+        capability = parsed.seed.capability
+        reason = _reject_in_sentence(
+            candidate,
+            tagged[candidate.text],
+            seed_tags[candidate.masked.seed_id],
+            parsed,
+            forms[capability],
+            lexicon,
+        )
+        if reason is None:
+            passed.append(
+                Expansion(
+                    id=content_id("expansion", capability, candidate.text),
+                    seed_id=parsed.seed.id,
+                    text=candidate.text,
+                    masked=candidate.masked,
+                    inserted=candidate.inserted,
+                    score=candidate.score,
+                )
+            )
+        else:
+            rejected[capability, reason] += 1
+    return passed, rejected
+
+
+def _tags_of_seeds(
+    ids: set[str], seeds: Mapping[str, ParsedSeed], tagger: Tagger
+) -> dict[str, list[str]]:
+    ordered = sorted(ids)
+    tagged = tagger.tag([seeds[number].seed.text for number in ordered])
+    return {
+        number: [token.tag for token in tokens]
+        for number, tokens in zip(ordered, tagged, strict=True)
+    }
+
+
+def _put_in(masked: MaskedSentence, suggestion: Suggestion) -> _Candidate:
+    text = ""
+    inserted: list[InsertedWord] = []
+    parts = masked.text.split(MASK)
+    for part, mask, word in zip(parts, masked.masks, suggestion.words, strict=False):
+        text += part
+        inserted.append(InsertedWord(word, mask.tag, len(text), len(text) + len(word)))
+        text += word
+    return _Candidate(masked, suggestion.score, text + parts[-1], tuple(inserted))
+
+
+def _reject_by_table(
+    suggestion: Suggestion, masked: MaskedSentence, parsed: ParsedSeed, lexicon: Lexicon
+) -> Rejection | None:
+    """What can be said without a tagger."""
+    for word, mask in zip(suggestion.words, masked.masks, strict=True):
+        if not lexicon.may_carry(word, mask.tag):
+            return Rejection.PART_OF_SPEECH
+    for word, mask in zip(suggestion.words, masked.masks, strict=True):
+        # A form that the table lacks waits for its lemma, which the tagger knows.
+        known = lexicon.lists(word, mask.tag) or lexicon.pos_of_tag(mask.tag) is None
+        if is_polarity_shifter(word) or (
+            known and not lexicon.is_neutral_insertion(word, mask.tag, word)
+        ):
+            return Rejection.NOT_NEUTRAL
+    if any(_clashes(*around) for around in _neighbours(suggestion, masked)):
+        return Rejection.SPECIFICATION
+    own = _forms(parsed, masked.region)
+    for word, mask in zip(suggestion.words, masked.masks, strict=True):
+        if lexicon.pos_of_tag(mask.tag) is not None and word.lower() in own:
+            return Rejection.SPECIFICATION
+    return None
+
+
+def _forms(parsed: ParsedSeed, region: int) -> frozenset[str]:
+    tokens = parsed.regions[region].tokens
+    return frozenset(form for t in tokens for form in (t.text.lower(), t.lemma.lower()))
+
+
+def _neighbours(
+    suggestion: Suggestion, masked: MaskedSentence
+) -> Iterator[tuple[str, str, str]]:
+    """For each word, the word before and behind it in the filled text."""
+    parts = masked.text.split(MASK)
+    for number, word in enumerate(suggestion.words):
+        before = parts[number].split()
+        behind = parts[number + 1].split()
+        left = before[-1] if before else suggestion.words[number - 1] if number else ""
+        right = behind[0] if behind else (suggestion.words[number + 1 : number + 2] or ("",))[0]
+        yield left, word, right
+
+
+def _clashes(left: str, word: str, right: str) -> bool:
+    """Whether a word repeats its neighbour or breaks an article's agreement with a sound."""
+    left, right = left.strip("\"'(").lower(), right.strip("\"'.,;:!?)").lower()
+    word = word.lower()
+    if word in (left, right):
+        return True
+    if left in ("a", "an") and (left == "an") != begins_with_vowel_sound(word):
+        return True
+    return word in ("a", "an") and (word == "an") != begins_with_vowel_sound(right)
+
+
+def begins_with_vowel_sound(word: str) -> bool:
+    """Whether "an" stands before a word, by its spelling and the common exceptions."""
+    word = word.lower()
+    if word.startswith(_VOWEL_SOUND):
+        return True
+    return word[:1] in _VOWELS and not word.startswith(_CONSONANT_SOUND)
+
+
+def _reject_in_sentence(
+    candidate: _Candidate,
+    tokens: Sequence[Token],
+    seed_tags: Sequence[str],
+    parsed: ParsedSeed,
+    form: Form,
+    lexicon: Lexicon,
+) -> Rejection | None:
+    """What the tags of the filled sentence say."""
+    by_start = {token.start: token for token in tokens}
+    for word in candidate.inserted:
+        token = by_start.get(word.start)
+        if token is None or token.end != word.end or token.tag != word.tag:
+            return Rejection.PART_OF_SPEECH
+        if not lexicon.is_neutral_insertion(word.word, word.tag, token.lemma):
+            return Rejection.NOT_NEUTRAL
+    places = {word.start for word in candidate.inserted}
+    if [token.tag for token in tokens if token.start not in places] != list(seed_tags):
+        return Rejection.SPECIFICATION
+    if form.keep_search_rule:
+        (rules,) = form.search.values()
+        label = parsed.seed.sources[0].label
+        if not any(
+            rule.label == label and meets_text(candidate.text, tokens, rule, lexicon)
+            for rule in rules
+        ):
+            return Rejection.SPECIFICATION
+    return None

