@@ -354,7 +354,7 @@ def _told_errors() -> Iterator[None]:
         errors.print("Interrupted. The same command goes on where it stopped.", style="yellow")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM):
             raise
         errors.print(
             f"[bold red]Error:[/] {_escaped(str(error.filename or 'disk'))}: {error.strerror}",

@@ -117,12 +117,15 @@ def meets_tree(tree: Node, tokens: Sequence[Token], rule: SearchRule) -> bool:
         return False
     if rule.complete and not is_complete_sentence(tree, tokens):
         return False
-    return rule.clauses_at_most is None or sum(map(_is_clause, tree.nodes())) <= rule.clauses_at_most
+    return rule.clauses_at_most is None or _clauses(tree) <= rule.clauses_at_most
 
 
-def _is_clause(node: Node) -> bool:
-    """Whether a node is a clause with a verb phrase of its own."""
-    return node.label in _CLAUSES and "VP" in node.child_labels
+def _clauses(node: Node) -> int:
+    """Clauses with a verb phrase of their own; relative clauses within a noun phrase not counted."""
+    if node.label == "NP":
+        return 0
+    own = node.label in _CLAUSES and "VP" in node.child_labels
+    return own + sum(map(_clauses, node.children))
 
 
 def is_complete_sentence(tree: Node, tokens: Sequence[Token]) -> bool:

@@ -150,3 +150,46 @@ def _labels(template: Template, filled: Mapping[str, Sentence]) -> tuple[Label, 
     if isinstance(template.passes, str):
         return (filled[template.labelled_by[0]].label,)
     return template.passes
+
+
+_SHOWN_FIELD = re.compile(
+    r"\{(?P<name>\w+)(?:(?P<bare>\|unstopped)|: (?P<find>.*?) → (?P<replace>.*?))?\}"
+)
+
+
+def text_of(template: str, sentences: Sequence[str]) -> tuple[str, tuple[Region, ...]]:
+    """Rebuild a seed's text from its ``template`` column and the texts of its sources.
+
+    Args:
+        template: as a seed has it; empty for a sentence without template.
+        sentences: the sources' texts in the order of their slots.
+
+    Returns:
+        The text and the regions of the sentences in it.
+
+    Raises:
+        ValueError: the template has another number of slots, or a rewrite does not fit.
+    """
+    template = template or "{S}"
+    fields = list(_SHOWN_FIELD.finditer(template))
+    if len(fields) != len(sentences):
+        raise ValueError(f"template has {len(fields)} slots for {len(sentences)} sources")
+    text = ""
+    regions: list[Region] = []
+    last = 0
+    for field, sentence in zip(fields, sentences, strict=True):
+        text += template[last : field.start()]
+        last = field.end()
+        frozen = 0
+        if field["bare"]:
+            sentence = _FULL_STOP.sub("", sentence)
+        if field["find"]:
+            if not sentence.startswith(field["find"]):
+                raise ValueError(f"source does not start with {field['find']!r}")
+            sentence = field["replace"] + sentence[len(field["find"]) :]
+            frozen = len(field["replace"])
+        regions.append(
+            Region(field["name"], len(text), len(text) + len(sentence), len(text) + frozen)
+        )
+        text += sentence
+    return text + template[last:], tuple(regions)

@@ -120,7 +120,8 @@ class SearchRule(_Specified):
         has_words, has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
         root: labels allowed at the root of the parse tree.
         complete: the root has a subject and a finite predicate, and ends with a full stop.
-        clauses_at_most: bound on clauses (S, SINV, SQ, SBAR, SBARQ nodes with a verb phrase).
+        clauses_at_most: bound on clauses (S, SINV, SQ and SBARQ nodes with a verb phrase);
+            relative clauses within a noun phrase are not counted.
     """
 
     label: Label

@@ -281,7 +281,7 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         words = fenceposts.shape[1] - 1
         spans = torch.triu_indices(words, words, device=hidden.device)
         scores = hidden[:, spans[1] + 1] - hidden[:, spans[0]] + bias
-        for layer in self.f_label[1:]:
+        for layer in list(self.f_label)[1:]:
             scores = layer(scores)
         return scores, spans
 

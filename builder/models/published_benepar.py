@@ -28,8 +28,9 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
     def __init__(self, folder: str, retain_start_stop: bool = False) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         self.retain_start_stop = retain_start_stop
-        self.is_t5 = "T5" in type(self.tokenizer).__name__
-        self.is_gpt2 = "GPT2" in type(self.tokenizer).__name__
+        kind = AutoConfig.from_pretrained(folder).model_type
+        self.is_t5 = kind in ("t5", "mt5")
+        self.is_gpt2 = kind == "gpt2"
         if self.is_gpt2:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         marked = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+# No test reaches a hub; read before any library is imported.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_DATASETS_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+from s2lct.builder import BuildConfig
+from s2lct.builder.pipeline import build_suite
+
+SENTENCES = {
+    "positive": [
+        "The film is a charming and lovely portrait of a small town.",
+        "The young actors give wonderful performances in this beautiful drama.",
+        "It is a brilliant comedy about two happy brothers.",
+        "The director tells a beautiful story with great warmth.",
+        "This documentary is an excellent and touching portrait of a teacher.",
+        "The music is lovely and the pictures are gorgeous.",
+        "A delightful and funny comedy.",
+        "Charming, happy and beautiful.",
+        "The wonderful cast makes this a happy evening.",
+        "The script is a brilliant piece of writing.",
+    ],
+    "negative": [
+        "This is a dull and ugly film.",
+        "That is a horrible waste of a fine cast.",
+        "These are stupid jokes in a terrible script.",
+        "Those are awful songs.",
+        "The plot is a stupid and ugly mess.",
+        "The jokes are awful and the acting is terrible.",
+        "The director ruins a bad script with worse pictures.",
+        "An awful and boring drama.",
+        "Ugly and boring.",
+        "The hero is a stupid bore in an ugly coat.",
+        "The second half is a horrible and boring chase.",
+    ],
+    "neutral": [
+        "This is the second film in the series.",
+        "These are interviews with former members of the crew.",
+        "That is a photograph of the studio.",
+        "Those are the names of the actors.",
+        "The film was shot in a village by the sea.",
+        "The story takes place in the winter of 1962.",
+        "The camera follows a bus through the town.",
+        "A train arrives at the station.",
+        "Two brothers travel to the coast.",
+        "The second scene shows a kitchen.",
+        "The crew filmed the harbour in March.",
+        "A woman reads a letter.",
+    ],
+}
+
+
+@pytest.fixture(scope="session")
+def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "films.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows((text, label) for label, texts in SENTENCES.items() for text in texts)
+    return path
+
+
+@pytest.fixture(scope="session")
+def suite_folder(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("suites") / "films"
+    build_suite(
+        BuildConfig.checked(out=out, corpus=f"csv:{corpus_path}", seeds=4, masks=5, expansions=4)
+    )
+    return out
+
+
+@pytest.fixture(scope="session")
+def shared_folder() -> Path:
+    folder = Path(__file__).parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip("the treebanks and corpora that cannot be shipped are not here")
+    return folder

@@ -1,0 +1,249 @@
+"""Whole builds with the shipped models, as a user runs them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.errors import BuilderError
+from s2lct.builder.pipeline import build, build_suite
+from s2lct.builder.records import LABELS
+from s2lct.builder.verify import verify_suite
+
+from test_capabilities import OWN_CAPABILITY
+
+
+def bytes_of(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def config_for(corpus: Path, out: Path, **options: object) -> BuildConfig:
+    defaults = {"corpus": f"csv:{corpus}", "seeds": 4, "masks": 5, "expansions": 4}
+    return BuildConfig.checked(out=out, **(defaults | options))
+
+
+def test_load_dataset_reads_every_config(suite_folder: Path, tmp_path: Path) -> None:
+    from datasets import get_dataset_config_names, load_dataset
+
+    names = get_dataset_config_names(str(suite_folder))
+    assert set(names) == {"all", *(f"LC{n}" for n in range(1, 12))}
+    everything = load_dataset(str(suite_folder), split="test", cache_dir=str(tmp_path))
+    lc4 = load_dataset(str(suite_folder), "LC4", split="test", cache_dir=str(tmp_path))
+    assert everything.features == lc4.features
+    assert lc4.features["label"].names == list(LABELS)
+    assert set(lc4["capability"]) == {"LC4"}
+    assert set(everything["capability"]) == set(names) - {"all"}
+    for row in lc4:
+        assert row["text"].startswith(("This is", "That is", "These are", "Those are", "T"))
+        assert {LABELS[label] for label in row["labels"]} == {"positive", "neutral"}
+
+
+def test_every_expansion_is_linked_to_its_seed(suite_folder: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    rows = list(load_dataset(str(suite_folder), split="test", cache_dir=str(tmp_path)))
+    seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
+    expansions = [row for row in rows if row["kind"] == "expansion"]
+    assert len(expansions) > len(seeds)
+    for row in expansions:
+        seed = seeds[row["seed_id"]]
+        assert (row["labels"], row["sources"]) == (seed["labels"], seed["sources"])
+        assert len(row["text"]) > len(seed["text"])
+
+
+def test_the_same_build_gives_the_same_bytes(
+    corpus_path: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    build_suite(config_for(corpus_path, tmp_path / "again", batch_size=3))
+    assert bytes_of(tmp_path / "again") == bytes_of(suite_folder)
+
+
+def test_verify_finds_nothing_to_mend(suite_folder: Path) -> None:
+    assert verify_suite(suite_folder) == []
+
+
+def test_build_returns_dataset_dicts(corpus_path: Path, suite_folder: Path) -> None:
+    suite = build(config_for(corpus_path, suite_folder))
+    assert suite["all"]["test"].num_rows == sum(
+        data["test"].num_rows for name, data in suite.items() if name != "all"
+    )
+
+
+def test_the_paper_form_keeps_its_wording(corpus_path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "paper"
+    build_suite(config_for(corpus_path, out, templates="paper", capabilities=("LC6", "LC8")))
+    suite = json.loads((out / "suite.json").read_text())
+    assert suite["options"]["select"] == "all"
+    assert suite["options"]["mask_order"] == "random"
+    rows = [row for data in build(config_for(corpus_path, out, templates="paper", capabilities=("LC6", "LC8"))).values() for row in data["test"]]
+    texts = [row["text"] for row in rows if row["kind"] == "seed"]
+    assert all(
+        text.startswith(("I agreed that", "I thought that", "Some people", "Many", "They", "You"))
+        for text in texts
+    )
+    assert verify_suite(out) == []
+
+
+def test_a_capability_of_ones_own(corpus_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lc12.yaml"
+    path.write_text(OWN_CAPABILITY, encoding="utf-8")
+    config = config_for(
+        corpus_path, tmp_path / "own", capabilities=("LC12",), capability_files=(path,)
+    )
+    rows = build(config)["LC12"]["test"]
+    assert rows.num_rows > 4
+    assert all(text.startswith("I have not seen it") for text in rows["text"])
+    assert verify_suite(tmp_path / "own") == []
+
+
+COMMAND = [sys.executable, "-m", "s2lct.builder.cli", "build"]
+
+
+def test_a_killed_build_goes_on_and_ends_the_same(
+    corpus_path: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "killed"
+    command = [*COMMAND, "--corpus", f"csv:{corpus_path}", "--out", str(out)]
+    command += ["--seeds", "4", "--masks", "5", "--expansions", "4"]
+    work = out.with_name("killed.partial")
+    for stage in ("found", "mask", "validate"):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not any((work / stage).glob("*.json")):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not out.exists()
+        assert any((work / stage).glob("*.json"))
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert bytes_of(out) == bytes_of(suite_folder)
+    assert not work.exists()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": "200"}
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def test_a_second_build_into_the_same_folder_is_refused(
+    corpus_path: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    before = bytes_of(suite_folder)
+    with pytest.raises(BuilderError, match="is there already") as error:
+        build_suite(config_for(corpus_path, suite_folder, seeds=3))
+    assert "--overwrite" in error.value.mend
+    assert bytes_of(suite_folder) == before
+
+    out = tmp_path / "busy"
+    with FileLock(tmp_path / "busy.partial.lock"):
+        result = run("--corpus", f"csv:{corpus_path}", "--out", str(out))
+    assert result.returncode == 1
+    assert "another build is writing there" in result.stderr
+    assert not out.exists()
+
+
+def test_an_unfinished_build_of_other_options_is_kept(corpus_path: Path, tmp_path: Path) -> None:
+    work = tmp_path / "half.partial"
+    work.mkdir()
+    (work / "build.json").write_text("{}")
+    config = config_for(corpus_path, tmp_path / "half", capabilities=("LC2",))
+    with pytest.raises(BuilderError, match="unfinished build") as error:
+        build_suite(config)
+    assert "--restart" in error.value.mend
+    assert (work / "build.json").read_text() == "{}"
+    build_suite(config.model_copy(update={"restart": True}))
+    assert (tmp_path / "half" / "suite.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--corpus", "csv:/nowhere/films.csv"], "films.csv"),
+        (["--corpus", "wikipedia"], "wikipedia"),
+        (["--capability", "LC99"], "LC99"),
+        (["--mlm", "no/such-model", "--capability", "LC2"], "--mlm no/such-model"),
+        (["--tagger", "no_such_pipeline", "--capability", "LC2"], "--tagger no_such_pipeline"),
+        (["--suite-version", "one"], "suite-version"),
+        (["--sentiwordnet", "/nowhere/swn.txt"], "swn.txt"),
+        (["--reference-trees", "/nowhere/trees"], "trees"),
+    ],
+)
+def test_bad_options_get_one_clear_error(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    result = run("--out", str(tmp_path / "out"), *arguments)
+    assert result.returncode in (1, 2)
+    assert "Traceback" not in result.stderr
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_odd_sentences_are_counted_not_fatal(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    odd = [
+        "A lovely film 🎬 with 👩‍👩‍👧.",
+        "סרט נפלא ומקסים.",
+        "A nul \x00 byte.",
+        "word " * 10_000,
+        "",
+        "A charming, lovely, wonderful film.",
+        '"' * 40,
+        "({[<A lovely> film]})",
+        "Lovely{mask} {S} film.",
+    ]
+    import csv
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows((text, "positive") for text in odd)
+    out = tmp_path / "odd"
+    result = run("--corpus", f"csv:{path}", "--out", str(out), "--masks", "3")
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    assert sum(json.loads((out / "suite.json").read_text())["corpus"]["skipped"].values()) >= 3
+    assert verify_suite(out) == []
+
+
+def test_a_corpus_without_any_seed_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("text,label\nHm.,neutral\n", encoding="utf-8")
+    result = run("--corpus", f"csv:{path}", "--out", str(tmp_path / "none"))
+    assert result.returncode == 1
+    assert "no capability's search found a sentence" in result.stderr
+
+
+def test_a_full_disk_leaves_nothing_half_written(corpus_path: Path, tmp_path: Path) -> None:
+    script = (
+        "import resource, signal, sys; "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
+        "from s2lct.builder.cli import main; main()"
+    )
+    out = tmp_path / "full"
+    result = subprocess.run(
+        [sys.executable, "-c", script, "build", "--corpus", f"csv:{corpus_path}", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "the same command then goes on" in result.stderr
+    assert not out.exists()
+    assert not list(out.with_name("full.partial").rglob("*.json.partial"))

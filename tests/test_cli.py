@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from s2lct.builder.capabilities import load_capabilities, read_capability
+from s2lct.builder.cli import app
+
+RUNNER = CliRunner()
+
+
+def invoke(*arguments: str) -> str:
+    result = RUNNER.invoke(app, list(arguments), env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_capabilities_lists_all_and_shows_one(tmp_path: Path) -> None:
+    listed = invoke("capabilities")
+    for capability in load_capabilities():
+        assert capability.title in listed
+    shown = invoke("capabilities", "--show", "lc4")
+    assert "isn't" in shown or "n't" in shown
+    assert "because" in shown
+    path = tmp_path / "copy.yaml"
+    path.write_text(invoke("capabilities", "--show", "LC4", "--yaml"), encoding="utf-8")
+    assert read_capability(path) == load_capabilities(["LC4"])[0]
+
+
+def test_inspect_shows_seeds_with_their_expansions(suite_folder: Path) -> None:
+    shown = invoke("inspect", str(suite_folder), "--capability", "LC3", "--n", "2")
+    assert "LC3" in shown
+    assert "LC4" not in shown
+    assert shown.count("(negative)") + shown.count("(positive)") == 2
+    assert "  + " in shown
+    result = RUNNER.invoke(app, ["inspect", str(suite_folder), "--capability", "LC77"])
+    assert result.exit_code == 1
+    assert "LC77" in result.output
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "checklist"])
+def test_export_keeps_every_case(suite_folder: Path, tmp_path: Path, format: str) -> None:
+    out = tmp_path / f"suite.{format}"
+    invoke("export", str(suite_folder), "--out", str(out), "--format", format)
+    described = json.loads((suite_folder / "suite.json").read_text())
+    rows = sum(file["rows"] for file in described["files"].values())
+    content = out.read_text(encoding="utf-8")
+    if format == "jsonl":
+        exported = [json.loads(line) for line in content.splitlines()]
+        texts = [row["text"] for row in exported]
+        assert {label for row in exported for label in row["labels"]} == {
+            "negative",
+            "neutral",
+            "positive",
+        }
+    elif format == "csv":
+        texts = [row["text"] for row in csv.DictReader(content.splitlines())]
+    else:
+        tests = json.loads(content)["tests"]
+        assert len(tests) == 22
+        texts = [text for test in tests for case in test["data"] for text in case]
+        for test in tests:
+            assert [len(case) for case in test["data"]] == [len(case) for case in test["labels"]]
+    assert len(texts) == rows == len({(n, t) for n, t in enumerate(texts)})
+
+
+def test_models_lists_what_is_installed() -> None:
+    listed = invoke("models")
+    for role in ("encoder", "parser", "masked language", "tagger"):
+        assert role in listed
+    assert "F1" in listed
+    assert "top-1" in listed
+
+
+def test_help_is_complete_and_light() -> None:
+    script = (
+        "import sys; from s2lct.builder.cli import app; "
+        "import s2lct.builder; "
+        "print(sorted({'torch', 'transformers', 'spacy', 'datasets', 'nltk'} & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+    shown = invoke("build", "--help")
+    for option in ("--corpus", "--preset", "--seeds", "--masks", "--select", "--mask-order", "--mlm"):
+        assert option in shown

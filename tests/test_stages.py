@@ -1,0 +1,210 @@
+"""Mask, fill, validate and select on the shipped models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from s2lct.builder.fill import fill
+from s2lct.builder.grammar import WORD_TAGS, ReferenceGrammar
+from s2lct.builder.mask import MASK_ORDERS, mask
+from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
+from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
+from s2lct.builder.parse import parse
+from s2lct.builder.records import Family, MaskedSentence, ParsedSeed, Region, Seed, Sentence
+from s2lct.builder.select import select, without_duplicates
+from s2lct.builder.validate import begins_with_vowel_sound
+from s2lct.builder.verify import without
+
+TEXTS = [
+    "This is not a dull film.",
+    'Some people think, "The cast is wonderful," but I think, "The plot is a stupid mess."',
+    "The director (a painter) tells two stories in \"Rain\".",
+    "Beautiful, funny and wise!",
+    "It doesn't work.",
+    "A well-made film, emoji 🎬 and all.",
+]
+
+
+def seed_of(text: str, start: int = 0, end: int | None = None, frozen: int = 0) -> Seed:
+    end = len(text) if end is None else end
+    sentence = Sentence("made", text, text[start:end], "neutral")
+    region = Region("S", start, end, max(start, frozen))
+    return Seed(text, "LC1", text, ("neutral",), "neutral", "", (sentence,), (region,))
+
+
+@pytest.fixture(scope="module")
+def parsed() -> list[ParsedSeed]:
+    seeds = [seed_of(text) for text in TEXTS]
+    seeds[0] = seed_of(TEXTS[0], frozen=len("This is not"))
+    start = TEXTS[1].index("The plot")
+    seeds[1] = seed_of(TEXTS[1], start, len(TEXTS[1]) - 1)
+    return parse(seeds, load_tagger(), load_parser())
+
+
+def masked_sentences(
+    parsed: Sequence[ParsedSeed], seed: int = 0, order: str = "random", count: int = 40
+) -> list[MaskedSentence]:
+    return mask(
+        parsed,
+        ReferenceGrammar.load(),
+        masked_per_seed=count,
+        masks_per_sentence=2,
+        order=order,
+        tags=WORD_TAGS,
+        seed=seed,
+    )
+
+
+@pytest.mark.parametrize("order", MASK_ORDERS)
+def test_masks_are_inserted_and_nothing_else_moves(parsed: list[ParsedSeed], order: str) -> None:
+    masked = masked_sentences(parsed, order=order)
+    texts = {one.seed.id: one for one in parsed}
+    assert {one.seed_id for one in masked} == set(texts)
+    assert len({(one.seed_id, one.text, one.masks) for one in masked}) == len(masked)
+    for one in masked:
+        seed = texts[one.seed_id].seed
+        places = [{"start": m.start, "end": m.start + len(MASK)} for m in one.masks]
+        assert all(one.text[p["start"] : p["end"]] == MASK for p in places)
+        assert without(one.text, places) == seed.text
+        (region,) = seed.regions
+        assert all(region.frozen_end <= m.start <= region.end + 20 for m in one.masks)
+        assert one.text.startswith(seed.text[: region.frozen_end])
+        added = len(one.production.reference_rhs) - len(one.production.seed_rhs)
+        assert added == len(one.masks) in (1, 2)
+        assert all(m.tag in one.production.reference_rhs for m in one.masks)
+
+
+def test_a_mask_never_splits_or_glues_words(parsed: list[ParsedSeed]) -> None:
+    for one in masked_sentences(parsed, count=1_000):
+        for m in one.masks:
+            before, behind = one.text[m.start - 1], one.text[m.start + len(MASK) :][:1]
+            assert before == " "
+            assert behind in ("", " ", ".", ",", "!", '"', ")")
+
+
+def test_nothing_stands_between_is_and_not(parsed: list[ParsedSeed]) -> None:
+    masked = [one for one in masked_sentences(parsed, count=1_000) if one.seed_id == TEXTS[0]]
+    assert masked
+    assert all(one.text.startswith("This is not ") for one in masked)
+
+
+def test_a_draw_depends_on_the_seed_and_not_on_the_batch(parsed: list[ParsedSeed]) -> None:
+    whole = masked_sentences(parsed, count=5)
+    apart = [one for single in parsed for one in masked_sentences([single], count=5)]
+    assert whole == apart
+    assert whole != masked_sentences(parsed, seed=1, count=5)
+
+
+@pytest.fixture(scope="module")
+def mlm() -> TransformersMaskedLM:
+    model = load_masked_language_model()
+    assert isinstance(model, TransformersMaskedLM)
+    return model
+
+
+def test_suggestions_are_words_best_first(
+    parsed: list[ParsedSeed], mlm: TransformersMaskedLM
+) -> None:
+    masked = masked_sentences(parsed, count=4)
+    filled = fill(masked, mlm, suggestions=12)
+    assert [one.masked for one in filled] == masked
+    for one in filled:
+        scores = [suggestion.score for suggestion in one.suggestions]
+        assert len(scores) == 12
+        assert scores == sorted(scores, reverse=True)
+        assert all(score <= 0 for score in scores)
+        for suggestion in one.suggestions:
+            assert len(suggestion.words) == len(one.masked.masks)
+            assert all(word.isalpha() for word in suggestion.words)
+
+
+def test_another_batch_size_changes_no_suggestion(parsed: list[ParsedSeed]) -> None:
+    masked = masked_sentences(parsed, count=12)
+    results = [
+        fill(masked, load_masked_language_model(batch_size=size), suggestions=30)
+        for size in (1, 3, 64)
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+def test_the_model_knows_review_language(mlm: TransformersMaskedLM) -> None:
+    (words,) = mlm.suggest(["This is one of the best {mask} of the year."], [0], 5)
+    assert {"films", "movies"} & {word for word, _ in words}
+
+
+def test_an_overlong_text_gets_no_suggestion(mlm: TransformersMaskedLM) -> None:
+    long = "word " * 10_000 + MASK
+    assert mlm.suggest([long, f"A {MASK} film."], [0, 0], 3)[0] == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "vowel"),
+    [("old", True), ("hour", True), ("young", False), ("one", False), ("university", False)],
+)
+def test_articles_agree_with_sounds(word: str, vowel: bool) -> None:
+    assert begins_with_vowel_sound(word) is vowel
+
+
+def test_selection_takes_the_likeliest_and_no_text_twice(
+    suite_families: list[Family],
+) -> None:
+    families = suite_families
+    assert any(len(family.expansions) > 1 for family in families)
+    everything = [e for family in families for e in family.expansions]
+    one_each, _ = select(
+        everything,
+        [family.seed for family in families],
+        load_tagger(),
+        load_parser(),
+        how="score",
+        per_seed=1,
+        seed=0,
+    )
+    for family, best in zip(families, one_each, strict=True):
+        if family.expansions:
+            assert [e.score for e in best.expansions] == [max(e.score for e in family.expansions)]
+    doubled, dropped = without_duplicates([*families, *families])
+    assert sum(len(f.expansions) for f in doubled) == len(everything)
+    assert sum(dropped.values()) == len(everything)
+
+
+@pytest.fixture(scope="module")
+def suite_families(parsed: list[ParsedSeed], mlm: TransformersMaskedLM) -> list[Family]:
+    from s2lct.builder.capabilities import load_capabilities
+    from s2lct.builder.lexicon import Lexicon
+    from s2lct.builder.validate import validate
+
+    (capability,) = load_capabilities(["LC3"])
+    filled = fill(masked_sentences(parsed, order="probability"), mlm, suggestions=30)
+    passed, _ = validate(
+        filled,
+        {one.seed.id: one for one in parsed},
+        {"LC1": capability.form("fluent")},
+        load_tagger(),
+        Lexicon.load(),
+    )
+    families, _ = select(
+        passed, parsed, load_tagger(), load_parser(), how="all", per_seed=1, seed=0
+    )
+    for family in families:
+        for expansion in family.expansions:
+            inserted = [{"start": w.start, "end": w.end} for w in expansion.inserted]
+            assert without(expansion.text, inserted) == family.seed.seed.text
+    return families
+
+
+@given(
+    words=st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=6),
+    chosen=st.data(),
+)
+def test_removing_inserted_words_undoes_inserting(words: list[str], chosen: st.DataObject) -> None:
+    seed = " ".join(words) + "."
+    at = chosen.draw(st.integers(1, len(words)))
+    longer = [*words[:at], "inserted", *words[at:]]
+    text = " ".join(longer) + "."
+    start = len(" ".join(longer[:at])) + 1
+    assert without(text, [{"start": start, "end": start + len("inserted")}]) == seed
