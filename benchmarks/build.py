@@ -219,11 +219,18 @@ class SentenceAtATime:
         parsed: ParsedSeed,
         capability: Capability,
     ) -> list[select.Expansion]:
-        """Tag the filled sentence by itself, then ask the tables."""
+        """Tag the filled sentence by itself, then ask the tables; what is left is checked whole."""
         text = masked.text
         for word in suggestion.words:
             text = text.replace(MASK, word, 1)
-        self.tagger.tag([text])
+        (tokens,) = self.tagger.tag([text])
+        tags = {(token.start, token.tag): token for token in tokens}
+        moved = 0
+        for one, word in zip(masked.masks, suggestion.words, strict=True):
+            token = tags.get((one.start + moved, one.tag))
+            moved += len(word) - len(MASK)
+            if token is None or not self.lexicon.is_neutral_insertion(word, one.tag, token.lemma):
+                return []
         expansions, _ = validate(
             [FilledSentence(masked, (suggestion,))],
             {parsed.seed.id: parsed},
@@ -259,7 +266,9 @@ def part_build(count: int) -> None:
     for column in ("", "seconds", "expansions"):
         table.add_column(column, justify="right")
     table.add_row("ours, models loaded within", f"{our_time:.1f}", str(made["ours"]))
-    table.add_row("a sentence at a time, models loaded before", f"{their_time:.1f}", str(made["theirs"]))
+    table.add_row(
+        "a sentence at a time, models loaded before", f"{their_time:.1f}", str(made["theirs"])
+    )
     table.add_row("ratio (bar: at least 5)", f"{their_time / our_time:.1f}", "", style="bold")
     CONSOLE.print(table)
 
@@ -298,7 +307,9 @@ def part_scale() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--part", choices=["fill", "build", "scale"], help="only this part")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of the fill part")
     parser.add_argument("--sentences", type=int, default=400, help="sentences of the build part")

@@ -1,9 +1,9 @@
 """From a labelled corpus to a suite of linked seeds and expansions.
 
-    from s2lct.builder import BuildConfig, build
+from s2lct.builder import BuildConfig, build
 
-    suite = build(BuildConfig.checked(out="dist/s2lct"))
-    suite["LC4"]["test"]
+suite = build(BuildConfig.checked(out="dist/s2lct"))
+suite["LC4"]["test"]
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ class Checkpoints:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path, inputs: Mapping[str, Any], *, restart: bool) -> Iterator[Checkpoints]:
+    def open(
+        cls, folder: Path, inputs: Mapping[str, Any], *, restart: bool
+    ) -> Iterator[Checkpoints]:
         """Lock the folder and make sure that it belongs to a build of the same inputs.
 
         Raises:
@@ -59,9 +61,7 @@ class Checkpoints:
         finally:
             lock.release()
 
-    def get(
-        self, name: str, adapter: TypeAdapter[Result], compute: Callable[[], Result]
-    ) -> Result:
+    def get(self, name: str, adapter: TypeAdapter[Result], compute: Callable[[], Result]) -> Result:
         """The kept result of that name, or the computed one, kept from now on."""
         path = self.folder / f"{name}.json"
         if path.exists():

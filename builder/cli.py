@@ -1,4 +1,4 @@
-"""The command line: ``s2lct build``, ``capabilities``, ``inspect``, ``verify``, ``export``, ``models``."""
+"""The command line: build, capabilities, inspect, verify, export and models."""
 
 from __future__ import annotations
 
@@ -166,7 +166,8 @@ def build(
         given: dict[str, Any] = {
             name: value
             for name, value in context.params.items()
-            if value is not None and name not in ("capability", "capabilities", "preset", "label_map")
+            if value is not None
+            and name not in ("capability", "capabilities", "preset", "label_map")
         }
         options = (PRESETS[preset] if preset else {}) | {
             name: value.value if isinstance(value, enum.Enum) else value
@@ -259,7 +260,10 @@ def capabilities(
                     for t in capability.form("fluent").templates
                 }
                 table.add_row(
-                    capability.id, capability.title, capability.expectation, "; ".join(sorted(passes))
+                    capability.id,
+                    capability.title,
+                    capability.expectation,
+                    "; ".join(sorted(passes)),
                 )
             console.print(table)
         elif yaml:
@@ -287,9 +291,7 @@ def inspect(
 @app.command()
 def verify(
     suite: Annotated[Path, typer.Argument(help="Folder of a built suite.")],
-    quick: Annotated[
-        bool, typer.Option(help="Leave out what needs tagger and parser.")
-    ] = False,
+    quick: Annotated[bool, typer.Option(help="Leave out what needs tagger and parser.")] = False,
 ) -> None:
     """Re-check every invariant of a built suite; exit 1 with a list if one is broken."""
     with _told_errors():
@@ -326,9 +328,7 @@ def models() -> None:
     with _told_errors():
         from s2lct.builder.inventory import inventory
 
-        table = Table(
-            "model", "role", "MB", "source", "licence", "figures", header_style="bold"
-        )
+        table = Table("model", "role", "MB", "source", "licence", "figures", header_style="bold")
         for entry in inventory():
             table.add_row(
                 entry.name,
@@ -347,14 +347,23 @@ def _told_errors() -> Iterator[None]:
     try:
         yield
     except BuilderError as error:
-        errors.print(f"[bold red]Error:[/] {_escaped(error.problem)}", highlight=False, soft_wrap=True)
+        errors.print(
+            f"[bold red]Error:[/] {_escaped(error.problem)}", highlight=False, soft_wrap=True
+        )
         errors.print(f"  → {_escaped(error.mend)}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         errors.print("Interrupted. The same command goes on where it stopped.", style="yellow")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM):
+        if error.errno not in (
+            errno.ENOSPC,
+            errno.EDQUOT,
+            errno.EFBIG,
+            errno.EACCES,
+            errno.EROFS,
+            errno.EPERM,
+        ):
             raise
         errors.print(
             f"[bold red]Error:[/] {_escaped(str(error.filename or 'disk'))}: {error.strerror}",

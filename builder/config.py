@@ -122,7 +122,7 @@ class BuildConfig(BaseModel):
 
     @property
     def result_options(self) -> dict[str, Any]:
-        """The options that decide what is built, as JSON; those that only decide how are left out."""
+        """The options that decide what is built, as JSON, without those that only decide how."""
         without = {"out", "batch_size", "overwrite", "restart"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         return options

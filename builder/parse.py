@@ -9,16 +9,12 @@ from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import ParsedRegion, ParsedSeed, Seed, Token
 
 
-def parse(
-    seeds: Sequence[Seed], tagger: Tagger, parser: ConstituencyParser
-) -> list[ParsedSeed]:
+def parse(seeds: Sequence[Seed], tagger: Tagger, parser: ConstituencyParser) -> list[ParsedSeed]:
     """Tokenise and parse every region of every seed, equal texts once.
 
     A region is parsed by itself: the template's words around it are not the corpus's language.
     """
-    texts = list(
-        dict.fromkeys(seed.text[r.start : r.end] for seed in seeds for r in seed.regions)
-    )
+    texts = list(dict.fromkeys(seed.text[r.start : r.end] for seed in seeds for r in seed.regions))
     tokens = dict(zip(texts, tagger.tag(texts), strict=True))
     trees = dict(zip(texts, parser.parse([tokens[text] for text in texts]), strict=True))
     parsed: list[ParsedSeed] = []

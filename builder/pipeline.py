@@ -1,8 +1,8 @@
-"""The straight line of stages: corpus → search → transform → parse → mask → fill → validate →
-select → write.
+"""The straight line of stages, from corpus to dataset.
 
-A stage is a pure function from a batch of records to a batch. This module only wires them:
-it cuts the work into shards, keeps a checkpoint behind every stage, counts and reports.
+Corpus → search → transform → parse → mask → fill → validate → select → write. A stage is a pure
+function from a batch of records to a batch. This module only wires them: it cuts the work into
+shards, keeps a checkpoint behind every stage, counts and reports.
 """
 
 from __future__ import annotations
@@ -355,9 +355,7 @@ class _Line:
         taken: list[Sentence] = []
         for chunk in _shards(ordered, TREES_AT_ONCE):
             trees.parse([tagged for tagged, rule in chunk if rule.needs_tree])
-            taken += [
-                tagged.sentence for tagged, rule in chunk if trees.meet(tagged, rule)
-            ]
+            taken += [tagged.sentence for tagged, rule in chunk if trees.meet(tagged, rule)]
             if len(taken) >= self.config.pairings:
                 break
         return tuple(taken[: self.config.pairings])
@@ -447,7 +445,9 @@ class _Line:
         self.progress.advance(stage, len(shard))
         return result
 
-    def _validate(self, filled: Sequence[FilledSentence], parsed: Sequence[ParsedSeed]) -> Validated:
+    def _validate(
+        self, filled: Sequence[FilledSentence], parsed: Sequence[ParsedSeed]
+    ) -> Validated:
         expansions, rejected = validate.validate(
             filled,
             {one.seed.id: one for one in parsed},

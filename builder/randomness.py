@@ -1,4 +1,4 @@
-"""Randomness tied to a seed and to what it is drawn for, so that order and sharding change nothing."""
+"""Randomness tied to a seed and to what it is drawn for: order and sharding change nothing."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class MaskedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Words proposed for the masks, with their pseudo-log-likelihood (mean natural log, rounded)."""
+    """Words for the masks, with their pseudo-log-likelihood (mean natural log, rounded)."""
 
     words: tuple[str, ...]
     score: float

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
 from s2lct.builder.capabilities import SearchRule, WordClass
 from s2lct.builder.lexicon import Lexicon
 from s2lct.builder.randomness import shuffle_key
@@ -121,7 +122,7 @@ def meets_tree(tree: Node, tokens: Sequence[Token], rule: SearchRule) -> bool:
 
 
 def _clauses(node: Node) -> int:
-    """Clauses with a verb phrase of their own; relative clauses within a noun phrase not counted."""
+    """Clauses with a verb phrase of their own, relative clauses within a noun phrase aside."""
     if node.label == "NP":
         return 0
     own = node.label in _CLAUSES and "VP" in node.child_labels

@@ -13,7 +13,7 @@ from dataclasses import replace
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.randomness import shuffle_key
 from s2lct.builder.records import Expansion, Family, MaskedSentence, ParsedSeed, Token
-from s2lct.builder.tree import Node, read_tree
+from s2lct.builder.tree import read_tree
 from s2lct.builder.validate import Rejection
 
 SELECTIONS = ("score", "random", "all")
@@ -34,7 +34,8 @@ def select(
     Args:
         expansions: expansions that passed validation.
         seeds: the seeds, those without expansions too.
-        tagger, parser: to parse what is about to be taken.
+        tagger: splits what is about to be taken into tokens.
+        parser: parses it.
         how: ``score``, the likeliest words first; ``random``; or ``all``.
         per_seed: most expansions of a seed; ``all`` takes no notice of it.
         seed: of the random choice.

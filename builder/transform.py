@@ -81,7 +81,8 @@ def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sente
     for shift in range(longest):
         for row in range(longest):
             picked = tuple(
-                (row + (shift * column)) % len(sentences) for column, sentences in enumerate(columns)
+                (row + (shift * column)) % len(sentences)
+                for column, sentences in enumerate(columns)
             )
             if picked not in used:
                 used.add(picked)
@@ -126,9 +127,7 @@ def fill_template(
             slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"
             sentence = start + sentence[match.end() :]
             frozen = len(start)
-        regions.append(
-            Region(name, len(text), len(text) + len(sentence), len(text) + frozen)
-        )
+        regions.append(Region(name, len(text), len(text) + len(sentence), len(text) + frozen))
         text += sentence
         shown += slot_shown
     text += template.text[last:]

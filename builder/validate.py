@@ -175,9 +175,7 @@ def _forms(parsed: ParsedSeed, region: int) -> frozenset[str]:
     return frozenset(form for t in tokens for form in (t.text.lower(), t.lemma.lower()))
 
 
-def _neighbours(
-    suggestion: Suggestion, masked: MaskedSentence
-) -> Iterator[tuple[str, str, str]]:
+def _neighbours(suggestion: Suggestion, masked: MaskedSentence) -> Iterator[tuple[str, str, str]]:
     """For each word, the word before and behind it in the filled text."""
     parts = masked.text.split(MASK)
     for number, word in enumerate(suggestion.words):

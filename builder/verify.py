@@ -66,9 +66,7 @@ def verify_suite(folder: Path, *, quick: bool = False) -> list[str]:
     return faults
 
 
-def _read(
-    folder: Path, name: str, file: Mapping[str, Any], faults: list[str]
-) -> Iterator[Row]:
+def _read(folder: Path, name: str, file: Mapping[str, Any], faults: list[str]) -> Iterator[Row]:
     import pyarrow.parquet as pq
 
     rows = read_rows(folder, file)
@@ -82,15 +80,16 @@ def _read(
         return
     for row in rows:
         if row["capability"] != name:
-            faults.append(f"{_where(row)}: its capability is {row['capability']}, its config {name}")
+            faults.append(
+                f"{_where(row)}: its capability is {row['capability']}, its config {name}"
+            )
         yield row
 
 
 def _forms(described: Mapping[str, Any]) -> dict[str, Form]:
     name = described["options"]["templates"]
     return {
-        data["id"]: Capability.model_validate(data).form(name)
-        for data in described["capabilities"]
+        data["id"]: Capability.model_validate(data).form(name) for data in described["capabilities"]
     }
 
 
@@ -223,9 +222,7 @@ def _expansion_faults(row: Row, seed: Row) -> Iterator[str]:
     yield from _place_faults(row, seed, inserted)
 
 
-def _place_faults(
-    row: Row, seed: Row, inserted: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
+def _place_faults(row: Row, seed: Row, inserted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Words outside the corpus sentences, or within what makes the capability."""
     try:
         _, regions = text_of(seed["template"], [source["text"] for source in seed["sources"]])
@@ -260,7 +257,9 @@ def _is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
     return Counter(reference) - Counter(seed) == Counter(tags) and len(reference) > len(seed)
 
 
-def _suite_faults(rows_of: Mapping[str, Sequence[Row]], described: Mapping[str, Any]) -> Iterator[str]:
+def _suite_faults(
+    rows_of: Mapping[str, Sequence[Row]], described: Mapping[str, Any]
+) -> Iterator[str]:
     order = [c["id"] for c in described["capabilities"]]
     digest = [
         [row["id"], row["text"], row["labels"]]
@@ -322,7 +321,8 @@ def _model_faults(
         trees = parser.parse(parts)
         for row, (start, _), part, tree in zip(expansions, spans, parts, trees, strict=True):
             if tree is None or not _stands_in_tree(row, moved(part, start), tree):
-                yield f"{_where(row)}: parsed again, its words are not under a {row['production']['lhs']}"
+                lhs = row["production"]["lhs"]
+                yield f"{_where(row)}: parsed again, its words are not under a {lhs}"
 
 
 def _regions(row: Row) -> tuple[Region, ...]:

@@ -250,5 +250,3 @@ def load_suite(folder: Path) -> dict[str, DatasetDict]:
         {SPLIT: concatenate_datasets([config[SPLIT] for config in configs.values()])}
     )
     return configs
-
-

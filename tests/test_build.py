@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from test_capabilities import OWN_CAPABILITY
 
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.errors import BuilderError
 from s2lct.builder.pipeline import build, build_suite
 from s2lct.builder.records import LABELS
 from s2lct.builder.verify import verify_suite
-
-from test_capabilities import OWN_CAPABILITY
 
 
 def bytes_of(folder: Path) -> dict[str, str]:
@@ -89,7 +88,13 @@ def test_the_paper_form_keeps_its_wording(corpus_path: Path, tmp_path: Path) -> 
     suite = json.loads((out / "suite.json").read_text())
     assert suite["options"]["select"] == "all"
     assert suite["options"]["mask_order"] == "random"
-    rows = [row for data in build(config_for(corpus_path, out, templates="paper", capabilities=("LC6", "LC8"))).values() for row in data["test"]]
+    rows = [
+        row
+        for data in build(
+            config_for(corpus_path, out, templates="paper", capabilities=("LC6", "LC8"))
+        ).values()
+        for row in data["test"]
+    ]
     texts = [row["text"] for row in rows if row["kind"] == "seed"]
     assert all(
         text.startswith(("I agreed that", "I thought that", "Some people", "Many", "They", "You"))
@@ -237,7 +242,16 @@ def test_a_full_disk_leaves_nothing_half_written(corpus_path: Path, tmp_path: Pa
     )
     out = tmp_path / "full"
     result = subprocess.run(
-        [sys.executable, "-c", script, "build", "--corpus", f"csv:{corpus_path}", "--out", str(out)],
+        [
+            sys.executable,
+            "-c",
+            script,
+            "build",
+            "--corpus",
+            f"csv:{corpus_path}",
+            "--out",
+            str(out),
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_eleven_capabilities_are_shipped_in_two_forms() -> None:
 
 @pytest.mark.parametrize("capability", load_capabilities(), ids=lambda c: c.id)
 def test_a_specification_prints_its_rules_templates_and_reasons(capability: Capability) -> None:
-    console = Console(width=160, record=True, file=open("/dev/null", "w"))
+    console = Console(width=160, record=True, file=io.StringIO())
     console.print(specification(capability))
     printed = " ".join(console.export_text().replace("│", " ").split())
     assert capability.expectation in printed
@@ -89,7 +90,13 @@ def test_a_broken_file_is_refused_with_its_field(
     template = data["forms"]["fluent"]["templates"][0]
     rule = data["forms"]["fluent"]["search"]["P"][0]
     for key, value in change.items():
-        target = template if key in template else rule if key in ("has_one_of", "matches", "has_no_words") else data
+        target = (
+            template
+            if key in template
+            else rule
+            if key in ("has_one_of", "matches", "has_no_words")
+            else data
+        )
         target[key] = value
     path = tmp_path / "broken.yaml"
     path.write_text(yaml.safe_dump(data), encoding="utf-8")

@@ -84,8 +84,18 @@ def test_help_is_complete_and_light() -> None:
         "import s2lct.builder; "
         "print(sorted({'torch', 'transformers', 'spacy', 'datasets', 'nltk'} & set(sys.modules)))"
     )
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert loaded.stdout.strip() == "[]"
     shown = invoke("build", "--help")
-    for option in ("--corpus", "--preset", "--seeds", "--masks", "--select", "--mask-order", "--mlm"):
+    for option in (
+        "--corpus",
+        "--preset",
+        "--seeds",
+        "--masks",
+        "--select",
+        "--mask-order",
+        "--mlm",
+    ):
         assert option in shown

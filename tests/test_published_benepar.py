@@ -74,15 +74,24 @@ def model_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
             tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", eos_token="</s>"
         )
         config = T5Config(
-            vocab_size=len(words), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2,
-            decoder_start_token_id=0, pad_token_id=0,
+            vocab_size=len(words),
+            d_model=16,
+            d_kv=8,
+            d_ff=16,
+            num_layers=1,
+            num_heads=2,
+            decoder_start_token_id=0,
+            pad_token_id=0,
         )
     else:
         path = tmp_path / "vocab.txt"
         path.write_text("\n".join(words))
         tokenizer = BertTokenizerFast(vocab=str(path), model_max_length=32)
         config = BertConfig(
-            vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+            vocab_size=len(words),
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
             intermediate_size=16,
         )
     folder = tmp_path / "benepar_tiny"

@@ -22,7 +22,7 @@ from s2lct.builder.verify import without
 TEXTS = [
     "This is not a dull film.",
     'Some people think, "The cast is wonderful," but I think, "The plot is a stupid mess."',
-    "The director (a painter) tells two stories in \"Rain\".",
+    'The director (a painter) tells two stories in "Rain".',
     "Beautiful, funny and wise!",
     "It doesn't work.",
     "A well-made film, emoji 🎬 and all.",

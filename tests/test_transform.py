@@ -24,7 +24,9 @@ def sentences(texts: list[list[str]], label: Label, start: str = "") -> list[Sen
     ]
 
 
-def found_for(capability: Capability, form: str, texts: list[list[str]]) -> dict[str, list[Sentence]]:
+def found_for(
+    capability: Capability, form: str, texts: list[list[str]]
+) -> dict[str, list[Sentence]]:
     starts = "This is " if capability.id in ("LC4", "LC5") else ""
     return {
         slot: sentences(texts, rules[0].label, starts)
@@ -90,7 +92,9 @@ def test_labels_follow_the_specification() -> None:
         "LC11": {("positive", "neutral")},
     }
     for capability in load_capabilities(list(expected)):
-        assert {seed.labels for seed in made(capability, "fluent", texts)} == expected[capability.id]
+        assert {seed.labels for seed in made(capability, "fluent", texts)} == expected[
+            capability.id
+        ]
 
 
 def test_negation_comes_in_both_forms_and_freezes_its_words() -> None:

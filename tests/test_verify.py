@@ -96,7 +96,9 @@ def move_offsets(rows: Rows) -> None:
 
 def change_other_word(rows: Rows) -> None:
     row = expansion_in(rows)
-    new_text(row, row["text"].replace("Some", "Most").replace("say", "tell").replace("think", "hold"))
+    new_text(
+        row, row["text"].replace("Some", "Most").replace("say", "tell").replace("think", "hold")
+    )
 
 
 def insert_negator(rows: Rows) -> None:
@@ -171,7 +173,9 @@ def copy(suite_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(suite_folder, tmp_path / "copy"))
 
 
-@pytest.mark.parametrize(("corrupt", "message"), CORRUPTIONS, ids=lambda c: getattr(c, "__name__", ""))
+@pytest.mark.parametrize(
+    ("corrupt", "message"), CORRUPTIONS, ids=lambda c: getattr(c, "__name__", "")
+)
 def test_a_corrupted_row_is_named(copy: Path, corrupt: Corruption, message: str) -> None:
     rewrite(copy, "LC8", corrupt)
     faults = verify_suite(copy)

@@ -25,7 +25,8 @@ from s2lct.builder.records import Label
 FormName = Literal["fluent", "paper"]
 
 _WORD_CLASS = re.compile(
-    r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)(?: >= (?P<strength>0\.\d+))?"
+    r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
+    r"(?: >= (?P<strength>0\.\d+))?"
 )
 _FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<bare>\|unstopped)?\}")
 
@@ -90,7 +91,9 @@ def _rule_list(value: Any) -> Any:
     rules = _shipped_yaml("search_rules.yaml")
     for item in value:
         if isinstance(item, str) and item.removeprefix("$") not in rules:
-            raise ValueError(f"no search rule {item}; there are {', '.join('$' + name for name in rules)}")
+            raise ValueError(
+                f"no search rule {item}; there are {', '.join('$' + name for name in rules)}"
+            )
     return [rules[item[1:]] if isinstance(item, str) else item for item in value]
 
 
@@ -147,11 +150,11 @@ class SearchRule(_Specified):
 
 
 class Rewrite(_Specified):
-    """Change the start of a slot's sentence: what makes the capability, frozen afterwards.
+    r"""Change the start of a slot's sentence: what makes the capability, frozen afterwards.
 
     Attributes:
         find: regular expression matched at the start of the sentence.
-        replace: replacements to choose from, with ``\\1`` for groups.
+        replace: replacements to choose from, with ``\1`` for groups.
     """
 
     find: Pattern
@@ -302,11 +305,12 @@ def read_capability(path: Path) -> Capability:
         return Capability.model_validate(data)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}" for fault in error.errors()
+            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}"
+            for fault in error.errors()
         )
         raise CapabilityError(
             f"{path}: {faults}",
-            mend="mend these fields; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
+            mend="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
         ) from error
 
 

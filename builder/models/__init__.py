@@ -72,7 +72,9 @@ def load_parser(name: str = EMBEDDED) -> ConstituencyParser:
     return BeneparParser.load(name)
 
 
-def load_masked_language_model(name: str = EMBEDDED, *, batch_size: int = 32) -> MaskedLanguageModel:
+def load_masked_language_model(
+    name: str = EMBEDDED, *, batch_size: int = 32
+) -> MaskedLanguageModel:
     """The embedded masked language model, or one from the Hub or a local folder."""
     from s2lct.builder.models.masked_lm import TransformersMaskedLM
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,16 +57,15 @@ class BeneparParser:
         try:
             return sha256_of(self._weights)
         except OSError as error:
-            raise ModelError(f"{self._weights}: {error}", mend="install the parser again") from error
+            raise ModelError(
+                f"{self._weights}: {error}", mend="install the parser again"
+            ) from error
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees over token numbers; see `ConstituencyParser.parse`."""
         words = [[token.text for token in sentence] for sentence in sentences]
         spaces = [
-            [
-                left.end < right.start
-                for left, right in zip(sentence, sentence[1:], strict=False)
-            ]
+            [left.end < right.start for left, right in pairwise(sentence)]
             + [False] * bool(sentence)
             for sentence in sentences
         ]

@@ -68,8 +68,8 @@ class TransformersMaskedLM:
         except (OSError, ValueError) as error:
             raise ModelError(
                 f"--mlm {name}: cannot be loaded: {str(error).splitlines()[0]}",
-                mend="name a masked language model of the Hub or a local folder; without a network, "
-                "download it first or use --mlm embedded",
+                mend="name a masked language model of the Hub or a local folder; without a "
+                "network, download it first or use --mlm embedded",
             ) from error
         return cls(model, tokenizer, name, batch_size)
 
@@ -138,7 +138,9 @@ class TransformersMaskedLM:
         encoded = self._tokenizer([text.replace(MASK, mask_token) for text in texts])["input_ids"]
         limit = self._longest_input
         lengths = [len(ids) for ids in encoded]
-        order = sorted((n for n in range(len(texts)) if lengths[n] <= limit), key=lengths.__getitem__)
+        order = sorted(
+            (n for n in range(len(texts)) if lengths[n] <= limit), key=lengths.__getitem__
+        )
         for _, group in itertools.groupby(order, key=lengths.__getitem__):
             numbers = list(group)
             for start in range(0, len(numbers), self.batch_size):
@@ -152,7 +154,9 @@ class TransformersMaskedLM:
 
     @cached_property
     def _longest_input(self) -> int:
-        return int(min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2))
+        return int(
+            min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2)
+        )
 
     def _log_probabilities(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Log probabilities of the vocabulary at one position a row, shape (rows, vocabulary)."""

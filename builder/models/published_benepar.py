@@ -80,12 +80,11 @@ class PublishedBenepar:
         """
         try:
             config = dict(AutoConfig.from_pretrained(folder).benepar)
-            state = torch.load(
-                folder / "benepar_model.bin", map_location="cpu", weights_only=True
-            )
+            state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
         except (OSError, AttributeError, ValueError) as error:
             raise ModelError(
-                f"{folder}: no benepar model: {error}", mend="name a benepar model such as benepar_en3"
+                f"{folder}: no benepar model: {error}",
+                mend="name a benepar model such as benepar_en3",
             ) from error
         hparams = {"force_root_constituent": True} | config["hparams"]
         self._parser = PublishedChartParser(

@@ -48,7 +48,9 @@ def read_texts() -> tuple[list[str], list[str]]:
             if number % HELD_OUT_EVERY == 0:
                 held_out.append(text)
             else:
-                train += [text] * (ROTTEN_TOMATOES_COPIES if row["source"] == "rotten_tomatoes" else 1)
+                train += [text] * (
+                    ROTTEN_TOMATOES_COPIES if row["source"] == "rotten_tomatoes" else 1
+                )
     return train, held_out
 
 
@@ -96,7 +98,10 @@ def batches(
 
 
 def mask_batch(
-    batch: Sequence[list[int]], rate: float, tokenizer: PreTrainedTokenizerFast, rng: np.random.Generator
+    batch: Sequence[list[int]],
+    rate: float,
+    tokenizer: PreTrainedTokenizerFast,
+    rng: np.random.Generator,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Pad and mask: (input ids, attention mask, flat positions of the masks, their true ids)."""
     width = max(len(ids) for ids in batch) + 2
@@ -105,7 +110,9 @@ def mask_batch(
     for row, ids in enumerate(batch):
         inputs[row, : len(ids) + 2] = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
         attention[row, : len(ids) + 2] = 1
-    special = np.isin(inputs, [tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id])
+    special = np.isin(
+        inputs, [tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id]
+    )
     chosen = np.flatnonzero((rng.random(inputs.shape) < rate) & ~special)
     truth = inputs.reshape(-1)[chosen].copy()
     inputs.reshape(-1)[chosen] = tokenizer.mask_token_id
@@ -122,7 +129,10 @@ def logits_at(
 
 @torch.no_grad()
 def accuracy(
-    model: BertForMaskedLM, packed: Sequence[list[int]], tokenizer: PreTrainedTokenizerFast, rate: float
+    model: BertForMaskedLM,
+    packed: Sequence[list[int]],
+    tokenizer: PreTrainedTokenizerFast,
+    rate: float,
 ) -> dict[str, float]:
     """Top-1 and top-10 accuracy over masked tokens of held-out segments, same masks every time."""
     rng = np.random.default_rng(0)
@@ -163,15 +173,22 @@ def main() -> None:
     train_texts, held_out_texts = read_texts()
     train = segments(train_texts, tokenizer, args.max_tokens)
     held_out = segments(held_out_texts, tokenizer, args.max_tokens)[:3000]
-    print(f"{len(train)} training segments, {sum(map(len, train))} tokens, {len(held_out)} held out", flush=True)
+    print(
+        f"{len(train)} training segments, {sum(map(len, train))} tokens, {len(held_out)} held out",
+        flush=True,
+    )
 
     model = BertForMaskedLM.from_pretrained(
-        encoder_path(), hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+        encoder_path(),
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
         attn_implementation="eager",  # the fused kernel's backward pass is slow on CPUs
     )
     base = {
         # The prediction head is not in the encoder's package: it is written whole.
-        name: torch.zeros_like(value) if name.startswith("cls.") and "decoder.weight" not in name else value.detach().clone()
+        name: torch.zeros_like(value)
+        if name.startswith("cls.") and "decoder.weight" not in name
+        else value.detach().clone()
         for name, value in model.state_dict().items()
     }
     model.train()
@@ -179,11 +196,15 @@ def main() -> None:
     rest = [p for p in model.parameters() if p.dim() <= 1]
     optimizer = torch.optim.AdamW(
         [{"params": decay, "weight_decay": 0.01}, {"params": rest, "weight_decay": 0.0}],
-        lr=args.lr, betas=(0.9, 0.98), eps=1e-6, fused=True,
+        lr=args.lr,
+        betas=(0.9, 0.98),
+        eps=1e-6,
+        fused=True,
     )
     warmup = max(1, args.steps // 20)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda s: min((s + 1) / warmup, max(0.0, (args.steps - s) / (args.steps - warmup)))
+        optimizer,
+        lambda s: min((s + 1) / warmup, max(0.0, (args.steps - s) / (args.steps - warmup))),
     )
     stream = batches(train, args.tokens_a_batch, rng)
     started = time.time()
@@ -203,14 +224,19 @@ def main() -> None:
         running = loss.item() if step == 1 else 0.99 * running + 0.01 * loss.item()
         if step % 100 == 0:
             minutes = (time.time() - started) / 60
-            print(f"step {step}/{args.steps} loss {running:.3f} tokens {seen / 1e6:.2f}M minutes {minutes:.1f}", flush=True)
+            print(
+                f"step {step}/{args.steps} loss {running:.3f} "
+                f"tokens {seen / 1e6:.2f}M minutes {minutes:.1f}",
+                flush=True,
+            )
         if step % 1000 == 0 or step == args.steps:
             figures = accuracy(model, held_out, tokenizer, 0.15)
             print(json.dumps(figures), flush=True)
             write_weights(model, base, args.out)
     figures = accuracy(model, held_out, tokenizer, 0.15)
     write_card_figures(
-        "masked_lm", args.out,
+        "masked_lm",
+        args.out,
         {
             "held_out_top1": round(figures["top1"], 4),
             "held_out_top10": round(figures["top10"], 4),
@@ -224,7 +250,7 @@ def main() -> None:
 
 
 def write_weights(model: BertForMaskedLM, base: dict[str, torch.Tensor], out: Path) -> None:
-    """Write int8 deltas of every matrix to ``out/masked_lm.safetensors`` (temporary name, then renamed)."""
+    """Write int8 deltas of every matrix to ``out/masked_lm.safetensors``."""
     tensors = delta_to_int8(model.state_dict(), base)
     out.mkdir(parents=True, exist_ok=True)
     partial = out / "masked_lm.safetensors.partial"
