@@ -99,7 +99,7 @@ def part_fill(rounds: int) -> None:
     assert isinstance(model, TransformersMaskedLM)
     masked = drawn_masked_sentences(200)
     texts = list({one.text for one in masked})
-    batches = [ids for _, ids, _ in model._batches(texts, [0] * len(texts))]
+    batches = [ids for _, ids, _ in model._batches(texts)]
 
     def bare() -> None:
         with torch.inference_mode():

@@ -53,6 +53,13 @@ class SelectChoice(str, enum.Enum):
     ALL = "all"
 
 
+class SuggestChoice(str, enum.Enum):
+    """Which words the masked language model may propose."""
+
+    ANY = "any"
+    FITTING = "fitting"
+
+
 class MaskOrderChoice(str, enum.Enum):
     """How masked sentences are drawn."""
 
@@ -112,13 +119,20 @@ def build(
     suggestions: Annotated[
         int, typer.Option(help="Words asked of the masked language model for a mask.", min=1)
     ] = 30,
+    suggest: Annotated[
+        SuggestChoice | None,
+        typer.Option(
+            help="any: the model's first words; fitting: its first among those the lexicon lets "
+            r"stand there \[default: fitting; paper form: any]."
+        ),
+    ] = None,
     select: Annotated[
         SelectChoice | None,
         typer.Option(help=r"Which expansions to take \[default: score; paper form: all]."),
     ] = None,
     expansions: Annotated[
         int | None,
-        typer.Option(help=r"Most expansions of a seed \[default: 5; paper form: 1000].", min=1),
+        typer.Option(help=r"Most expansions of a seed \[default: 10; paper form: 1000].", min=1),
     ] = None,
     least_score: Annotated[
         float | None,

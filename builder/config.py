@@ -17,11 +17,11 @@ from s2lct.builder.records import Label
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
 
-FLUENT_MASK_TAGS = ("CD", "DT", "JJ", "NN", "NNS", "PRP$", "RB", "VBG", "VBN")
+FLUENT_MASK_TAGS = ("CD", "DT", "JJ", "NN", "PDT", "PRP$", "RB", "VBG", "VBN")
 """Parts of speech that become masks in the fluent form.
 
 Prepositions, conjunctions, verbs and pronouns need more than one word beside them, and names are
-not the masked language model's to invent: readers stopped at nearly all of them.
+not the masked language model's to invent: readers stopped at most of them.
 """
 
 Count = Annotated[int, Field(ge=1)]
@@ -45,10 +45,13 @@ class BuildConfig(BaseModel):
         mask_order: ``random`` or ``probability``.
         mask_tags: parts of speech that may become masks.
         suggestions: words asked of the masked language model for a mask.
+        suggest: ``any``, the model's first words (paper), or ``fitting``, its first among those
+            that the lexicon lets stand for the mask's part of speech.
         select: ``score``, ``random`` or ``all``.
         expansions: most expansions of a seed.
         least_score: expansions whose inserted words are less likely than this (mean natural log
             probability) are left out; None takes all.
+        fluency_rules: leave out what a fluent writer does not write (`fluency.jars`).
         seed: of every random draw.
         parser, tagger, mlm: ``embedded``, or names of models.
         sentiwordnet: a SentiWordNet file to compute the lexicon from.
@@ -76,9 +79,11 @@ class BuildConfig(BaseModel):
     mask_order: Literal["random", "probability"]
     mask_tags: tuple[str, ...]
     suggestions: Annotated[int, Field(ge=1, le=1000)] = 30
+    suggest: Literal["any", "fitting"]
     select: Literal["score", "random", "all"]
     expansions: Count
     least_score: float | None
+    fluency_rules: bool
     seed: int = 0
     parser: str = EMBEDDED
     tagger: str = EMBEDDED
@@ -144,13 +149,17 @@ def form_defaults(form: str) -> dict[str, Any]:
             "select": "all",
             "expansions": 1_000,
             "least_score": None,
+            "fluency_rules": False,
+            "suggest": "any",
         }
     return {
         "mask_order": "probability",
         "mask_tags": FLUENT_MASK_TAGS,
         "select": "score",
-        "expansions": 5,
-        "least_score": None,
+        "expansions": 10,
+        "least_score": -9.0,
+        "fluency_rules": True,
+        "suggest": "fitting",
     }
 
 

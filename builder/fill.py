@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS
@@ -10,6 +10,7 @@ from s2lct.builder.records import FilledSentence, MaskedSentence, Suggestion
 
 DEFAULT_BEAM = 3
 Beam = tuple[tuple[str, ...], float]
+Problem = tuple[str, tuple[str, ...]]
 
 
 def fill(
@@ -18,6 +19,7 @@ def fill(
     *,
     suggestions: int,
     beam: int = DEFAULT_BEAM,
+    fitting: Callable[[str], frozenset[str]] | None = None,
 ) -> list[FilledSentence]:
     """Propose words for every masked sentence, equal texts once.
 
@@ -29,40 +31,50 @@ def fill(
         model: the masked language model.
         suggestions: most suggestions for a masked sentence.
         beam: partial fillings kept on the way.
+        fitting: the words to choose from for a mask of a tag; None chooses from all.
 
     Returns:
         The masked sentences in the same order with their suggestions, best first. A suggestion's
         score is the mean log probability of its words, each given the text and the words to its
         left.
     """
-    beams: dict[str, list[Beam]] = {one.text: [((), 0.0)] for one in masked}
-    open_texts = list(beams)
-    while open_texts:
-        requests = [(text, words, total) for text in open_texts for words, total in beams[text]]
-        texts = [_with_words(text, words) for text, words, _ in requests]
-        answers = model.suggest(texts, [0] * len(texts), suggestions)
-        grown: dict[str, list[Beam]] = {text: [] for text in open_texts}
-        for (text, words, total), answer in zip(requests, answers, strict=True):
-            grown[text] += [((*words, word), total + score) for word, score in answer]
-        finished = {text for text in open_texts if _is_full(text, grown[text])}
-        for text, fillings in grown.items():
+    beams: dict[Problem, list[Beam]] = {_problem(one): [((), 0.0)] for one in masked}
+    unfinished = list(beams)
+    while unfinished:
+        requests = [
+            (problem, words, total) for problem in unfinished for words, total in beams[problem]
+        ]
+        answers = model.suggest(
+            [_with_words(text, words) for (text, _), words, _ in requests],
+            suggestions,
+            [fitting(tags[len(words)]) for (_, tags), words, _ in requests] if fitting else None,
+        )
+        grown: dict[Problem, list[Beam]] = {problem: [] for problem in unfinished}
+        for (problem, words, total), answer in zip(requests, answers, strict=True):
+            grown[problem] += [((*words, word), total + score) for word, score in answer]
+        finished = {problem for problem in unfinished if _is_full(problem, grown[problem])}
+        for problem, fillings in grown.items():
             fillings.sort(key=lambda filling: (-round(filling[1], SCORE_DIGITS), filling[0]))
-            beams[text] = fillings[: suggestions if text in finished else beam]
-        open_texts = [text for text in open_texts if text not in finished]
+            beams[problem] = fillings[: suggestions if problem in finished else beam]
+        unfinished = [problem for problem in unfinished if problem not in finished]
     return [
         FilledSentence(
             one,
             tuple(
                 Suggestion(words, round(total / len(words), SCORE_DIGITS))
-                for words, total in beams[one.text]
+                for words, total in beams[_problem(one)]
             ),
         )
         for one in masked
     ]
 
 
-def _is_full(text: str, fillings: Sequence[Beam]) -> bool:
-    return not fillings or len(fillings[0][0]) == text.count(MASK)
+def _problem(masked: MaskedSentence) -> Problem:
+    return masked.text, tuple(mask.tag for mask in masked.masks)
+
+
+def _is_full(problem: Problem, fillings: Sequence[Beam]) -> bool:
+    return not fillings or len(fillings[0][0]) == len(problem[1])
 
 
 def _with_words(text: str, words: Sequence[str]) -> str:

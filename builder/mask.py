@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 
+from s2lct.builder.fluency import no_word_fits
 from s2lct.builder.grammar import Extension, ReferenceGrammar
 from s2lct.builder.models.masked_lm import MASK
 from s2lct.builder.randomness import rng_for
@@ -26,6 +27,7 @@ def mask(
     order: MaskOrder,
     tags: Collection[str],
     seed: int,
+    fluency_rules: bool = False,
 ) -> list[MaskedSentence]:
     """Draw masked sentences for each seed.
 
@@ -37,6 +39,7 @@ def mask(
         order: ``random``, every candidate alike (paper), or ``probability``, in proportion to
             the reference production's probability.
         tags: parts of speech that may become masks.
+        fluency_rules: leave out places where no word of the tag reads well.
         seed: of the random draw; each seed's draw depends on its id alone.
 
     Returns:
@@ -46,6 +49,8 @@ def mask(
     drawn: list[MaskedSentence] = []
     for parsed in seeds:
         candidates = list(_candidates(parsed, grammar, masks_per_sentence, frozenset(tags)))
+        if fluency_rules:
+            candidates = [one for one in candidates if _may_read_well(one, parsed)]
         weight = _WEIGHTS[order]
         rng = rng_for(seed, "mask", parsed.seed.id)
         keys = [_draw_key(rng, weight(candidate)) for candidate in candidates]
@@ -85,6 +90,21 @@ def _candidates(
                 if known is None or known.production.probability < candidate.production.probability:
                     best[key] = candidate
     yield from best.values()
+
+
+def _may_read_well(candidate: MaskedSentence, parsed: ParsedSeed) -> bool:
+    """Whether each mask stands where a word of its tag can; adjacent masks vouch for each other."""
+    tokens = parsed.regions[candidate.region].tokens
+    pairs = list(zip(candidate.places, candidate.masks, strict=True))
+    return not any(
+        no_word_fits(tokens, place, mask.tag)
+        for place, mask in pairs
+        if candidate.places.count(place) == 1
+    ) and not any(
+        no_word_fits(tokens, place, mask.tag)
+        for place, mask in pairs[-1:]
+        if candidate.places.count(place) > 1
+    )
 
 
 def _phrases(node: Node) -> Iterator[Node]:

@@ -279,6 +279,7 @@ class _Line:
         self.models = models
         self.checkpoints = checkpoints
         self.progress = progress
+        self._fitting_words: dict[str, frozenset[str]] = {}
         self.counts = {capability.id: CapabilityCounts() for capability in capabilities}
 
     def run(self) -> Suite:
@@ -409,6 +410,7 @@ class _Line:
                 order=config.mask_order,
                 tags=config.mask_tags,
                 seed=config.seed,
+                fluency_rules=config.fluency_rules,
             ),
         )
         filled = self._stage(
@@ -416,7 +418,12 @@ class _Line:
             number,
             shard,
             _FILLED,
-            lambda: fill.fill(masked, models.mlm, suggestions=config.suggestions),
+            lambda: fill.fill(
+                masked,
+                models.mlm,
+                suggestions=config.suggestions,
+                fitting=self._fitting if config.suggest == "fitting" else None,
+            ),
         )
         for one in filled:
             counts = self.counts[capability_of[one.masked.seed_id]]
@@ -445,6 +452,13 @@ class _Line:
         self.progress.advance(stage, len(shard))
         return result
 
+    def _fitting(self, tag: str) -> frozenset[str]:
+        if tag not in self._fitting_words:
+            self._fitting_words[tag] = validate.fitting_words(
+                self.models.mlm.words, tag, self.lexicon, judging=not self.config.fluency_rules
+            )
+        return self._fitting_words[tag]
+
     def _validate(
         self, filled: Sequence[FilledSentence], parsed: Sequence[ParsedSeed]
     ) -> Validated:
@@ -455,6 +469,7 @@ class _Line:
             self.models.tagger,
             self.lexicon,
             least_score=self.config.least_score,
+            fluency_rules=self.config.fluency_rules,
         )
         return Validated(tuple(expansions), _listed(rejected))
 

@@ -10,6 +10,7 @@ from s2lct.builder.capabilities import Capability, Form, Template
 from s2lct.builder.randomness import content_id, shuffle_key
 from s2lct.builder.records import Label, Region, Seed, Sentence
 
+MOST_COMBINATIONS = 100_000
 _FULL_STOP = re.compile(r"(?<![.])\.$")
 
 
@@ -34,12 +35,21 @@ def transform(
         Seeds of distinct text. Within a template no sentence, and no pair of sentences, is used
         twice, unless every one has been used and other wordings are left.
     """
-    makers = [_seeds_of(template, found, capability, seed) for template in form.templates]
+    ordered = {
+        slot: sorted(
+            sentences, key=lambda one: shuffle_key(seed, capability.id, one.corpus, one.id)
+        )
+        for slot, sentences in found.items()
+    }
+    makers = [
+        _seeds_of(template, number, form, ordered, capability, seed)
+        for number, template in enumerate(form.templates)
+    ]
     made: dict[str, Seed] = {}
     exhausted: set[int] = set()
     for number in itertools.cycle(range(len(makers))):
         if len(made) == seeds or len(exhausted) == len(makers):
-            return list(made.values())
+            break
         before = len(made)
         while len(made) == before:
             candidate = next(makers[number], None)
@@ -51,17 +61,35 @@ def transform(
 
 
 def _seeds_of(
-    template: Template, found: Mapping[str, Sequence[Sentence]], capability: Capability, seed: int
+    template: Template,
+    number: int,
+    form: Form,
+    found: Mapping[str, Sequence[Sentence]],
+    capability: Capability,
+    seed: int,
 ) -> Iterator[Seed]:
+    """Seeds of one template; templates over the same slots share out the combinations."""
+    sharing = [
+        n for n, other in enumerate(form.templates) if set(other.slots) == set(template.slots)
+    ]
+    slots = form.templates[sharing[0]].slots
+    combinations = list(
+        itertools.islice(_combinations([found[slot] for slot in slots]), MOST_COMBINATIONS)
+    )
+    start = sharing.index(number)
+    # Its own share first, then what the others were to have, for other wordings of it.
+    shares = [
+        combinations[(start + turn) % len(sharing) :: len(sharing)] for turn in range(len(sharing))
+    ]
     variants = template.variants()
     for turn in range(len(variants)):
-        for sentences in _combinations([found[slot] for slot in template.slots]):
+        for sentences in itertools.chain(*shares):
             ids = [sentence.id for sentence in sentences]
             order = sorted(
                 range(len(variants)),
                 key=lambda n: shuffle_key(seed, capability.id, template.text, *ids, str(n)),
             )
-            filled = dict(zip(template.slots, sentences, strict=True))
+            filled = dict(zip(slots, sentences, strict=True))
             yield fill_template(template, dict(variants[order[turn]]), filled, capability.id)
 
 

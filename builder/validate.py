@@ -7,11 +7,12 @@ can decide is decided before anything is tagged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from s2lct.builder.capabilities import Form
+from s2lct.builder.capabilities import Form, judging_words
+from s2lct.builder.fluency import DETERMINER_LEAST_SCORE, DETERMINER_TAGS, jars, lacks_capital
 from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.models import Tagger
 from s2lct.builder.models.masked_lm import MASK
@@ -60,6 +61,7 @@ def validate(
     lexicon: Lexicon,
     *,
     least_score: float | None = None,
+    fluency_rules: bool = False,
 ) -> tuple[list[Expansion], Counter[tuple[str, Rejection]]]:
     """Apply the three criteria to every suggestion.
 
@@ -76,6 +78,7 @@ def validate(
         tagger: the tagger.
         lexicon: the lexicon.
         least_score: suggestions that score less are left out.
+        fluency_rules: whether `fluency.jars` rejects too, as part of the third criterion.
 
     Returns:
         The expansions that pass, in the order of ``filled``, and how many suggestions of each
@@ -87,6 +90,8 @@ def validate(
         parsed = seeds[one.masked.seed_id]
         for suggestion in one.suggestions:
             reason = _reject_by_table(suggestion, one.masked, parsed, lexicon)
+            if reason is None and fluency_rules:
+                reason = _reject_for_fluency(suggestion, one.masked)
             if reason is None and least_score is not None and suggestion.score < least_score:
                 reason = Rejection.UNLIKELY
             if reason is None:
@@ -108,6 +113,7 @@ def validate(
             parsed,
             forms[capability],
             lexicon,
+            fluency_rules=fluency_rules,
         )
         if reason is None:
             passed.append(
@@ -123,6 +129,35 @@ def validate(
         else:
             rejected[capability, reason] += 1
     return passed, rejected
+
+
+def fitting_words(
+    words: Iterable[str], tag: str, lexicon: Lexicon, judging: bool
+) -> frozenset[str]:
+    """Words that the tables let pass for a tag: what else is suggested would be rejected.
+
+    Args:
+        words: words to choose from.
+        tag: a mask's part of speech.
+        lexicon: the lexicon.
+        judging: whether words that judge, and words that want a capital, are left in.
+    """
+    return frozenset(
+        word
+        for word in words
+        if lexicon.may_carry(word, tag)
+        and _may_be_neutral(word, tag, lexicon)
+        and (judging or not (word.lower() in judging_words() or lacks_capital(word)))
+    )
+
+
+def _may_be_neutral(word: str, tag: str, lexicon: Lexicon) -> bool:
+    """Whether a word is neutral as far as its form tells."""
+    # A form that the table lacks waits for its lemma, which the tagger knows.
+    known = lexicon.lists(word, tag) or lexicon.pos_of_tag(tag) is None
+    return not is_polarity_shifter(word) and (
+        not known or lexicon.is_neutral_insertion(word, tag, word)
+    )
 
 
 def _tags_of_seeds(
@@ -155,11 +190,7 @@ def _reject_by_table(
         if not lexicon.may_carry(word, mask.tag):
             return Rejection.PART_OF_SPEECH
     for word, mask in zip(suggestion.words, masked.masks, strict=True):
-        # A form that the table lacks waits for its lemma, which the tagger knows.
-        known = lexicon.lists(word, mask.tag) or lexicon.pos_of_tag(mask.tag) is None
-        if is_polarity_shifter(word) or (
-            known and not lexicon.is_neutral_insertion(word, mask.tag, word)
-        ):
+        if not _may_be_neutral(word, mask.tag, lexicon):
             return Rejection.NOT_NEUTRAL
     if any(_clashes(*around) for around in _neighbours(suggestion, masked)):
         return Rejection.SPECIFICATION
@@ -167,6 +198,15 @@ def _reject_by_table(
     for word, mask in zip(suggestion.words, masked.masks, strict=True):
         if lexicon.pos_of_tag(mask.tag) is not None and word.lower() in own:
             return Rejection.SPECIFICATION
+    return None
+
+
+def _reject_for_fluency(suggestion: Suggestion, masked: MaskedSentence) -> Rejection | None:
+    if any(word.lower() in judging_words() for word in suggestion.words):
+        return Rejection.NOT_NEUTRAL
+    determines = any(mask.tag in DETERMINER_TAGS for mask in masked.masks)
+    if determines and suggestion.score < DETERMINER_LEAST_SCORE:
+        return Rejection.UNLIKELY
     return None
 
 
@@ -212,6 +252,8 @@ def _reject_in_sentence(
     parsed: ParsedSeed,
     form: Form,
     lexicon: Lexicon,
+    *,
+    fluency_rules: bool,
 ) -> Rejection | None:
     """What the tags of the filled sentence say."""
     by_start = {token.start: token for token in tokens}
@@ -223,6 +265,8 @@ def _reject_in_sentence(
             return Rejection.NOT_NEUTRAL
     places = {word.start for word in candidate.inserted}
     if [token.tag for token in tokens if token.start not in places] != list(seed_tags):
+        return Rejection.SPECIFICATION
+    if fluency_rules and jars(tokens, [n for n, t in enumerate(tokens) if t.start in places]):
         return Rejection.SPECIFICATION
     if form.keep_search_rule:
         (rules,) = form.search.values()

@@ -349,6 +349,12 @@ def load_capabilities(
 
 
 @cache
+def judging_words() -> frozenset[str]:
+    """Words that judge although the lexicon calls them neutral: the shipped list ``$judging``."""
+    return frozenset(_shipped_yaml("word_lists.yaml")["judging"])
+
+
+@cache
 def _shipped_yaml(name: str) -> dict[str, Any]:
     text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
     data: dict[str, Any] = yaml.safe_load(text)

@@ -42,15 +42,22 @@ class MaskedLanguageModel(Protocol):
     def fingerprint(self) -> str:
         """What identifies the weights."""
 
+    @property
+    def words(self) -> Sequence[str]:
+        """Every word that it can suggest: the whole words of letters in its vocabulary."""
+
     def suggest(
-        self, texts: Sequence[str], which: Sequence[int], top: int
+        self,
+        texts: Sequence[str],
+        top: int,
+        among: Sequence[frozenset[str] | None] | None = None,
     ) -> list[tuple[tuple[str, float], ...]]:
-        """The ``top`` whole words of letters for mask number ``which[i]`` of ``texts[i]``.
+        """The ``top`` words for the first mask of each text.
 
         Args:
-            texts: texts holding one or more ``{mask}``.
-            which: for each text, the number of the mask to fill, from 0; the others stay masked.
-            top: how many words to return.
+            texts: texts holding one or more ``{mask}``; only the first is filled.
+            top: most words to return.
+            among: for each text the words to choose from, None for all.
 
         Returns:
             For each text (word, natural log probability rounded to 4 places), best first; empty

@@ -46,6 +46,7 @@ class TransformersMaskedLM:
             )
         self.name = name
         self.batch_size = batch_size
+        self._chosen: dict[frozenset[str], torch.Tensor] = {}
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -102,34 +103,65 @@ class TransformersMaskedLM:
         pieces = self._tokenizer.tokenize("a film")
         return next((mark for mark in ("Ġ", "▁") if pieces[-1].startswith(mark)), "")
 
+    @property
+    def words(self) -> Sequence[str]:
+        """Whole words of letters in the vocabulary, in a fixed order."""
+        return self._whole_words[0]
+
     def suggest(
-        self, texts: Sequence[str], which: Sequence[int], top: int
+        self,
+        texts: Sequence[str],
+        top: int,
+        among: Sequence[frozenset[str] | None] | None = None,
     ) -> list[tuple[tuple[str, float], ...]]:
-        """Words for one mask of each text; see `MaskedLanguageModel.suggest`."""
+        """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
         import torch
 
         results: list[tuple[tuple[str, float], ...]] = [()] * len(texts)
+        requests: dict[str, list[int]] = {}
+        for number, text in enumerate(texts):
+            requests.setdefault(text, []).append(number)
+        distinct = list(requests)
         words, word_ids = self._whole_words
-        top = min(top, len(words))
-        for batch, ids, mask_positions in self._batches(texts, which):
+        for batch, ids, positions in self._batches(distinct):
             with torch.inference_mode():
-                scores = self._log_probabilities(ids, mask_positions)[:, word_ids]
+                scores = self._log_probabilities(ids, positions)[:, word_ids]
                 # One rounding decides order and output alike, so noise in the last bits of a
                 # float cannot reorder words.
                 rounded = (scores * 10**SCORE_DIGITS).round().to(torch.int64)
-                ranked = rounded * len(words) - torch.arange(len(words), device=self._device)
-                best = ranked.topk(top).indices.tolist()
-                values = rounded.tolist()
-            for row, number in enumerate(batch):
-                results[number] = tuple(
-                    (words[word], values[row][word] / 10**SCORE_DIGITS) for word in best[row]
-                )
+                ranks = rounded * len(words) - torch.arange(len(words), device=self._device)
+                for row, distinct_number in enumerate(batch):
+                    for number in requests[distinct[distinct_number]]:
+                        chosen = among[number] if among is not None else None
+                        rank = ranks[row]
+                        if chosen is not None:
+                            rank = rank[self._places(chosen)]
+                        best = rank.topk(min(top, len(rank))).values
+                        places = (-best) % len(words)
+                        values = (best + places) // len(words)
+                        results[number] = tuple(
+                            (words[place], value / 10**SCORE_DIGITS)
+                            for place, value in zip(places.tolist(), values.tolist(), strict=True)
+                        )
         return results
 
+    def _places(self, chosen: frozenset[str]) -> torch.Tensor:
+        """Where the chosen words stand among all words."""
+        import torch
+
+        if (places := self._chosen.get(chosen)) is None:
+            places = torch.tensor(
+                [number for number, word in enumerate(self.words) if word in chosen],
+                device=self._device,
+                dtype=torch.int64,
+            )
+            self._chosen[chosen] = places
+        return places
+
     def _batches(
-        self, texts: Sequence[str], which: Sequence[int]
+        self, texts: Sequence[str]
     ) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
-        """Batches of one exact length: (text numbers, input ids, positions of the masks asked)."""
+        """Batches of one exact length: (text numbers, input ids, positions of the first mask)."""
         import torch
 
         if not texts:
@@ -146,11 +178,8 @@ class TransformersMaskedLM:
             for start in range(0, len(numbers), self.batch_size):
                 batch = numbers[start : start + self.batch_size]
                 ids = torch.tensor([encoded[n] for n in batch], device=self._device)
-                is_mask = ids == self._tokenizer.mask_token_id
-                position = torch.stack(
-                    [row.nonzero()[which[n], 0] for row, n in zip(is_mask, batch, strict=True)]
-                )
-                yield batch, ids, position
+                is_mask = (ids == self._tokenizer.mask_token_id).to(torch.int64)
+                yield batch, ids, is_mask.argmax(dim=1)
 
     @cached_property
     def _longest_input(self) -> int:

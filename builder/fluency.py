@@ -1,0 +1,190 @@
+"""What a fluent writer does not write: rules that the fluent form adds to the third criterion.
+
+Each comes from reading expansions blind: readers stopped at words that have the right part of
+speech and are neutral, and still stand where nobody would put them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from s2lct.builder.records import Token
+
+DATA = Path(__file__).parent / "data"
+PROPER_WORDS = DATA / "proper_words.txt"
+WORD_PAIRS = DATA / "word_pairs.parquet"
+
+_NOUNS = frozenset({"NN", "NNS"})
+_NAMES = frozenset({"NNP", "NNPS"})
+_BEFORE_NOUNS = _NOUNS | {"JJ", "VBN", "VBG"}
+_ADVERBS = frozenset({"RB", "RBR", "RBS"})
+_ARTICLES_AND_POSSESSIVES = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
+_QUANTITIES = frozenset(
+    {
+        *("much", "many", "such", "several", "various", "numerous", "latter", "former", "next"),
+        *(
+            "mid",
+            "middle",
+            "last",
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "tenth",
+        ),
+    }
+)
+_DETERMINED = frozenset(
+    {
+        *("other", "one", "own", "same", "someone", "something", "anyone", "anything", "everyone"),
+        *("everything", "somebody", "everybody", "nobody", "nothing"),
+    }
+)
+# A bare noun in a corpus sentence is a plural or a mass: "a", "every" and "another" do not fit it.
+_DETERMINERS = frozenset({"the", "some", "all", "these", "those", "both", "this", "that"})
+COMPOUND_TEXTS = 5
+_VERBS = frozenset({"VB", "VBD", "VBN", "VBP", "VBZ"})
+DETERMINER_TAGS = frozenset({"DT", "PRP$", "PDT", "CD"})
+DETERMINER_LEAST_SCORE = -1.5
+_FILM = frozenset({"film", "films", "movie", "movies", "picture", "pictures", "flick", "flicks"})
+_DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
+_OF_WHAT = frozenset({"lot", "kind", "sort", "type", "one", "lots", "bit", "number"})
+
+
+@cache
+def proper_words() -> frozenset[str]:
+    """Words that English writes with a capital."""
+    return frozenset(PROPER_WORDS.read_text(encoding="utf-8").split())
+
+
+def lacks_capital(word: str) -> bool:
+    """Whether a word in lower case is one that English capitalises."""
+    return word.islower() and word in proper_words()
+
+
+@cache
+def word_pairs() -> Mapping[str, Mapping[str, int]]:
+    """In how many reviews (at most 255) a word stands before another, both in lower case."""
+    import pyarrow.parquet as pq
+
+    pairs: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    columns = pq.read_table(WORD_PAIRS).to_pydict()
+    for first, second, texts in zip(*columns.values(), strict=True):
+        pairs[first][second] = texts
+    return pairs
+
+
+@cache
+def _known_seconds() -> frozenset[str]:
+    return frozenset(second for seconds in word_pairs().values() for second in seconds)
+
+
+def are_neighbours(first: str, second: str, texts: int = 1) -> bool:
+    """Whether reviewers write two words side by side; True where one is too rare to tell."""
+    if not (first.isalpha() and second.isalpha()):
+        return True
+    if first not in word_pairs() or second not in _known_seconds():
+        return True
+    return word_pairs()[first].get(second, 0) >= texts
+
+
+def jars(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
+    """Whether an inserted word stands where a fluent writer would not put it.
+
+    Args:
+        tokens: the filled sentence.
+        inserted: the numbers of the inserted tokens.
+    """
+    return any(_jars(tokens, number) for number in inserted)
+
+
+def no_word_fits(tokens: Sequence[Token], place: int, tag: str) -> bool:
+    """Whether every word of a tag would jar before token number ``place``."""
+    blank = Token("", tag, "", 0, 0)
+    return _jars([*tokens[:place], blank, *tokens[place:]], place)
+
+
+def _jars(tokens: Sequence[Token], number: int) -> bool:
+    word = tokens[number]
+    form = word.text.lower()
+    if lacks_capital(word.text):
+        return True
+    previous = tokens[number - 1] if number else None
+    following = tokens[number + 1] if number + 1 < len(tokens) else None
+    before, behind = (previous.tag if previous else ""), (following.tag if following else "")
+    before_form = previous.text.lower() if previous else ""
+    behind_form = following.text.lower() if following else ""
+    if form and not (are_neighbours(before_form, form) and are_neighbours(form, behind_form)):
+        return True
+    match word.tag:
+        case "JJ":
+            # An adjective stands before a noun, as one of its own: no quantity, and behind no name.
+            return (
+                form in _QUANTITIES
+                or behind not in _BEFORE_NOUNS
+                or not _ends_in_noun(tokens, number)
+                or before in _NAMES | _NOUNS
+                or before_form in _DEGREE
+                or (form == "own" and before not in ("PRP$", "POS"))
+                or behind_form in _DETERMINED
+                or not behind_form.replace("-", "").isalpha()
+            )
+        case "NN":
+            # A noun before a noun is a compound that reviewers know.
+            return (
+                behind not in _NOUNS
+                or before in _NOUNS | _NAMES | {"CD"}
+                or {form, behind_form} <= _FILM
+                or bool(form)
+                and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS
+            )
+        case "RB":
+            # An adverb stands before a preposition or before an adjective that says how something
+            # is, alone.
+            if behind == "IN" and before in _VERBS:
+                return (
+                    bool(form) and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS
+                )
+            if before in _ADVERBS or behind in _ADVERBS or before_form in ("than", "as"):
+                return True
+            if behind not in ("JJ", "VBN"):
+                return True
+            attributive = _ends_in_noun(tokens, number)
+            return form in _DEGREE and attributive
+        case "DT" | "PRP$":
+            # A determiner opens a noun phrase that has none.
+            return (
+                (bool(form) and word.tag == "DT" and form not in _DETERMINERS)
+                or before in _ARTICLES_AND_POSSESSIVES
+                or behind not in _NOUNS | {"JJ"}
+                or not _ends_in_noun(tokens, number)
+                or behind_form in _DETERMINED
+                or (before_form == "of" and number > 1 and tokens[number - 2].lemma in _OF_WHAT)
+            )
+        case "CD":
+            return (
+                behind not in _NOUNS | {"JJ"} or behind == "NN" or not _ends_in_noun(tokens, number)
+            )
+        case "PDT":
+            head = next((token.tag for token in tokens[number + 1 :] if token.tag in _NOUNS), "")
+            return behind_form not in ("the", "these", "those") or head != "NNS"
+        case "VBN" | "VBG":
+            return behind not in _NOUNS or before in _NAMES | _NOUNS
+        case _:
+            return False
+
+
+def _ends_in_noun(tokens: Sequence[Token], number: int) -> bool:
+    """Whether modifiers behind a word lead to a common noun and not to a name."""
+    for token in tokens[number + 1 :]:
+        if token.tag in _NOUNS:
+            return True
+        if token.tag not in _BEFORE_NOUNS and token.tag not in ("RB", ",", "CC", "CD", "HYPH"):
+            return False
+    return False
