@@ -132,7 +132,7 @@ def build(
     ] = None,
     expansions: Annotated[
         int | None,
-        typer.Option(help=r"Most expansions of a seed \[default: 10; paper form: 1000].", min=1),
+        typer.Option(help=r"Most expansions of a seed \[default: 12; paper form: 1000].", min=1),
     ] = None,
     least_score: Annotated[
         float | None,

@@ -17,11 +17,12 @@ from s2lct.builder.records import Label
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
 
-FLUENT_MASK_TAGS = ("CD", "DT", "JJ", "NN", "PDT", "PRP$", "RB", "VBG", "VBN")
+FLUENT_MASK_TAGS = ("CD", "JJ", "NN", "RB", "VBG", "VBN")
 """Parts of speech that become masks in the fluent form.
 
-Prepositions, conjunctions, verbs and pronouns need more than one word beside them, and names are
-not the masked language model's to invent: readers stopped at most of them.
+Prepositions, conjunctions, verbs and pronouns need more than one word beside them, names are not
+the masked language model's to invent, and a noun that stands without a determiner does so for a
+reason ("in search of"): readers stopped at most of them.
 """
 
 Count = Annotated[int, Field(ge=1)]
@@ -156,8 +157,8 @@ def form_defaults(form: str) -> dict[str, Any]:
         "mask_order": "probability",
         "mask_tags": FLUENT_MASK_TAGS,
         "select": "score",
-        "expansions": 10,
-        "least_score": -9.0,
+        "expansions": 12,
+        "least_score": -8.5,
         "fluency_rules": True,
         "suggest": "fitting",
     }

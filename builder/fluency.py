@@ -16,6 +16,7 @@ from s2lct.builder.records import Token
 DATA = Path(__file__).parent / "data"
 PROPER_WORDS = DATA / "proper_words.txt"
 WORD_PAIRS = DATA / "word_pairs.parquet"
+WORD_TRIPLES = DATA / "word_triples.parquet"
 
 _NOUNS = frozenset({"NN", "NNS"})
 _NAMES = frozenset({"NNP", "NNPS"})
@@ -24,6 +25,8 @@ _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _ARTICLES_AND_POSSESSIVES = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
 _QUANTITIES = frozenset(
     {
+        *("current", "later", "earlier", "aforementioned", "eponymous", "respective", "overall"),
+        *("mini", "multiple", "individual", "aforesaid", "subsequent", "entire", "specific"),
         *("much", "many", "such", "several", "various", "numerous", "latter", "former", "next"),
         *(
             "mid",
@@ -94,6 +97,15 @@ def are_neighbours(first: str, second: str, texts: int = 1) -> bool:
     return word_pairs()[first].get(second, 0) >= texts
 
 
+@cache
+def word_triples() -> frozenset[tuple[str, str, str]]:
+    """Three words in a row that at least two reviews have, in lower case."""
+    import pyarrow.parquet as pq
+
+    columns = pq.read_table(WORD_TRIPLES, columns=["first", "second", "third"]).to_pydict()
+    return frozenset(zip(*columns.values(), strict=True))
+
+
 def jars(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
     """Whether an inserted word stands where a fluent writer would not put it.
 
@@ -121,6 +133,8 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
     before_form = previous.text.lower() if previous else ""
     behind_form = following.text.lower() if following else ""
     if form and not (are_neighbours(before_form, form) and are_neighbours(form, behind_form)):
+        return True
+    if form and word.tag == "NN" and (before_form, form, behind_form) not in word_triples():
         return True
     match word.tag:
         case "JJ":

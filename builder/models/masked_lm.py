@@ -50,7 +50,9 @@ class TransformersMaskedLM:
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._model.to(self._device)
+        # In single precision the last bits depend on how many texts share a forward pass; in
+        # double precision no rounded score does.
+        self._model.to(self._device, torch.float64)
 
     @classmethod
     def load(cls, name: str, *, batch_size: int = 32) -> TransformersMaskedLM:
@@ -200,7 +202,7 @@ class TransformersMaskedLM:
             logits = head(hidden[rows, positions])
         else:
             logits = self._model(input_ids=ids).logits[rows, positions]
-        return torch.log_softmax(logits.double(), dim=-1)
+        return torch.log_softmax(logits, dim=-1)
 
 
 def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
