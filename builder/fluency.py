@@ -53,8 +53,8 @@ _DETERMINED = frozenset(
 _DETERMINERS = frozenset({"the", "some", "all", "these", "those", "both", "this", "that"})
 COMPOUND_TEXTS = 5
 _VERBS = frozenset({"VB", "VBD", "VBN", "VBP", "VBZ"})
-DETERMINER_TAGS = frozenset({"DT", "PRP$", "PDT", "CD"})
-DETERMINER_LEAST_SCORE = -1.5
+LEAST_SCORES = {"DT": -1.5, "PRP$": -1.5, "PDT": -1.5, "CD": -1.5, "JJ": -6.0, "NN": -6.5}
+"""Least mean log probability with a word of that tag; rarer adjectives and nouns were misfits."""
 _FILM = frozenset({"film", "films", "movie", "movies", "picture", "pictures", "flick", "flicks"})
 _DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
 _OF_WHAT = frozenset({"lot", "kind", "sort", "type", "one", "lots", "bit", "number"})
@@ -134,7 +134,11 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
     behind_form = following.text.lower() if following else ""
     if form and not (are_neighbours(before_form, form) and are_neighbours(form, behind_form)):
         return True
-    if form and word.tag == "NN" and (before_form, form, behind_form) not in word_triples():
+    if (
+        (word.tag == "NN" or form in _DEGREE)
+        and form
+        and (before_form, form, behind_form) not in word_triples()
+    ):
         return True
     match word.tag:
         case "JJ":
@@ -145,7 +149,7 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
                 or not _ends_in_noun(tokens, number)
                 or before in _NAMES | _NOUNS
                 or before_form in _DEGREE
-                or (form == "own" and before not in ("PRP$", "POS"))
+                or (form == "own" and before != "PRP$")
                 or behind_form in _DETERMINED
                 or not behind_form.replace("-", "").isalpha()
             )
@@ -153,10 +157,10 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
             # A noun before a noun is a compound that reviewers know.
             return (
                 behind not in _NOUNS
+                or behind_form in _DETERMINED | _OF_WHAT
                 or before in _NOUNS | _NAMES | {"CD"}
                 or {form, behind_form} <= _FILM
-                or bool(form)
-                and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS
+                or (bool(form) and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS)
             )
         case "RB":
             # An adverb stands before a preposition or before an adjective that says how something

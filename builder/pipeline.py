@@ -12,7 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
@@ -306,7 +306,7 @@ class _Line:
         matches: dict[tuple[str, str], list[Match]] = {}
         for number, shard in enumerate(shards):
             for match in self.checkpoints.get(
-                f"search/{number:05}", _MATCHES, lambda shard=shard: self._find(shard)
+                f"search/{number:05}", _MATCHES, partial(self._find, shard)
             ):
                 matches.setdefault((match.capability, match.slot), []).append(match)
             self.progress.advance("search", len(shard))
@@ -316,7 +316,7 @@ class _Line:
             found[capability.id] = self.checkpoints.get(
                 f"found/{capability.id}",
                 _FOUND,
-                lambda capability=capability: self._draw(capability, matches, trees),
+                partial(self._draw, capability, matches, trees),
             )
             self.counts[capability.id].found = sum(
                 map(len, found[capability.id].sentences.values())
@@ -368,7 +368,8 @@ class _Line:
             made = self.checkpoints.get(
                 f"seeds/{capability.id}",
                 _SEEDS,
-                lambda capability=capability: transform.transform(
+                partial(
+                    transform.transform,
                     found[capability.id].sentences,
                     capability,
                     self.forms[capability.id],

@@ -6,13 +6,14 @@ can decide is decided before anything is tagged.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from s2lct.builder.capabilities import Form, judging_words
-from s2lct.builder.fluency import DETERMINER_LEAST_SCORE, DETERMINER_TAGS, jars, lacks_capital
+from s2lct.builder.fluency import LEAST_SCORES, jars, lacks_capital
 from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.models import Tagger
 from s2lct.builder.models.masked_lm import MASK
@@ -204,8 +205,7 @@ def _reject_by_table(
 def _reject_for_fluency(suggestion: Suggestion, masked: MaskedSentence) -> Rejection | None:
     if any(word.lower() in judging_words() for word in suggestion.words):
         return Rejection.NOT_NEUTRAL
-    determines = any(mask.tag in DETERMINER_TAGS for mask in masked.masks)
-    if determines and suggestion.score < DETERMINER_LEAST_SCORE:
+    if any(suggestion.score < LEAST_SCORES.get(mask.tag, -math.inf) for mask in masked.masks):
         return Rejection.UNLIKELY
     return None
 

@@ -1,4 +1,4 @@
-"""``python -m s2lct.cards``: write the shipped models' cards from the figures beside their weights."""
+"""``python -m s2lct.cards``: write the shipped models' cards from the figures kept with them."""
 
 from __future__ import annotations
 

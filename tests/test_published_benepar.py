@@ -105,7 +105,9 @@ def model_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     config.save_pretrained(folder)
     assert AutoConfig.from_pretrained(folder).benepar["hparams"]["d_model"] == 32
     torch.manual_seed(0)
-    parser = PublishedChartParser(TAGS, LABELS, {}, nkutil.HParams(**HPARAMS), str(folder))
+    parser = PublishedChartParser(
+        TAGS, LABELS, {}, nkutil.HParams(**HPARAMS, force_root_constituent=True), str(folder)
+    )
     torch.save(parser.state_dict(), folder / "benepar_model.bin")
     return folder
 

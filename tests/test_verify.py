@@ -96,9 +96,7 @@ def move_offsets(rows: Rows) -> None:
 
 def change_other_word(rows: Rows) -> None:
     row = expansion_in(rows)
-    new_text(
-        row, row["text"].replace("Some", "Most").replace("say", "tell").replace("think", "hold")
-    )
+    new_text(row, row["text"][:-1] + "!")
 
 
 def insert_negator(rows: Rows) -> None:

@@ -96,6 +96,15 @@ class PublishedBenepar:
         )
         self._parser.load_state_dict(state)
         self._parser.eval()
+        self._most_words = self._parser.add_timing.timing_table.shape[0] - 2
+
+    def _fits(self, example: BaseInputExample) -> bool:
+        """Whether the pretrained encoder takes a sentence of that many word pieces."""
+        try:
+            self._parser.encode(example)
+        except ValueError:
+            return False
+        return True
 
     def parse(
         self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
@@ -106,13 +115,9 @@ class PublishedBenepar:
         examples: list[BaseInputExample] = []
         for number, (words, space_after) in enumerate(zip(sentences, spaces, strict=True)):
             example = _WordsExample(list(words), list(space_after))
-            try:
-                if words:
-                    self._parser.encode(example)
-                    examples.append(example)
-                    fitting.append(number)
-            except ValueError:  # longer than the encoder takes
-                continue
+            if 0 < len(words) <= self._most_words and self._fits(example):
+                examples.append(example)
+                fitting.append(number)
         trees = self._parser.parse(examples, subbatch_max_tokens=_BATCH_TOKENS)
         for number, tree in zip(fitting, trees, strict=True):
             results[number] = tree[0] if len(tree) == 1 else tree

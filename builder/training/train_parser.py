@@ -478,7 +478,7 @@ def main() -> None:
             with torch.autocast("cpu", torch.bfloat16):
                 loss = trainer.loss(numbers)
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             total += loss.detach() * len(numbers)
             step += 1
