@@ -23,10 +23,21 @@ _NAMES = frozenset({"NNP", "NNPS"})
 _BEFORE_NOUNS = _NOUNS | {"JJ", "VBN", "VBG"}
 _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _ARTICLES_AND_POSSESSIVES = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
-_QUANTITIES = frozenset(
+_SAYING_NOTHING = frozenset(
     {
         *("current", "later", "earlier", "aforementioned", "eponymous", "respective", "overall"),
-        *("mini", "multiple", "individual", "aforesaid", "subsequent", "entire", "specific"),
+        *(
+            "human",
+            "total",
+            "own",
+            "mini",
+            "multiple",
+            "individual",
+            "aforesaid",
+            "subsequent",
+            "entire",
+            "specific",
+        ),
         *("much", "many", "such", "several", "various", "numerous", "latter", "former", "next"),
         *(
             "mid",
@@ -142,14 +153,14 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
         return True
     match word.tag:
         case "JJ":
-            # An adjective stands before a noun, as one of its own: no quantity, and behind no name.
+            # An adjective stands before a noun, behind no name. One that counts, points back or
+            # goes with every noun says nothing where it was not written.
             return (
-                form in _QUANTITIES
+                form in _SAYING_NOTHING
                 or behind not in _BEFORE_NOUNS
                 or not _ends_in_noun(tokens, number)
                 or before in _NAMES | _NOUNS
                 or before_form in _DEGREE
-                or (form == "own" and before != "PRP$")
                 or behind_form in _DETERMINED
                 or not behind_form.replace("-", "").isalpha()
             )
