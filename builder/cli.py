@@ -123,7 +123,7 @@ def build(
         SuggestChoice | None,
         typer.Option(
             help="any: the model's first words; fitting: its first among those the lexicon lets "
-            r"stand there \[default: fitting; paper form: any]."
+            r"stand there \[default: fitting]."
         ),
     ] = None,
     select: Annotated[

@@ -46,7 +46,7 @@ class BuildConfig(BaseModel):
         mask_order: ``random`` or ``probability``.
         mask_tags: parts of speech that may become masks.
         suggestions: words asked of the masked language model for a mask.
-        suggest: ``any``, the model's first words (paper), or ``fitting``, its first among those
+        suggest: ``any``, the model's first words, or ``fitting``, its first among those
             that the lexicon lets stand for the mask's part of speech.
         select: ``score``, ``random`` or ``all``.
         expansions: most expansions of a seed.
@@ -151,7 +151,7 @@ def form_defaults(form: str) -> dict[str, Any]:
             "expansions": 1_000,
             "least_score": None,
             "fluency_rules": False,
-            "suggest": "any",
+            "suggest": "fitting",
         }
     return {
         "mask_order": "probability",
