@@ -64,8 +64,16 @@ _DETERMINED = frozenset(
 _DETERMINERS = frozenset({"the", "some", "all", "these", "those", "both", "this", "that"})
 COMPOUND_TEXTS = 5
 _VERBS = frozenset({"VB", "VBD", "VBN", "VBP", "VBZ"})
-LEAST_SCORES = {"DT": -1.5, "PRP$": -1.5, "PDT": -1.5, "CD": -1.5, "JJ": -6.0, "NN": -6.5}
-"""Least mean log probability with a word of that tag; rarer adjectives and nouns were misfits."""
+LEAST_SCORES = {
+    "DT": -1.5,
+    "PRP$": -1.5,
+    "PDT": -1.5,
+    "CD": -1.5,
+    "JJ": -6.5,
+    "NN": -6.5,
+    "RB": -7.5,
+}
+"""Least mean log probability with a word of that tag; rarer ones were misfits."""
 _FILM = frozenset({"film", "films", "movie", "movies", "picture", "pictures", "flick", "flicks"})
 _DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
 _OF_WHAT = frozenset({"lot", "kind", "sort", "type", "one", "lots", "bit", "number"})
@@ -170,7 +178,7 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
                 behind not in _NOUNS
                 or behind_form in _DETERMINED | _OF_WHAT
                 or before in _NOUNS | _NAMES | {"CD"}
-                or {form, behind_form} <= _FILM
+                or form in _FILM
                 or (bool(form) and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS)
             )
         case "RB":
