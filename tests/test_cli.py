@@ -34,11 +34,13 @@ def test_capabilities_lists_all_and_shows_one(tmp_path: Path) -> None:
 
 
 def test_inspect_shows_seeds_with_their_expansions(suite_folder: Path) -> None:
-    shown = invoke("inspect", str(suite_folder), "--capability", "LC3", "--n", "2")
-    assert "LC3" in shown
-    assert "LC4" not in shown
-    assert shown.count("(negative)") + shown.count("(positive)") == 2
-    assert "  + " in shown
+    counts = json.loads((suite_folder / "suite.json").read_text())["counts"]
+    name, count = max(counts.items(), key=lambda item: int(item[1]["expansions"]))
+    shown = invoke("inspect", str(suite_folder), "--capability", name, "--n", "99")
+    assert f"{name} " in shown
+    assert shown.count("  + ") == count["expansions"] > 0
+    fewer = invoke("inspect", str(suite_folder), "--capability", name, "--n", "1")
+    assert len(fewer) < len(shown)
     result = RUNNER.invoke(app, ["inspect", str(suite_folder), "--capability", "LC77"])
     assert result.exit_code == 1
     assert "LC77" in result.output
