@@ -164,7 +164,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--state", type=Path, help="folder for the state to resume from")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
@@ -245,7 +244,7 @@ def main() -> None:
             "training_tokens": seen,
             "minutes": round((time.time() - started) / 60, 1),
             "weights_sha256": sha256_of(args.out / "masked_lm.safetensors"),
-            **{k: v for k, v in vars(args).items() if k not in ("out", "state")},
+            **{k: v for k, v in vars(args).items() if k != "out"},
         },
     )
 
