@@ -46,7 +46,7 @@ from s2lct.builder.records import (
 )
 from s2lct.builder.search import TaggedSentence
 from s2lct.builder.tree import read_tree
-from s2lct.builder.validate import validate
+from s2lct.builder.validate import fitting_words, validate
 
 CONSOLE = Console()
 SST_SENTENCES = 11_855
@@ -131,7 +131,8 @@ class SentenceAtATime:
         self.lexicon, self.grammar = Lexicon.load(), ReferenceGrammar.load()
         model = load_masked_language_model()
         assert isinstance(model, TransformersMaskedLM)
-        self.model, self.tokenizer = model._model, model._tokenizer
+        self.model, self.tokenizer, self.words = model._model, model._tokenizer, model.words
+        self.fitting_by_tag: dict[str, frozenset[str]] = {}
 
     def run(self, sentences: Sequence[Sentence]) -> int:
         """Build; the number of expansions."""
@@ -165,6 +166,7 @@ class SentenceAtATime:
                 order=self.config.mask_order,
                 tags=self.config.mask_tags,
                 seed=self.config.seed,
+                fluency_rules=True,
             ):
                 for suggestion in self.suggestions(masked):
                     passed += self.validated(masked, suggestion, parsed, capability)
@@ -172,11 +174,18 @@ class SentenceAtATime:
             for expansion in sorted(passed, key=lambda one: (-one.score, one.text)):
                 if kept == self.config.expansions:
                     break
-                kept += select.stand_in_place(
+                (readings,) = select.confirmed_readings(
                     [expansion], {seed.id: parsed}, self.tagger, self.parser
-                )[0]
+                )
+                kept += bool(readings)
             expansions += kept
         return expansions
+
+    def fitting(self, tag: str) -> frozenset[str]:
+        """The words that the tables allow, as in the build: both ask for the same suggestions."""
+        if tag not in self.fitting_by_tag:
+            self.fitting_by_tag[tag] = fitting_words(self.words, tag, self.lexicon, judging=False)
+        return self.fitting_by_tag[tag]
 
     def tree_fits(self, tokens: Sequence[Token], rule: search.SearchRule) -> bool:
         if not rule.needs_tree:
@@ -202,7 +211,7 @@ class SentenceAtATime:
                 taken = 0
                 for token in scores.argsort(descending=True).tolist():
                     word = self.tokenizer.convert_ids_to_tokens(token)
-                    if word.isalpha() and word.isascii():
+                    if word in self.fitting(masked.masks[number].tag):
                         grown.append(((*words, word), total + float(scores[token])))
                         taken += 1
                     if taken == self.config.suggestions:
@@ -237,6 +246,8 @@ class SentenceAtATime:
             {capability.id: capability.form("fluent")},
             self.tagger,
             self.lexicon,
+            least_score=self.config.least_score,
+            fluency_rules=True,
         )
         return expansions
 
@@ -249,7 +260,11 @@ def part_build(count: int) -> None:
         corpus = Path(folder) / "corpus.csv"
         write_corpus(corpus, sentences)
         config = BuildConfig.checked(
-            out=Path(folder) / "suite", corpus=f"csv:{corpus}", capabilities=names, seeds=20
+            out=Path(folder) / "suite",
+            corpus=f"csv:{corpus}",
+            capabilities=names,
+            seeds=20,
+            candidates=1,
         )
         naive = SentenceAtATime(config, load_capabilities(names))
         made: dict[str, int] = {}

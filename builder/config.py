@@ -17,7 +17,7 @@ from s2lct.builder.records import Label
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
 
-FLUENT_MASK_TAGS = ("CD", "JJ", "NN", "RB", "VBG", "VBN")
+FLUENT_MASK_TAGS = ("JJ", "NN", "RB")
 """Parts of speech that become masks in the fluent form.
 
 Prepositions, conjunctions, verbs and pronouns need more than one word beside them, names are not
@@ -40,6 +40,7 @@ class BuildConfig(BaseModel):
         capability_files: YAML files with capabilities of your own.
         templates: ``fluent`` or ``paper``.
         seeds: most seeds of a capability.
+        candidates: candidate seeds for each seed kept; those that carry most expansions are kept.
         pairings: most sentences drawn for a slot.
         masks: masked sentences drawn for a seed (the paper's k).
         masks_per_sentence: most masks in a masked sentence.
@@ -74,7 +75,8 @@ class BuildConfig(BaseModel):
     capability_files: tuple[Path, ...] = ()
     templates: FormName = "fluent"
     seeds: Count = 50
-    pairings: Count = 200
+    candidates: Count
+    pairings: Count = 300
     masks: Count = 10
     masks_per_sentence: Annotated[int, Field(ge=1, le=3)] = 2
     mask_order: Literal["random", "probability"]
@@ -145,6 +147,7 @@ def form_defaults(form: str) -> dict[str, Any]:
 
     if form == "paper":
         return {
+            "candidates": 1,
             "mask_order": "random",
             "mask_tags": tuple(sorted(WORD_TAGS)),
             "select": "all",
@@ -154,11 +157,12 @@ def form_defaults(form: str) -> dict[str, Any]:
             "suggest": "fitting",
         }
     return {
+        "candidates": 6,
         "mask_order": "probability",
         "mask_tags": FLUENT_MASK_TAGS,
         "select": "score",
         "expansions": 12,
-        "least_score": -8.5,
+        "least_score": -9.5,
         "fluency_rules": True,
         "suggest": "fitting",
     }

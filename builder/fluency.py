@@ -54,6 +54,7 @@ _SAYING_NOTHING = frozenset(
         ),
     }
 )
+_BEFORE_A_TITLE = frozenset({"own", "second", "third"})
 _DETERMINED = frozenset(
     {
         *("other", "one", "own", "same", "someone", "something", "anyone", "anything", "everyone"),
@@ -63,6 +64,12 @@ _DETERMINED = frozenset(
 # A bare noun in a corpus sentence is a plural or a mass: "a", "every" and "another" do not fit it.
 _DETERMINERS = frozenset({"the", "some", "all", "these", "those", "both", "this", "that"})
 COMPOUND_TEXTS = 5
+KNOWN_TEXTS = 2
+_FINITE = frozenset({"VBZ", "VBP", "VBD"})
+_SAID = frozenset({"JJ", "VBN", "VBG"})
+_OPENING = frozenset({"DT", "PRP$", "IN"})
+_SUBJECTS = frozenset({"NN", "NNS", "NNP", "PRP"})
+_NEGATORS = frozenset({"not", "n't", "never"})
 _VERBS = frozenset({"VB", "VBD", "VBN", "VBP", "VBZ"})
 LEAST_SCORES = {
     "DT": -1.5,
@@ -76,7 +83,25 @@ LEAST_SCORES = {
 """Least mean log probability with a word of that tag; rarer ones were misfits."""
 _FILM = frozenset({"film", "films", "movie", "movies", "picture", "pictures", "flick", "flicks"})
 _DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
-_OF_WHAT = frozenset({"lot", "kind", "sort", "type", "one", "lots", "bit", "number"})
+ON_THE_CLAUSE = frozenset(
+    {
+        *("also", "ultimately", "indeed", "frequently", "repeatedly"),
+    }
+)
+"""Neutral adverbs that a fluent writer puts before any predicate."""
+_COMPARING = frozenset({"than", "as", "so", "such", "even", "hard", "too"})
+_OF_WHAT = frozenset(
+    {
+        *("lot", "kind", "sort", "type", "one", "lots", "bit", "number", "series", "string"),
+        *("pair", "bunch", "clutch", "piece", "work", "group", "mix", "mixture", "note"),
+    }
+)
+_INTENSIFYING = frozenset(
+    {
+        *("so", "unusually", "increasingly", "distinctly", "intensely", "profoundly", "deeply"),
+        *("exceptionally", "especially", "uniquely", "visibly", "notably"),
+    }
+)
 
 
 @cache
@@ -135,10 +160,39 @@ def jars(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
     return any(_jars(tokens, number) for number in inserted)
 
 
-def no_word_fits(tokens: Sequence[Token], place: int, tag: str) -> bool:
-    """Whether every word of a tag would jar before token number ``place``."""
-    blank = Token("", tag, "", 0, 0)
-    return _jars([*tokens[:place], blank, *tokens[place:]], place)
+def no_word_fits(
+    tokens: Sequence[Token], place: int, tag: str, words: Collection[str] | None = None
+) -> bool:
+    """Whether every word of a tag would jar before token number ``place``.
+
+    Args:
+        tokens: a sentence.
+        place: where the word would go.
+        tag: its part of speech.
+        words: the words there are; None asks of the place alone.
+    """
+
+    def jars_there(word: str) -> bool:
+        token = Token(word, tag, word, 0, 0)
+        return _jars([*tokens[:place], token, *tokens[place:]], place)
+
+    if jars_there(""):
+        return True
+    if words is None or tag not in ("JJ", "NN") or tokens[place].tag in _NAMES:
+        return False
+    known = _known_before().get(tokens[place].text.lower(), frozenset())
+    return all(jars_there(word) for word in known if word in words)
+
+
+@cache
+def _known_before() -> Mapping[str, Collection[str]]:
+    """For each word the words that at least `KNOWN_TEXTS` reviews have before it."""
+    before: defaultdict[str, list[str]] = defaultdict(list)
+    for first, seconds in word_pairs().items():
+        for second, texts in seconds.items():
+            if texts >= KNOWN_TEXTS:
+                before[second].append(first)
+    return before
 
 
 def _jars(tokens: Sequence[Token], number: int) -> bool:
@@ -151,7 +205,9 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
     before, behind = (previous.tag if previous else ""), (following.tag if following else "")
     before_form = previous.text.lower() if previous else ""
     behind_form = following.text.lower() if following else ""
-    if form and not (are_neighbours(before_form, form) and are_neighbours(form, behind_form)):
+    if form and not are_neighbours(before_form, form):
+        return True
+    if form and behind not in _NAMES and not are_neighbours(form, behind_form):
         return True
     if (
         (word.tag == "NN" or form in _DEGREE)
@@ -161,6 +217,8 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
         return True
     match word.tag:
         case "JJ":
+            if before == "PRP$" and behind in _NAMES:
+                return bool(form) and form not in _BEFORE_A_TITLE
             # An adjective stands before a noun, behind no name. One that counts, points back or
             # goes with every noun says nothing where it was not written.
             return (
@@ -169,8 +227,9 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
                 or not _ends_in_noun(tokens, number)
                 or before in _NAMES | _NOUNS
                 or before_form in _DEGREE
-                or behind_form in _DETERMINED
+                or behind_form in _DETERMINED | _OF_WHAT
                 or not behind_form.replace("-", "").isalpha()
+                or (bool(form) and word_pairs().get(form, {}).get(behind_form, 0) < KNOWN_TEXTS)
             )
         case "NN":
             # A noun before a noun is a compound that reviewers know.
@@ -182,18 +241,22 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
                 or (bool(form) and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS)
             )
         case "RB":
-            # An adverb stands before a preposition or before an adjective that says how something
-            # is, alone.
-            if behind == "IN" and before in _VERBS:
-                return (
-                    bool(form) and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS
-                )
+            if _opens_predicate(tokens, number):
+                # An adverb on the whole clause stands between a subject and what is said of it.
+                return bool(form) and form not in ON_THE_CLAUSE
+            if form in ON_THE_CLAUSE:
+                return True
+            if before in _NOUNS and behind in _FINITE:
+                # "The problem here is …": behind a subject that is not the film itself.
+                return bool(form) and (form != "here" or before_form in _FILM)
+            # An adverb stands before an adjective that says how something is, alone.
             if before in _ADVERBS or behind in _ADVERBS or before_form in ("than", "as"):
                 return True
             if behind not in ("JJ", "VBN"):
                 return True
-            attributive = _ends_in_noun(tokens, number)
-            return form in _DEGREE and attributive
+            if form and form not in _INTENSIFYING:
+                return True
+            return form in _DEGREE and _ends_in_noun(tokens, number)
         case "DT" | "PRP$":
             # A determiner opens a noun phrase that has none.
             return (
@@ -212,9 +275,39 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
             head = next((token.tag for token in tokens[number + 1 :] if token.tag in _NOUNS), "")
             return behind_form not in ("the", "these", "those") or head != "NNS"
         case "VBN" | "VBG":
-            return behind not in _NOUNS or before in _NAMES | _NOUNS
+            return (
+                behind not in _NOUNS
+                or before in _NAMES | _NOUNS
+                or (bool(form) and behind_form not in word_pairs().get(form, {}))
+            )
         case _:
             return False
+
+
+def _opens_predicate(tokens: Sequence[Token], number: int) -> bool:
+    """Whether a predicate goes on here: behind "be" or an auxiliary, or before a finite verb."""
+    if number < 1 or number + 2 >= len(tokens):
+        return False
+    previous, following, second = tokens[number - 1], tokens[number + 1], tokens[number + 2]
+    if _COMPARING & {token.text.lower() for token in tokens[:number]}:
+        return False
+    if following.tag == "RB":
+        if following.text.lower() in _DEGREE | _NEGATORS:
+            return False
+        following = second
+    if previous.tag in _FINITE and previous.lemma == "be":
+        return following.tag in _SAID or (following is not second and following.tag in _OPENING)
+    if previous.tag == "MD":
+        return following.tag == "VB"
+    if previous.tag in _FINITE and previous.lemma == "have":
+        return following.tag == "VBN"
+    subject = number > 1 and previous.tag in _SUBJECTS and tokens[number - 2].tag != "WRB"
+    return (
+        (subject or previous.text == "and")
+        and following is tokens[number + 1]
+        and following.tag in _FINITE
+        and following.lemma not in ("be", "have", "do")
+    )
 
 
 def _ends_in_noun(tokens: Sequence[Token], number: int) -> bool:

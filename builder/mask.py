@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 from s2lct.builder.fluency import no_word_fits
 from s2lct.builder.grammar import Extension, ReferenceGrammar
 from s2lct.builder.models.masked_lm import MASK
 from s2lct.builder.randomness import rng_for
-from s2lct.builder.records import Mask, MaskedSentence, ParsedRegion, ParsedSeed, Production, Token
+from s2lct.builder.records import (
+    Mask,
+    MaskedSentence,
+    ParsedRegion,
+    ParsedSeed,
+    Production,
+    Reading,
+    Token,
+)
 from s2lct.builder.tree import Node, read_tree
 
 MaskOrder = str
@@ -28,6 +37,7 @@ def mask(
     tags: Collection[str],
     seed: int,
     fluency_rules: bool = False,
+    fitting: Callable[[str], Collection[str]] | None = None,
 ) -> list[MaskedSentence]:
     """Draw masked sentences for each seed.
 
@@ -40,6 +50,7 @@ def mask(
             the reference production's probability.
         tags: parts of speech that may become masks.
         fluency_rules: leave out places where no word of the tag reads well.
+        fitting: the words there are for a tag, for ``fluency_rules``; None asks of places alone.
         seed: of the random draw; each seed's draw depends on its id alone.
 
     Returns:
@@ -50,7 +61,7 @@ def mask(
     for parsed in seeds:
         candidates = list(_candidates(parsed, grammar, masks_per_sentence, frozenset(tags)))
         if fluency_rules:
-            candidates = [one for one in candidates if _may_read_well(one, parsed)]
+            candidates = [one for one in candidates if _may_read_well(one, parsed, fitting)]
         weight = _WEIGHTS[order]
         rng = rng_for(seed, "mask", parsed.seed.id)
         keys = [_draw_key(rng, weight(candidate)) for candidate in candidates]
@@ -74,8 +85,8 @@ MASK_ORDERS = tuple(_WEIGHTS)
 def _candidates(
     parsed: ParsedSeed, grammar: ReferenceGrammar, masks_per_sentence: int, tags: frozenset[str]
 ) -> Iterator[MaskedSentence]:
-    """Every masked sentence of a seed; of several with one text and tags the most probable."""
-    best: dict[tuple[str, tuple[Mask, ...]], MaskedSentence] = {}
+    """Every masked sentence of a seed, with all its readings."""
+    found: dict[tuple[str, tuple[Mask, ...]], MaskedSentence] = {}
     for number, region in enumerate(parsed.regions):
         for node in _phrases(read_tree(region.tree)):
             rhs = node.child_labels
@@ -86,24 +97,31 @@ def _candidates(
                 if candidate is None:
                     continue
                 key = (candidate.text, candidate.masks)
-                known = best.get(key)
-                if known is None or known.production.probability < candidate.production.probability:
-                    best[key] = candidate
-    yield from best.values()
+                known = found.get(key)
+                found[key] = _with_readings(known, candidate) if known else candidate
+    yield from found.values()
 
 
-def _may_read_well(candidate: MaskedSentence, parsed: ParsedSeed) -> bool:
-    """Whether each mask stands where a word of its tag can; adjacent masks vouch for each other."""
+def _with_readings(known: MaskedSentence, other: MaskedSentence) -> MaskedSentence:
+    readings = sorted(
+        known.readings + other.readings, key=lambda reading: -reading.production.probability
+    )
+    return replace(known, readings=tuple(readings))
+
+
+def _may_read_well(
+    candidate: MaskedSentence,
+    parsed: ParsedSeed,
+    fitting: Callable[[str], Collection[str]] | None,
+) -> bool:
+    """Whether each mask stands where a word of its tag can, and none beside another.
+
+    Of two invented words in a row one was always a misfit.
+    """
     tokens = parsed.regions[candidate.region].tokens
-    pairs = list(zip(candidate.places, candidate.masks, strict=True))
-    return not any(
-        no_word_fits(tokens, place, mask.tag)
-        for place, mask in pairs
-        if candidate.places.count(place) == 1
-    ) and not any(
-        no_word_fits(tokens, place, mask.tag)
-        for place, mask in pairs[-1:]
-        if candidate.places.count(place) > 1
+    return len(set(candidate.places)) == len(candidate.places) and not any(
+        no_word_fits(tokens, place, mask.tag, fitting(mask.tag) if fitting else None)
+        for place, mask in zip(candidate.places, candidate.masks, strict=True)
     )
 
 
@@ -148,8 +166,7 @@ def _insert(
         region=number,
         text="".join(pieces),
         masks=tuple(masks),
-        production=production,
-        span=(node.start, node.end),
+        readings=(Reading(production, (node.start, node.end)),),
         places=places,
     )
 

@@ -294,8 +294,10 @@ class _Line:
                 families[family.seed.seed.capability].append(family)
         for capability, group in families.items():
             families[capability], dropped = select.without_duplicates(group)
+            families[capability] = select.richest(families[capability], self.config.seeds)
             counts = self.counts[capability]
             counts.duplicates = dropped[capability]
+            counts.seeds = len(families[capability])
             counts.expansions = sum(len(family.expansions) for family in families[capability])
         return Suite(self.capabilities, families, self.counts)
 
@@ -373,11 +375,10 @@ class _Line:
                     found[capability.id].sentences,
                     capability,
                     self.forms[capability.id],
-                    seeds=self.config.seeds,
+                    seeds=self.config.seeds * self.config.candidates,
                     seed=self.config.seed,
                 ),
             )
-            self.counts[capability.id].seeds = len(made)
             seeds += made
             self.progress.advance("transform")
         if not seeds:
@@ -412,6 +413,7 @@ class _Line:
                 tags=config.mask_tags,
                 seed=config.seed,
                 fluency_rules=config.fluency_rules,
+                fitting=self._fitting,
             ),
         )
         filled = self._stage(

@@ -133,6 +133,19 @@ class Mask:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read an insertion: a production, at one node of the region's tree.
+
+    Attributes:
+        production: what licenses the insertion.
+        span: leaf indices (start, end exclusive) in the region's tree of the expanded node.
+    """
+
+    production: Production
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class MaskedSentence:
     """A seed with masks inserted (Algorithm 1).
 
@@ -141,8 +154,7 @@ class MaskedSentence:
         region: index of the region that was extended.
         text: the seed's text with ``{mask}`` at each inserted place.
         masks: one for each place, from left to right.
-        production: what licensed the insertion.
-        span: leaf indices (start, end exclusive) in the region's tree of the expanded node.
+        readings: what licensed the insertion, the most probable production first.
         places: for each mask, the leaf index in the region's tree before which it stands.
     """
 
@@ -150,9 +162,13 @@ class MaskedSentence:
     region: int
     text: str
     masks: tuple[Mask, ...]
-    production: Production
-    span: tuple[int, int]
+    readings: tuple[Reading, ...]
     places: tuple[int, ...]
+
+    @property
+    def production(self) -> Production:
+        """Of the first reading."""
+        return self.readings[0].production
 
 
 @dataclass(frozen=True, slots=True)

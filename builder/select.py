@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.randomness import shuffle_key
-from s2lct.builder.records import Expansion, Family, MaskedSentence, ParsedSeed, Token
+from s2lct.builder.records import Expansion, Family, MaskedSentence, ParsedSeed, Reading, Token
 from s2lct.builder.tree import read_tree
 from s2lct.builder.validate import Rejection
 
@@ -65,11 +65,12 @@ def select(
             ranked[seed_id] = group[missing:] if missing else []
         if not wave:
             break
-        for expansion, stands in zip(
-            wave, stand_in_place(wave, parents, tagger, parser), strict=True
+        for expansion, readings in zip(
+            wave, confirmed_readings(wave, parents, tagger, parser), strict=True
         ):
-            if stands:
-                taken[expansion.seed_id].append(expansion)
+            if readings:
+                masked = replace(expansion.masked, readings=readings)
+                taken[expansion.seed_id].append(replace(expansion, masked=masked))
             else:
                 capability = parents[expansion.seed_id].seed.capability
                 rejected[capability, Rejection.SPECIFICATION] += 1
@@ -99,6 +100,28 @@ def without_duplicates(families: Iterable[Family]) -> tuple[list[Family], Counte
     return kept, dropped
 
 
+def richest(families: Sequence[Family], most: int) -> list[Family]:
+    """The families with most expansions, in the order given.
+
+    Args:
+        families: families of one capability.
+        most: how many to keep.
+
+    Returns:
+        At most ``most`` families. While others are left, no corpus sentence is in two of them.
+    """
+    ranked = sorted(range(len(families)), key=lambda n: (-len(families[n].expansions), n))
+    used: set[str] = set()
+    fresh: list[int] = []
+    for number in ranked:
+        sources = {source.id for source in families[number].seed.seed.sources}
+        if not sources & used:
+            used |= sources
+            fresh.append(number)
+    again = [number for number in ranked if number not in fresh]
+    return [families[number] for number in sorted((fresh + again)[:most])]
+
+
 def _distinct(expansions: Iterable[Expansion]) -> list[Expansion]:
     """One expansion for each text of a seed: the most probable production, then the best score."""
     best: dict[tuple[str, str], Expansion] = {}
@@ -114,19 +137,19 @@ def _rank(expansion: Expansion) -> tuple[float, float]:
     return expansion.masked.production.probability, expansion.score
 
 
-def stand_in_place(
+def confirmed_readings(
     expansions: Sequence[Expansion],
     parents: Mapping[str, ParsedSeed],
     tagger: Tagger,
     parser: ConstituencyParser,
-) -> list[bool]:
-    """For each expansion, whether a new parse puts its words under the intended node."""
+) -> list[tuple[Reading, ...]]:
+    """For each expansion, the readings whose node a new parse puts its words under."""
     texts = [_region_text(expansion, parents[expansion.seed_id]) for expansion in expansions]
     distinct = list(dict.fromkeys(texts))
     tokens = tagger.tag(distinct)
     trees = dict(zip(distinct, zip(tokens, parser.parse(tokens), strict=True), strict=True))
     return [
-        _stands(expansion.masked, parents[expansion.seed_id], *trees[text])
+        _confirmed(expansion.masked, parents[expansion.seed_id], *trees[text])
         for expansion, text in zip(expansions, texts, strict=True)
     ]
 
@@ -137,18 +160,21 @@ def _region_text(expansion: Expansion, parsed: ParsedSeed) -> str:
     return expansion.text[region.start : region.end + added]
 
 
-def _stands(
+def _confirmed(
     masked: MaskedSentence, parsed: ParsedSeed, tokens: Sequence[Token], tree: str | None
-) -> bool:
-    """Whether the tree has the production's node where it was expanded, with the words in it."""
+) -> tuple[Reading, ...]:
+    """The readings whose node the tree has where it was expanded, with the words in it."""
     region = parsed.regions[masked.region]
     if tree is None or len(tokens) != len(region.tokens) + len(masked.places):
-        return False
+        return ()
     leaves = {place + number for number, place in enumerate(masked.places)}
-    start, end = masked.span[0], masked.span[1] + len(leaves)
-    for node in read_tree(tree).nodes():
-        if node.label == masked.production.lhs and (node.start, node.end) == (start, end):
-            words = {child.start for child in node.children if child.is_word}
-            if leaves <= words:
-                return True
-    return False
+    nodes = {
+        (node.label, node.start, node.end)
+        for node in read_tree(tree).nodes()
+        if leaves <= node.words_under()
+    }
+    return tuple(
+        reading
+        for reading in masked.readings
+        if (reading.production.lhs, reading.span[0], reading.span[1] + len(leaves)) in nodes
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from s2lct.builder.capabilities import Form, judging_words
-from s2lct.builder.fluency import LEAST_SCORES, jars, lacks_capital
+from s2lct.builder.fluency import LEAST_SCORES, ON_THE_CLAUSE, jars, lacks_capital
 from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.models import Tagger
 from s2lct.builder.models.masked_lm import MASK
@@ -92,7 +92,7 @@ def validate(
         for suggestion in one.suggestions:
             reason = _reject_by_table(suggestion, one.masked, parsed, lexicon)
             if reason is None and fluency_rules:
-                reason = _reject_for_fluency(suggestion, one.masked)
+                reason = _reject_for_fluency(suggestion, one.masked, parsed)
             if reason is None and least_score is not None and suggestion.score < least_score:
                 reason = Rejection.UNLIKELY
             if reason is None:
@@ -114,7 +114,6 @@ def validate(
             parsed,
             forms[capability],
             lexicon,
-            fluency_rules=fluency_rules,
         )
         if reason is None:
             passed.append(
@@ -202,12 +201,25 @@ def _reject_by_table(
     return None
 
 
-def _reject_for_fluency(suggestion: Suggestion, masked: MaskedSentence) -> Rejection | None:
+def _reject_for_fluency(
+    suggestion: Suggestion, masked: MaskedSentence, parsed: ParsedSeed
+) -> Rejection | None:
     if any(word.lower() in judging_words() for word in suggestion.words):
         return Rejection.NOT_NEUTRAL
-    if any(suggestion.score < LEAST_SCORES.get(mask.tag, -math.inf) for mask in masked.masks):
+    if any(
+        suggestion.score < LEAST_SCORES.get(mask.tag, -math.inf)
+        for word, mask in zip(suggestion.words, masked.masks, strict=True)
+        if word not in ON_THE_CLAUSE
+    ):
         return Rejection.UNLIKELY
-    return None
+    # The seed's own words will have to keep their tags, so nothing has to be tagged for this.
+    tokens = list(parsed.regions[masked.region].tokens)
+    inserted = []
+    for number, place in enumerate(masked.places):
+        word, tag = suggestion.words[number], masked.masks[number].tag
+        inserted.append(place + number)
+        tokens.insert(place + number, Token(word, tag, word.lower(), 0, 0))
+    return Rejection.SPECIFICATION if jars(tokens, inserted) else None
 
 
 def _forms(parsed: ParsedSeed, region: int) -> frozenset[str]:
@@ -252,8 +264,6 @@ def _reject_in_sentence(
     parsed: ParsedSeed,
     form: Form,
     lexicon: Lexicon,
-    *,
-    fluency_rules: bool,
 ) -> Rejection | None:
     """What the tags of the filled sentence say."""
     by_start = {token.start: token for token in tokens}
@@ -265,8 +275,6 @@ def _reject_in_sentence(
             return Rejection.NOT_NEUTRAL
     places = {word.start for word in candidate.inserted}
     if [token.tag for token in tokens if token.start not in places] != list(seed_tags):
-        return Rejection.SPECIFICATION
-    if fluency_rules and jars(tokens, [n for n, t in enumerate(tokens) if t.start in places]):
         return Rejection.SPECIFICATION
     if form.keep_search_rule:
         (rules,) = form.search.values()

@@ -363,7 +363,6 @@ def _stands_in_tree(row: Row, tokens: Sequence[Token], tree: str) -> bool:
     starts = {word["start"] for word in row["inserted"]}
     leaves = {number for number, token in enumerate(tokens) if token.start in starts}
     return any(
-        node.label == row["production"]["lhs"]
-        and leaves <= {child.start for child in node.children if child.is_word}
+        node.label == row["production"]["lhs"] and leaves <= node.words_under()
         for node in read_tree(tree).nodes()
     )
