@@ -167,6 +167,7 @@ class SentenceAtATime:
                 tags=self.config.mask_tags,
                 seed=self.config.seed,
                 fluency_rules=True,
+                fitting=self.fitting,
             ):
                 for suggestion in self.suggestions(masked):
                     passed += self.validated(masked, suggestion, parsed, capability)
@@ -297,7 +298,7 @@ def part_scale() -> None:
             write_corpus(corpus, sample_sentences(count))
             command = [sys.executable, "-m", "s2lct.builder.cli", "build"]
             command += ["--corpus", f"csv:{corpus}", "--out", str(Path(folder) / str(count))]
-            command += ["--seeds", str(count // 40), "--pairings", str(count // 10)]
+            command += ["--seeds", str(count // 80), "--pairings", str(count // 13)]
             started = time.perf_counter()
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)

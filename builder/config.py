@@ -76,7 +76,7 @@ class BuildConfig(BaseModel):
     templates: FormName = "fluent"
     seeds: Count = 50
     candidates: Count
-    pairings: Count = 300
+    pairings: Count = 400
     masks: Count = 10
     masks_per_sentence: Annotated[int, Field(ge=1, le=3)] = 2
     mask_order: Literal["random", "probability"]
@@ -157,12 +157,12 @@ def form_defaults(form: str) -> dict[str, Any]:
             "suggest": "fitting",
         }
     return {
-        "candidates": 6,
+        "candidates": 8,
         "mask_order": "probability",
         "mask_tags": FLUENT_MASK_TAGS,
         "select": "score",
         "expansions": 12,
-        "least_score": -9.5,
+        "least_score": -10.0,
         "fluency_rules": True,
         "suggest": "fitting",
     }

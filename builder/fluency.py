@@ -89,7 +89,13 @@ ON_THE_CLAUSE = frozenset(
     }
 )
 """Neutral adverbs that a fluent writer puts before any predicate."""
-_COMPARING = frozenset({"than", "as", "so", "such", "even", "hard", "too"})
+_ELSEWHERE = frozenset(
+    {
+        *("than", "as", "so", "such", "even", "hard", "too", "most", "only", "solely"),
+        *("that", "because", "who", "whose", "which", "what", "when", "while", "where", "if"),
+    }
+)
+"""Words behind which a clause compares, belongs to another, or is limited already."""
 _OF_WHAT = frozenset(
     {
         *("lot", "kind", "sort", "type", "one", "lots", "bit", "number", "series", "string"),
@@ -98,7 +104,7 @@ _OF_WHAT = frozenset(
 )
 _INTENSIFYING = frozenset(
     {
-        *("so", "unusually", "increasingly", "distinctly", "intensely", "profoundly", "deeply"),
+        *("unusually", "increasingly", "distinctly", "intensely", "profoundly", "deeply"),
         *("exceptionally", "especially", "uniquely", "visibly", "notably"),
     }
 )
@@ -289,7 +295,9 @@ def _opens_predicate(tokens: Sequence[Token], number: int) -> bool:
     if number < 1 or number + 2 >= len(tokens):
         return False
     previous, following, second = tokens[number - 1], tokens[number + 1], tokens[number + 2]
-    if _COMPARING & {token.text.lower() for token in tokens[:number]}:
+    if _ELSEWHERE & {token.text.lower() for token in tokens[:number]}:
+        return False
+    if following.text.lower() == "about" or second.tag in ("JJS", "RBS"):
         return False
     if following.tag == "RB":
         if following.text.lower() in _DEGREE | _NEGATORS:

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 SENTENCES_PER_SHARD = 1_000
 SEEDS_PER_SHARD = 100
 TREES_AT_ONCE = 64
+EXPANSIONS_OF_AN_ADVERB = 4
+PROMISING_FOR_A_SEED = 6
+"""Candidate seeds, for each seed kept, that have their masks filled."""
 
 Item = TypeVar("Item")
 
@@ -107,6 +110,20 @@ class Found:
     """The sentences that a capability may use, slot by slot, in drawing order."""
 
     sentences: dict[str, tuple[Sentence, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedSeed:
+    """A candidate seed with its masked sentences."""
+
+    parsed: ParsedSeed
+    sentences: tuple[MaskedSentence, ...]
+
+    @property
+    def promise(self) -> int:
+        """About how many expansions to expect: adverbs fit far more often than other words."""
+        tags = [mask.tag for sentence in self.sentences for mask in sentence.masks]
+        return len(tags) + EXPANSIONS_OF_AN_ADVERB * tags.count("RB")
 
 
 @dataclass(frozen=True)
@@ -286,15 +303,20 @@ class _Line:
         """Every stage up to select."""
         seeds = self._transform(self._search())
         families: dict[str, list[Family]] = {c.id: [] for c in self.capabilities}
-        shards = list(_shards(seeds, SEEDS_PER_SHARD))
-        for stage in ("parse", "mask", "fill", "validate", "select"):
-            self.progress.start(stage, len(seeds))
-        for number, shard in enumerate(shards):
+        promising = self._promising(self._masked(seeds))
+        for stage in ("fill", "validate", "select"):
+            self.progress.start(stage, len(promising))
+        for number, shard in enumerate(_shards(promising, SEEDS_PER_SHARD)):
             for family in self._expand(number, shard):
                 families[family.seed.seed.capability].append(family)
         for capability, group in families.items():
             families[capability], dropped = select.without_duplicates(group)
-            families[capability] = select.richest(families[capability], self.config.seeds)
+            families[capability] = select.richest(
+                families[capability],
+                self.config.seeds,
+                size=lambda family: len(family.expansions),
+                sources=lambda family: family.seed.seed.sources,
+            )
             counts = self.counts[capability]
             counts.duplicates = dropped[capability]
             counts.seeds = len(families[capability])
@@ -388,34 +410,60 @@ class _Line:
             )
         return seeds
 
-    def _expand(self, number: int, shard: Sequence[Seed]) -> Sequence[Family]:
-        """Parse, mask, fill, validate and select one shard of seeds."""
+    def _masked(self, seeds: Sequence[Seed]) -> list[MaskedSeed]:
+        """Parse every candidate seed and mask it."""
+        for stage in ("parse", "mask"):
+            self.progress.start(stage, len(seeds))
+        masked: list[MaskedSeed] = []
+        for number, shard in enumerate(_shards(seeds, SEEDS_PER_SHARD)):
+            parsed = self._stage("parse", number, shard, _PARSED, partial(self._parse, shard))
+            sentences = self._stage("mask", number, shard, _MASKED, partial(self._mask, parsed))
+            of_seed: dict[str, list[MaskedSentence]] = {one.seed.id: [] for one in parsed}
+            for sentence in sentences:
+                of_seed[sentence.seed_id].append(sentence)
+            masked += [MaskedSeed(one, tuple(of_seed[one.seed.id])) for one in parsed]
+        return masked
+
+    def _parse(self, shard: Sequence[Seed]) -> list[ParsedSeed]:
+        return parse.parse(shard, self.models.tagger, self.models.parser)
+
+    def _mask(self, parsed: Sequence[ParsedSeed]) -> list[MaskedSentence]:
+        config = self.config
+        return mask.mask(
+            parsed,
+            self.grammar,
+            masked_per_seed=config.masks,
+            masks_per_sentence=config.masks_per_sentence,
+            order=config.mask_order,
+            tags=config.mask_tags,
+            seed=config.seed,
+            fluency_rules=config.fluency_rules,
+            fitting=self._fitting,
+        )
+
+    def _promising(self, masked: Sequence[MaskedSeed]) -> list[MaskedSeed]:
+        """Of each capability's candidate seeds those with most masked sentences."""
+        by_capability: dict[str, list[MaskedSeed]] = {c.id: [] for c in self.capabilities}
+        for one in masked:
+            by_capability[one.parsed.seed.capability].append(one)
+        most = self.config.seeds * min(self.config.candidates, PROMISING_FOR_A_SEED)
+        return [
+            one
+            for group in by_capability.values()
+            for one in select.richest(
+                group,
+                most,
+                size=lambda one: one.promise,
+                sources=lambda one: one.parsed.seed.sources,
+            )
+        ]
+
+    def _expand(self, number: int, shard: Sequence[MaskedSeed]) -> Sequence[Family]:
+        """Fill, validate and select one shard of seeds."""
         config, models = self.config, self.models
-        parsed = self._stage(
-            "parse",
-            number,
-            shard,
-            _PARSED,
-            lambda: parse.parse(shard, models.tagger, models.parser),
-        )
-        capability_of = {seed.id: seed.capability for seed in shard}
-        masked = self._stage(
-            "mask",
-            number,
-            shard,
-            _MASKED,
-            lambda: mask.mask(
-                parsed,
-                self.grammar,
-                masked_per_seed=config.masks,
-                masks_per_sentence=config.masks_per_sentence,
-                order=config.mask_order,
-                tags=config.mask_tags,
-                seed=config.seed,
-                fluency_rules=config.fluency_rules,
-                fitting=self._fitting,
-            ),
-        )
+        parsed = [one.parsed for one in shard]
+        masked = [sentence for one in shard for sentence in one.sentences]
+        capability_of = {one.seed.id: one.seed.capability for one in parsed}
         filled = self._stage(
             "fill",
             number,
@@ -447,7 +495,7 @@ class _Line:
         self,
         stage: str,
         number: int,
-        shard: Sequence[Seed],
+        shard: Sequence[object],
         adapter: TypeAdapter[Item],
         compute: Callable[[], Item],
     ) -> Item:

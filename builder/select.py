@@ -7,15 +7,25 @@ the node they were inserted into (the last part of the third criterion).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.randomness import shuffle_key
-from s2lct.builder.records import Expansion, Family, MaskedSentence, ParsedSeed, Reading, Token
+from s2lct.builder.records import (
+    Expansion,
+    Family,
+    MaskedSentence,
+    ParsedSeed,
+    Reading,
+    Sentence,
+    Token,
+)
 from s2lct.builder.tree import read_tree
 from s2lct.builder.validate import Rejection
 
+Item = TypeVar("Item")
 SELECTIONS = ("score", "random", "all")
 
 
@@ -100,26 +110,33 @@ def without_duplicates(families: Iterable[Family]) -> tuple[list[Family], Counte
     return kept, dropped
 
 
-def richest(families: Sequence[Family], most: int) -> list[Family]:
-    """The families with most expansions, in the order given.
+def richest(
+    seeds: Sequence[Item],
+    most: int,
+    *,
+    size: Callable[[Item], int],
+    sources: Callable[[Item], Iterable[Sentence]],
+) -> list[Item]:
+    """The seeds with most of something, in the order given.
 
     Args:
-        families: families of one capability.
+        seeds: seeds of one capability, in whatever form.
         most: how many to keep.
+        size: of how much a seed has.
+        sources: a seed's corpus sentences.
 
     Returns:
-        At most ``most`` families. While others are left, no corpus sentence is in two of them.
+        At most ``most`` seeds. While others are left, no corpus sentence is in two of them.
     """
-    ranked = sorted(range(len(families)), key=lambda n: (-len(families[n].expansions), n))
+    ranked = sorted(range(len(seeds)), key=lambda n: (-size(seeds[n]), n))
     used: set[str] = set()
     fresh: list[int] = []
+    again: list[int] = []
     for number in ranked:
-        sources = {source.id for source in families[number].seed.seed.sources}
-        if not sources & used:
-            used |= sources
-            fresh.append(number)
-    again = [number for number in ranked if number not in fresh]
-    return [families[number] for number in sorted((fresh + again)[:most])]
+        ids = {source.id for source in sources(seeds[number])}
+        (again if ids & used else fresh).append(number)
+        used |= ids
+    return [seeds[number] for number in sorted((fresh + again)[:most])]
 
 
 def _distinct(expansions: Iterable[Expansion]) -> list[Expansion]:
