@@ -1,4 +1,4 @@
-"""The command line: build, capabilities, inspect, verify, export and models."""
+"""The command line: build, capabilities, inspect, verify, export and models; and scoring."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from s2lct.builder.errors import BuilderError
+from s2lct.leaderboard.cli import add_commands
 
 if TYPE_CHECKING:
     from s2lct.builder.pipeline import CapabilityCounts
@@ -180,7 +181,7 @@ def build(
 
     Interrupted, the same command goes on where it stopped.
     """
-    with _told_errors():
+    with told_errors():
         from s2lct.builder.config import PRESETS, BuildConfig
         from s2lct.builder.pipeline import build_suite
         from s2lct.builder.progress import StageProgress
@@ -199,7 +200,7 @@ def build(
             **options,
             capabilities=tuple(capability or ()),
             capability_files=tuple(capabilities or ()),
-            label_map=_label_map(label_map),
+            label_map=label_map_of(label_map),
         )
         with StageProgress(console) as progress:
             counts = build_suite(config, progress)
@@ -212,7 +213,8 @@ def build(
         console.print(f"Suite written to [bold]{out}[/]; look at it with: s2lct inspect {out}")
 
 
-def _label_map(text: str | None) -> dict[str, str] | None:
+def label_map_of(text: str | None) -> dict[str, str] | None:
+    """``0=negative,1=positive`` as a dict; None for None."""
     if text is None:
         return None
     from s2lct.builder.errors import CorpusError
@@ -269,7 +271,7 @@ def capabilities(
     ] = None,
 ) -> None:
     """List the capabilities, or print the specification of one."""
-    with _told_errors():
+    with told_errors():
         from s2lct.builder.capabilities import load_capabilities, shipped_capability_files
         from s2lct.builder.specification import specification
 
@@ -304,7 +306,7 @@ def inspect(
     n: Annotated[int, typer.Option("--n", help="Seeds of each capability.", min=1)] = 5,
 ) -> None:
     """Show seeds with their expansions, the inserted words highlighted."""
-    with _told_errors():
+    with told_errors():
         from s2lct.builder.inspect import show_families
 
         show_families(console, suite, capability or (), n)
@@ -316,7 +318,7 @@ def verify(
     quick: Annotated[bool, typer.Option(help="Leave out what needs tagger and parser.")] = False,
 ) -> None:
     """Re-check every invariant of a built suite; exit 1 with a list if one is broken."""
-    with _told_errors():
+    with told_errors():
         from s2lct.builder.verify import verify_suite
 
         broken = verify_suite(suite, quick=quick)
@@ -337,7 +339,7 @@ def export(
     ] = ExportFormat.JSONL,
 ) -> None:
     """Write a suite's rows to one file."""
-    with _told_errors():
+    with told_errors():
         from s2lct.builder.export import export_suite
 
         rows = export_suite(suite, out, format.value)
@@ -347,7 +349,7 @@ def export(
 @app.command()
 def models() -> None:
     """List the installed models with sizes, sources, licences and figures."""
-    with _told_errors():
+    with told_errors():
         from s2lct.builder.inventory import inventory
 
         table = Table("model", "role", "MB", "source", "licence", "figures", header_style="bold")
@@ -364,7 +366,7 @@ def models() -> None:
 
 
 @contextmanager
-def _told_errors() -> Iterator[None]:
+def told_errors() -> Iterator[None]:
     """Tell what a user can mend in a few words; let defects show their traceback."""
     try:
         yield
@@ -399,6 +401,9 @@ def _escaped(text: str) -> str:
     from rich.markup import escape
 
     return escape(text)
+
+
+add_commands(app)
 
 
 def main() -> None:

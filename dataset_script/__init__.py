@@ -1,0 +1,1 @@
+"""What the Hub serves: the metric module that `evaluate.load` reads."""

@@ -1,0 +1,168 @@
+"""The commands score, report and compare."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Results = Annotated[list[Path], typer.Argument(help="Result files that `s2lct score` wrote.")]
+
+
+class Kind(str, enum.Enum):
+    """Which cases."""
+
+    SEED = "seed"
+    EXPANSION = "expansion"
+
+
+def score(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
+            "(ID@REVISION pins one)."
+        ),
+    ],
+    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id[@REVISION].")],
+    out: Annotated[Path, typer.Option(help="Folder for the result files.")] = Path("results"),
+    capability: Annotated[
+        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+    ] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Only seeds, or only expansions.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Most cases of a capability.", min=1)] = None,
+    label_map: Annotated[
+        str | None,
+        typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive."),
+    ] = None,
+    neutral_band: Annotated[
+        tuple[float, float],
+        typer.Option(help="Binary models: p(positive) strictly between is neutral."),
+    ] = (1 / 3, 2 / 3),
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
+    dtype: Annotated[
+        str, typer.Option(help="auto (bfloat16 on a GPU), float32 or bfloat16.")
+    ] = "auto",
+    cache: Annotated[
+        bool, typer.Option(help="Keep what models said; scoring again costs nothing.")
+    ] = True,
+) -> None:
+    """Score models on a suite: a failure rate for each capability, and a result file each."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.leaderboard.cases import load_cases
+    from s2lct.leaderboard.models import load_classifier
+    from s2lct.leaderboard.report import results_table
+    from s2lct.leaderboard.results import read_result, write_result
+    from s2lct.leaderboard.scoring import default_cache
+    from s2lct.leaderboard.scoring import score as score_model
+
+    with told_errors():
+        chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
+        written: list[Path] = []
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        ) as progress:
+            distinct = len({case.text for case in chosen.cases})
+            for name in models:
+                task = progress.add_task(name, total=distinct)
+                outcomes = score_model(
+                    load_classifier(name, device=device, dtype=dtype),
+                    chosen,
+                    label_map=label_map_of(label_map),
+                    neutral_band=neutral_band,
+                    cache=default_cache() if cache else None,
+                    advance=lambda done, task=task: progress.advance(task, done),  # type: ignore[misc]
+                )
+                written.append(write_result(outcomes, out))
+        console.print(results_table([read_result(path) for path in written]))
+        console.print(
+            f"Written: {', '.join(map(str, written))}; see s2lct report "
+            f"{' '.join(map(str, written))} --html report.html"
+        )
+
+
+def report(
+    results: Results,
+    html: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Refuse figures that do not follow from the cases.")
+    ] = False,
+) -> None:
+    """Put results side by side, worst first, with examples."""
+    from s2lct.builder.cli import console, told_errors
+    from s2lct.leaderboard.report import Scored, check_same_suite, results_table, write_html
+    from s2lct.leaderboard.results import read_outcomes, read_result
+    from s2lct.leaderboard.results import recompute as recomputed
+
+    with told_errors():
+        read = [recomputed(path) if recompute else read_result(path) for path in results]
+        check_same_suite(read)
+        console.print(results_table(read))
+        for one in read:
+            words = ", ".join(
+                f"{word.item} ({word.pass_to_fail} of {word.expansions})"
+                for word in one.flipping_words[:5]
+            )
+            console.print(f"{one.model.name}: pass-to-fail words: {words or 'none'}")
+        if recompute:
+            console.print(f"Every figure of {len(read)} result files follows from their cases.")
+        if html is not None:
+            write_html(
+                [Scored(one, read_outcomes(path)) for one, path in zip(read, results, strict=True)],
+                html,
+            )
+            console.print(f"Report written to [bold]{html}[/]")
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="A result file.")],
+    second: Annotated[Path, typer.Argument(help="Another, on the same suite.")],
+) -> None:
+    """Say which differences between two models are real."""
+    from s2lct.builder.cli import console, told_errors
+    from s2lct.leaderboard.errors import ScoringError
+    from s2lct.leaderboard.report import check_same_suite, comparison_table
+    from s2lct.leaderboard.results import read_outcomes, read_result
+    from s2lct.leaderboard.statistics import compare as compare_outcomes
+
+    with told_errors():
+        check_same_suite([read_result(first), read_result(second)])
+        one, other = read_outcomes(first), read_outcomes(second)
+        failed = {
+            case.id: bool(fails) for case, fails in zip(other.cases, other.failed, strict=True)
+        }
+        shared = [n for n, case in enumerate(one.cases) if case.id in failed]
+        if not shared:
+            raise ScoringError(
+                f"{first} and {second} have no case in common",
+                mend="score both on the same capabilities and kinds",
+            )
+        import numpy as np
+
+        cases = [one.cases[n] for n in shared]
+        second_failed = np.array([failed[case.id] for case in cases], dtype=bool)
+        console.print(
+            comparison_table(
+                one.model, other.model, compare_outcomes(cases, one.failed[shared], second_failed)
+            )
+        )
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Put the commands into the ``s2lct`` command line."""
+    for command in (score, report, compare):
+        app.command()(command)

@@ -1,0 +1,348 @@
+"""Models to score: word-list baselines, our own small models, and any sequence classifier.
+
+Each knows its classes, gives probabilities, and has a fingerprint, so that what it said can be
+kept. Nothing that was downloaded is executed: safetensors, or torch's ``weights_only`` loader;
+``trust_remote_code`` is off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from s2lct.builder.records import LABELS
+from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.labels import Array
+
+TOKENS_A_BATCH = 2_048
+MOST_TOKENS = 512
+EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
+
+
+class Classifier(Protocol):
+    """Anything that gives probabilities of classes.
+
+    Attributes:
+        name: shown in tables.
+        revision: the Hub commit, or the version of the package; empty if there is none.
+        fingerprint: SHA-256 of the weights; empty where outcomes must not be kept.
+        classes: names of the classes, in the order of the columns.
+    """
+
+    @property
+    def name(self) -> str:
+        """See above."""
+
+    @property
+    def revision(self) -> str:
+        """See above."""
+
+    @property
+    def fingerprint(self) -> str:
+        """See above."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """See above."""
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+        """Batches: the numbers of their texts, and probabilities of shape (batch, classes)."""
+
+
+@dataclass(frozen=True)
+class WordList:
+    """A baseline that adds up the scores of words and needs no weights.
+
+    A text is positive from ``threshold`` on, negative from ``-threshold`` on, else neutral. With
+    a threshold of 0 every score but 0 counts.
+    """
+
+    name: str
+    package: str
+    load: Callable[[], Callable[[str], float]]
+    threshold: float = 0.0
+    classes: tuple[str, ...] = LABELS
+
+    @property
+    def revision(self) -> str:
+        """Version of the package."""
+        return version(self.package)
+
+    @property
+    def fingerprint(self) -> str:
+        """Package and version decide what it says."""
+        return hashlib.sha256(f"{self.package} {self.revision}".encode()).hexdigest()
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+        """1 for the label, 0 for the others."""
+        score_of = self.load()
+        scores = np.array([score_of(text) for text in texts])
+        labels = np.where(
+            (scores >= self.threshold) & (scores > 0),
+            2,
+            np.where((scores <= -self.threshold) & (scores < 0), 0, 1),
+        )
+        yield list(range(len(texts))), np.eye(len(LABELS))[labels]
+
+
+def _vader() -> Callable[[str], float]:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+    analyzer = SentimentIntensityAnalyzer()
+    return lambda text: float(analyzer.polarity_scores(text)["compound"])
+
+
+def _textblob() -> Callable[[str], float]:
+    from textblob import TextBlob
+
+    return lambda text: float(TextBlob(text).sentiment.polarity)
+
+
+def _afinn() -> Callable[[str], float]:
+    from afinn import Afinn
+
+    afinn = Afinn()
+    return lambda text: float(afinn.score(text))
+
+
+WORD_LISTS = {
+    # The threshold is VADER's own (Hutto & Gilbert 2014).
+    "vader": WordList("vader", "vaderSentiment", _vader, 0.05),
+    "textblob": WordList("textblob", "textblob", _textblob),
+    "afinn": WordList("afinn", "afinn", _afinn),
+}
+
+
+class SequenceClassifier:
+    """A transformers sequence classifier, by Hub id or folder."""
+
+    def __init__(
+        self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+    ) -> None:
+        import torch
+
+        self.name = name
+        self._torch = torch
+        self._device = (
+            ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        )
+        self._tokenizer, self._model = _load(name, revision)
+        self._model.eval()
+        if dtype == "bfloat16" or (dtype == "auto" and self._device.startswith("cuda")):
+            self._model.to(torch.bfloat16)
+        self._model.to(self._device)
+        config = self._model.config
+        self.revision: str = getattr(config, "_commit_hash", None) or ""
+        self.classes = tuple(str(config.id2label[n]) for n in range(config.num_labels))
+        self.fingerprint = _fingerprint(self._model)
+        room = getattr(config, "max_position_embeddings", MOST_TOKENS) or MOST_TOKENS
+        if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
+            room -= 2  # their positions start behind the padding index
+        self._most_tokens = min(self._tokenizer.model_max_length, room, MOST_TOKENS)
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+        """Tokenised texts of like lengths, longest first, padded to the longest of each batch."""
+        encoded = self._tokenizer(list(texts), truncation=True, max_length=self._most_tokens)
+        ids: list[list[int]] = encoded["input_ids"]
+        order = sorted(range(len(ids)), key=lambda number: (-len(ids[number]), number))
+        batch: list[int] = []
+        for number in order:
+            if batch and (len(batch) + 1) * len(ids[batch[0]]) > TOKENS_A_BATCH:
+                yield batch, self._padded(encoded, batch)
+                batch = []
+            batch.append(number)
+        if batch:
+            yield batch, self._padded(encoded, batch)
+
+    def _padded(self, encoded: Any, numbers: Sequence[int]) -> Any:
+        chosen = {name: [values[n] for n in numbers] for name, values in encoded.items()}
+        return self._tokenizer.pad(chosen, return_tensors="pt").to(self._device)
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+        """Softmax over the logits, in double precision."""
+        torch = self._torch
+        for numbers, batch in self.batches(texts):
+            with torch.inference_mode():
+                logits = self._model(**batch).logits.double()
+                yield numbers, torch.softmax(logits, dim=-1).cpu().numpy()
+
+
+def _load(name: str, revision: str | None) -> tuple[Any, Any]:
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+    safe: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
+    if revision is None:
+        safe.pop("revision")
+    try:
+        config = AutoConfig.from_pretrained(name, **safe)
+    except Exception as error:
+        raise ScoringError(
+            f"model {name}: cannot be loaded ({_first_line(error)})",
+            mend="check the id or folder; without a network, download it where there is one "
+            "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
+            + ", ".join(EMBEDDED_MODELS),
+        ) from error
+    heads = config.architectures or []
+    if not any("SequenceClassification" in head for head in heads):
+        raise ScoringError(
+            f"model {name}: has no classification head ({', '.join(heads) or 'a base model'})",
+            mend="fine-tune it for sentiment first, or pass a model whose architecture is "
+            "…ForSequenceClassification",
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, **safe)
+    except Exception as error:
+        raise ScoringError(
+            f"model {name}: its tokenizer cannot be loaded ({_first_line(error)})",
+            mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
+        ) from error
+    try:
+        # A checkpoint that is not safetensors goes through torch's weights_only loader.
+        model = AutoModelForSequenceClassification.from_pretrained(name, weights_only=True, **safe)
+    except Exception as error:
+        raise ScoringError(
+            f"model {name}: its weights cannot be loaded ({_first_line(error)})",
+            mend="save them as safetensors: model.save_pretrained(FOLDER)",
+        ) from error
+    return tokenizer, model
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+def _fingerprint(model: Any) -> str:
+    """SHA-256 over names, types, shapes and bytes of the weights."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        raw = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {raw.dtype} {tuple(raw.shape)}".encode())
+        digest.update(raw.view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+class Embedded:
+    """One of the two small models that are shipped."""
+
+    def __init__(self, name: str) -> None:
+        from s2lct.leaderboard.sentiment_head import EmbeddedSentiment
+
+        self._model = EmbeddedSentiment.load(name)  # type: ignore[arg-type]
+        self.name = name
+        self.classes = tuple(self._model.classes)
+        self.fingerprint = self._model.fingerprint
+        self.revision = version("s2lct")
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+        """All texts in one batch of batches."""
+        yield list(range(len(texts))), self._model.probabilities(texts)
+
+
+class Function:
+    """A Python function, a pipeline or a `transformers.Trainer` as a classifier.
+
+    It is handed a list of texts and gives what `labels.labels_of_predictions` takes. What it says
+    is not kept: nothing tells whether it changed.
+    """
+
+    def __init__(self, function: Callable[[list[str]], Any], name: str = "") -> None:
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.revision = self.fingerprint = ""
+        self.function = function
+
+    def predict(self, texts: Sequence[str]) -> Any:
+        """What it says of all texts."""
+        return self.function(list(texts))
+
+
+def load_classifier(
+    name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+) -> Classifier:
+    """A classifier by name.
+
+    Args:
+        name: ``vader``, ``textblob``, ``afinn``, ``embedded-2class``, ``embedded-3class``, a
+            folder, or a Hub id; ``ID@REVISION`` pins a revision.
+        revision: the revision, if not in the name.
+        device: ``auto``, ``cpu``, ``cuda`` …
+        dtype: ``auto`` (bfloat16 on a GPU), ``float32`` or ``bfloat16``.
+
+    Raises:
+        ScoringError: there is no such model, or it cannot be used.
+    """
+    if name in WORD_LISTS:
+        baseline = WORD_LISTS[name]
+        try:
+            version(baseline.package)
+        except PackageNotFoundError as error:
+            raise ScoringError(
+                f"model {name}: the package {baseline.package} is not installed",
+                mend='pip install "s2lct[baselines]"',
+            ) from error
+        return baseline
+    if name in EMBEDDED_MODELS:
+        return Embedded(name)
+    if not Path(name).exists() and "@" in name:
+        name, _, revision = name.partition("@")
+    return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
+
+
+def as_classifier(model: Any) -> Classifier | Function:
+    """Whatever `metric.compute(model=…)` is given.
+
+    Raises:
+        ScoringError: it is neither a name nor callable nor a trainer.
+    """
+    if isinstance(model, str):
+        return load_classifier(model)
+    if hasattr(model, "probabilities") and hasattr(model, "classes"):
+        return model  # type: ignore[no-any-return]
+    if hasattr(model, "predict") and hasattr(model, "processing_class"):
+        return Function(_trainer(model), "trainer")
+    if callable(model):
+        if hasattr(model, "task") and hasattr(model, "tokenizer"):
+            return Function(lambda texts: model(texts, top_k=None, truncation=True), "pipeline")
+        return Function(model)
+    raise ScoringError(
+        f"model of type {type(model).__name__}",
+        mend="pass a name, a function from texts to labels or probabilities, a pipeline or a "
+        "Trainer",
+    )
+
+
+def _trainer(trainer: Any) -> Callable[[list[str]], Any]:
+    def predict(texts: list[str]) -> list[list[Mapping[str, Any]]]:
+        import torch
+
+        model, tokenizer = trainer.model, trainer.processing_class
+        if tokenizer is None:
+            raise ScoringError(
+                "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
+            )
+        training = model.training
+        model.eval()
+        names = model.config.id2label
+        rows: list[list[Mapping[str, Any]]] = []
+        for start in range(0, len(texts), 32):
+            batch = tokenizer(
+                texts[start : start + 32], padding=True, truncation=True, return_tensors="pt"
+            ).to(model.device)
+            with torch.inference_mode():
+                scores = torch.softmax(model(**batch).logits.double(), dim=-1).cpu().tolist()
+            rows += [
+                [{"label": names[n], "score": score} for n, score in enumerate(row)]
+                for row in scores
+            ]
+        model.train(training)
+        return rows
+
+    return predict

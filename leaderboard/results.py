@@ -1,0 +1,325 @@
+"""Result files: JSON with figures, and beside it a Parquet file with what was said of each case."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from s2lct.builder.hashing import sha256_of
+from s2lct.builder.records import LABELS
+from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.scoring import (
+    Outcomes,
+    contamination,
+    failed_cases,
+    figures,
+    flipping_productions,
+    flipping_words,
+)
+
+SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
+_PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
+Proportion = Field(ge=0, le=1)
+Count = Field(ge=0)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SuiteRecord(_Strict):
+    """Which suite."""
+
+    name: str
+    version: str
+    fingerprint: str
+
+
+class ModelRecord(_Strict):
+    """Which model."""
+
+    name: str
+    revision: str
+    weights_sha256: str
+    label_rule: str
+
+
+class RateRecord(_Strict):
+    """A failure rate with its interval."""
+
+    cases: int = Count
+    failures: int = Count
+    failure_rate: float = Proportion
+    ci: tuple[float, float]
+
+
+class OverallRecord(_Strict):
+    """The mean of the capabilities' failure rates."""
+
+    failure_rate: float = Proportion
+    ci: tuple[float, float]
+    cases: int = Count
+
+
+class CapabilityRecord(_Strict):
+    """One capability."""
+
+    seed: RateRecord
+    expansion: RateRecord
+    pass_to_fail: int = Count
+    fail_to_pass: int = Count
+
+
+class FlippingRecord(_Strict):
+    """How often an inserted word or a production turned a pass into a fail."""
+
+    item: str
+    pass_to_fail: int = Count
+    expansions: int = Count
+
+
+class OutcomesRecord(_Strict):
+    """The Parquet file with the outcomes."""
+
+    path: str
+    rows: int = Count
+    sha256: str
+
+
+class Result(_Strict):
+    """A result file."""
+
+    format: Literal[1] = 1
+    suite: SuiteRecord
+    model: ModelRecord
+    date: str
+    packages: dict[str, str]
+    overall: OverallRecord
+    capabilities: dict[str, CapabilityRecord]
+    contamination: dict[Literal["train", "other"], RateRecord]
+    flipping_words: tuple[FlippingRecord, ...]
+    flipping_productions: tuple[FlippingRecord, ...]
+    outcomes: OutcomesRecord
+
+
+def file_name(model: str) -> str:
+    """A model's name as a file name."""
+    return re.sub(r"[^\w.-]+", "--", model).strip("-.") or "model"
+
+
+def write_result(outcomes: Outcomes, folder: Path) -> Path:
+    """Write ``folder/MODEL.json`` and ``folder/MODEL.parquet``, each whole or not at all.
+
+    Returns:
+        The path of the JSON file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    name = file_name(outcomes.model)
+    table = folder / f"{name}.parquet"
+    _write_outcomes(outcomes, table)
+    parts = _figures_of(outcomes)
+    result = Result(
+        suite=SuiteRecord(
+            name=outcomes.suite.name,
+            version=outcomes.suite.version,
+            fingerprint=outcomes.suite.fingerprint,
+        ),
+        model=ModelRecord(
+            name=outcomes.model,
+            revision=outcomes.revision,
+            weights_sha256=outcomes.weights_sha256,
+            label_rule=outcomes.label_rule,
+        ),
+        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        packages=_versions(),
+        outcomes=OutcomesRecord(path=table.name, rows=len(outcomes.cases), sha256=sha256_of(table)),
+        **parts,
+    )
+    path = folder / f"{name}.json"
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(result.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def _figures_of(outcomes: Outcomes) -> dict[str, Any]:
+    nested = figures(outcomes)
+    return {
+        "overall": nested.pop("overall"),
+        "capabilities": nested,
+        "contamination": contamination(outcomes),
+        "flipping_words": _flipping(flipping_words(outcomes)),
+        "flipping_productions": _flipping(flipping_productions(outcomes)),
+    }
+
+
+def _flipping(ranked: list[tuple[str, int, int]]) -> list[FlippingRecord]:
+    return [
+        FlippingRecord(item=item, pass_to_fail=flips, expansions=total)
+        for item, flips, total in ranked
+    ]
+
+
+def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table(
+        {
+            "id": [case.id for case in outcomes.cases],
+            "capability": [case.capability for case in outcomes.cases],
+            "kind": [case.kind for case in outcomes.cases],
+            "seed_id": [case.seed_id for case in outcomes.cases],
+            "text": [case.text for case in outcomes.cases],
+            "passes": [sorted(case.passes) for case in outcomes.cases],
+            "inserted": [list(case.inserted) for case in outcomes.cases],
+            "production": [case.production for case in outcomes.cases],
+            "splits": [sorted(case.splits) for case in outcomes.cases],
+            "label": [LABELS[label] for label in outcomes.labels],
+            "failed": outcomes.failed.tolist(),
+        }
+    )
+    partial = path.with_name(path.name + ".partial")
+    pq.write_table(table, partial)
+    partial.replace(path)
+
+
+def read_result(path: Path) -> Result:
+    """Read a result file.
+
+    Raises:
+        ScoringError: it cannot be read, or is not of the schema.
+    """
+    try:
+        return Result.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScoringError(
+            f"{path}: cannot be read ({error.strerror})",
+            mend="make one with `s2lct score MODEL --suite DIR --out results/`",
+        ) from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise ScoringError(
+            f"{path}: is no result file ({'.'.join(map(str, fault['loc']))}: {fault['msg']})",
+            mend="make it again with `s2lct score`; its JSON Schema is "
+            "leaderboard/result.schema.json",
+        ) from error
+
+
+def read_outcomes(path: Path) -> Outcomes:
+    """The outcomes that a result file was made from.
+
+    Raises:
+        ScoringError: the Parquet file is missing, or is not the one that the result names.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    result = read_result(path)
+    table = path.parent / result.outcomes.path
+    if Path(result.outcomes.path).name != result.outcomes.path:
+        raise ScoringError(
+            f"{path}: its outcomes lie outside its folder ({result.outcomes.path})",
+            mend="put the Parquet file beside the JSON file",
+        )
+    try:
+        if sha256_of(table) != result.outcomes.sha256:
+            raise ScoringError(
+                f"{table}: is not the file that {path.name} was made from (SHA-256 differs)",
+                mend="score the model again",
+            )
+        rows = pq.read_table(table).to_pylist()
+        cases = tuple(_case(row) for row in rows)
+        labels = np.array([LABELS.index(row["label"]) for row in rows], dtype=np.int64)
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise ScoringError(
+            f"{table}: cannot be read ({error})", mend="score the model again"
+        ) from error
+    return Outcomes(
+        model=result.model.name,
+        revision=result.model.revision,
+        weights_sha256=result.model.weights_sha256,
+        label_rule=result.model.label_rule,
+        suite=SuiteCases(result.suite.name, result.suite.version, result.suite.fingerprint, cases),
+        labels=labels,
+        failed=failed_cases(cases, labels),
+    )
+
+
+def _case(row: dict[str, Any]) -> Case:
+    return Case(
+        id=row["id"],
+        capability=row["capability"],
+        kind=row["kind"],
+        seed_id=row["seed_id"],
+        text=row["text"],
+        passes=frozenset(row["passes"]),
+        inserted=tuple(row["inserted"]),
+        production=row["production"],
+        splits=frozenset(row["splits"]),
+    )
+
+
+def recompute(path: Path) -> Result:
+    """Compute every figure of a result file again from its outcomes.
+
+    Returns:
+        The result, as the file has it.
+
+    Raises:
+        ScoringError: a figure does not follow from the outcomes; it is named.
+    """
+    result = read_result(path)
+    told = json.loads(result.model_dump_json())
+    follows = json.loads(
+        Result.model_validate(
+            result.model_dump() | _figures_of(read_outcomes(path))
+        ).model_dump_json()
+    )
+    if (difference := _first_difference(told, follows, "")) is not None:
+        raise ScoringError(
+            f"{path}: {difference} does not follow from its outcomes",
+            mend="score the model again; do not publish this file",
+        )
+    return result
+
+
+def _first_difference(told: Any, follows: Any, where: str) -> str | None:
+    if isinstance(told, dict) and isinstance(follows, dict):
+        for name in sorted(told.keys() | follows.keys()):
+            if name not in told or name not in follows:
+                return f"{where}{name}"
+            if found := _first_difference(told[name], follows[name], f"{where}{name}."):
+                return found
+        return None
+    if isinstance(told, list) and isinstance(follows, list) and len(told) == len(follows):
+        for number, (one, other) in enumerate(zip(told, follows, strict=True)):
+            if found := _first_difference(one, other, f"{where}{number}."):
+                return found
+        return None
+    if isinstance(told, float) and isinstance(follows, (int, float)):
+        return None if abs(told - follows) <= 1e-9 else where.rstrip(".")
+    return None if told == follows else where.rstrip(".")
+
+
+def schema() -> str:
+    """The JSON Schema of a result file, as shipped in `SCHEMA_FILE`."""
+    return json.dumps(Result.model_json_schema(), indent=2, sort_keys=True) + "\n"
+
+
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
