@@ -202,6 +202,12 @@ def _load(name: str, revision: str | None) -> tuple[Any, Any]:
             f"model {name}: its tokenizer cannot be loaded ({_first_line(error)})",
             mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
         ) from error
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        # transformers makes an empty tokenizer where the files are missing.
+        raise ScoringError(
+            f"model {name}: has no tokenizer files",
+            mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
+        )
     try:
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
         model = AutoModelForSequenceClassification.from_pretrained(name, weights_only=True, **safe)

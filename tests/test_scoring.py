@@ -1,0 +1,480 @@
+"""Scoring: label rules, models, the metric, result files and the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from s2lct.builder.cli import app
+from s2lct.builder.write import load_suite
+from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
+from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.labels import labels_of_predictions, rule_for
+from s2lct.leaderboard.metric import compute
+from s2lct.leaderboard.models import SequenceClassifier, load_classifier
+from s2lct.leaderboard.report import marked
+from s2lct.leaderboard.results import SCHEMA_FILE, read_outcomes, read_result, recompute, schema
+from s2lct.leaderboard.scoring import score
+
+METRIC = Path(__file__).parent.parent / "dataset_script" / "metric" / "s2lct.py"
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
+def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny BERT classifier with random weights and the embedded encoder's tokenizer."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    from s2lct.builder.models.encoder import encoder_path
+
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+        initializer_range=0.5,
+        id2label={0: "negative", 1: "neutral", 2: "positive"},
+        label2id={"negative": 0, "neutral": 1, "positive": 2},
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def with_labels(folder: Path, to: Path, **labels: Any) -> Path:
+    shutil.copytree(folder, to)
+    config = json.loads((to / "config.json").read_text())
+    config.update(labels)
+    (to / "config.json").write_text(json.dumps(config))
+    return to
+
+
+class Fixed:
+    """A classifier that says what it is told, and counts what it is asked."""
+
+    name, revision, fingerprint = "fixed", "", "f" * 64
+    classes: tuple[str, ...] = ("NEGATIVE", "POSITIVE")
+
+    def __init__(self, positive: float) -> None:
+        self.positive = positive
+        self.asked = 0
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], np.ndarray]]:
+        for number in range(len(texts)):
+            self.asked += 1
+            yield [number], np.array([[1 - self.positive, self.positive]])
+
+
+CASES = SuiteCases(
+    "mine",
+    "1.0.0",
+    "0" * 64,
+    (
+        Case("a", "LC4", "seed", "a", "This isn't bad.", frozenset({1, 2})),
+        Case("b", "LC4", "expansion", "a", "This isn't also bad.", frozenset({1, 2}), ("also",)),
+        Case("c", "LC9", "seed", "c", "Is it bad? Yes.", frozenset({0})),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("positive", "label"), [(0.2, 0), (1 / 3, 0), (0.34, 1), (0.66, 1), (2 / 3, 2), (0.9, 2)]
+)
+def test_binary_models_answer_neutral_between_a_third_and_two_thirds(
+    positive: float, label: int
+) -> None:
+    rule = rule_for(["NEGATIVE", "POSITIVE"])
+    assert rule.labels(np.array([[1 - positive, positive]])).tolist() == [label]
+
+
+def test_the_neutral_band_is_an_option() -> None:
+    rule = rule_for(["neg", "pos"], neutral_band=(0.5, 0.5))
+    assert rule.labels(np.array([[0.51, 0.49], [0.5, 0.5], [0.49, 0.51]])).tolist() == [0, 0, 2]
+
+
+def test_five_stars_fold_to_three_labels() -> None:
+    rule = rule_for(["1 star", "2 stars", "3 stars", "4 stars", "5 stars"])
+    said = rule.labels(np.array([[0.3, 0.3, 0.4, 0, 0], [0, 0.1, 0.4, 0.3, 0.2]]))
+    assert said.tolist() == [0, 2]
+
+
+def test_labels_without_meaning_are_refused_with_the_mend() -> None:
+    with pytest.raises(ScoringError, match=r"--label-map LABEL_0=negative\|neutral\|positive"):
+        rule_for(["LABEL_0", "LABEL_1"], model="somebody/model")
+
+
+def test_well_known_models_and_a_label_map_give_the_meaning() -> None:
+    known = rule_for(["LABEL_0", "LABEL_1"], model="textattack/bert-base-uncased-SST-2")
+    mapped = rule_for(["LABEL_0", "LABEL_1"], label_map={"0": "positive", "LABEL_1": "negative"})
+    assert known.meanings == (0, 2)
+    assert mapped.meanings == (2, 0)
+    assert "--label-map" in str(mapped)
+
+
+@pytest.mark.parametrize(
+    ("classes", "problem"),
+    [
+        (["a", "b", "c", "d", "e", "f"], "6 classes"),
+        (["only"], "1 classes"),
+        (["neutral", "positive"], "lack negative"),
+    ],
+)
+def test_classes_that_are_no_sentiment_are_refused(classes: list[str], problem: str) -> None:
+    with pytest.raises(ScoringError, match=problem):
+        rule_for(classes)
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [
+        [0, 1, 2],
+        ["negative", "neutral", "positive"],
+        [[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]],
+        [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]],
+        [[0.5, 0.3, 0.2, 0, 0], [0, 0.2, 0.8, 0, 0], [0, 0, 0.1, 0.2, 0.7]],
+        [
+            {"label": "NEGATIVE", "score": 0.9},
+            {"label": "POSITIVE", "score": 0.55},
+            {"label": "POSITIVE", "score": 0.99},
+        ],
+        [
+            [{"label": "POSITIVE", "score": p}, {"label": "NEGATIVE", "score": 1 - p}]
+            for p in (0.1, 0.5, 0.9)
+        ],
+        np.array([0, 1, 2]),
+    ],
+)
+def test_predictions_of_any_shape_mean_the_same(predictions: Any) -> None:
+    assert labels_of_predictions(predictions, 3)[0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "problem"),
+    [
+        ([0, 1], "2 predictions for 3 references"),
+        ([0, 1, 7], "7 is no label id"),
+        (["good-ish", "neutral", "positive"], "good-ish"),
+        ([[0.1] * 4] * 3, r"shape \(3, 4\)"),
+        ([[0.1, float("nan")]] * 3, "not a number"),
+        ([{"label": "LABEL_1", "score": 1.0}] * 3, "LABEL_1"),
+    ],
+)
+def test_predictions_that_mean_nothing_are_refused(predictions: Any, problem: str) -> None:
+    with pytest.raises(ScoringError, match=problem):
+        labels_of_predictions(predictions, 3)
+
+
+def test_the_word_lists_score_a_suite(suite_folder: Path) -> None:
+    suite = load_cases(suite_folder)
+    for name in ("vader", "textblob", "afinn"):
+        outcomes = score(load_classifier(name), suite)
+        assert 0 < outcomes.failed.mean() < 1
+        assert set(outcomes.labels.tolist()) == {0, 1, 2}
+
+
+def test_what_a_model_said_is_kept(tmp_path: Path) -> None:
+    cache = tmp_path / "outcomes.sqlite"
+    first, again = Fixed(0.9), Fixed(0.9)
+    expected = score(first, CASES, cache=cache)
+    assert score(again, CASES, cache=cache).labels.tolist() == expected.labels.tolist()
+    assert (first.asked, again.asked) == (3, 0)
+
+
+def test_a_killed_run_resumes(tmp_path: Path) -> None:
+    cache = tmp_path / "outcomes.sqlite"
+
+    class Killed(Fixed):
+        def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], np.ndarray]]:
+            yield next(super().probabilities(texts))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score(Killed(0.9), CASES, cache=cache)
+    again = Fixed(0.9)
+    score(again, CASES, cache=cache)
+    assert again.asked == 2
+
+
+def test_a_damaged_cache_is_named(tmp_path: Path) -> None:
+    cache = tmp_path / "outcomes.sqlite"
+    cache.write_bytes(b"not a data base" * 100)
+    with pytest.raises(ScoringError, match="is damaged"):
+        score(Fixed(0.9), CASES, cache=cache)
+
+
+def test_outputs_that_are_not_numbers_are_refused() -> None:
+    with pytest.raises(ScoringError, match="not a number"):
+        score(Fixed(float("nan")), CASES)
+
+
+def test_batches_change_no_probability(classifier_folder: Path, suite_folder: Path) -> None:
+    model = SequenceClassifier(str(classifier_folder))
+    texts = [case.text for case in load_cases(suite_folder).cases]
+
+    def said(some: list[str]) -> np.ndarray:
+        rows = np.zeros((len(some), 3))
+        for numbers, batch in model.probabilities(some):
+            rows[numbers] = batch
+        return rows
+
+    together = said(texts)
+    assert np.abs(together - np.concatenate([said([text]) for text in texts])).max() < 1e-5
+    assert np.abs(together - said(texts[::-1])[::-1]).max() < 1e-5
+    assert together.std() > 0.01  # it does not say the same of everything
+
+
+def test_a_local_classifier_scores_from_the_command_line(
+    classifier_folder: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    done = runner.invoke(
+        app,
+        ["score", str(classifier_folder), "--suite", str(suite_folder), "--out", str(tmp_path)],
+    )
+    assert done.exit_code == 0, done.output
+    (file,) = tmp_path.glob("*.json")
+    result = recompute(file)
+    assert len(result.model.weights_sha256) == 64
+    assert result.suite.version == "1.0.0"
+    assert "negative → negative" in result.model.label_rule
+
+
+def test_a_pickled_checkpoint_is_read_without_running_it(
+    classifier_folder: Path, tmp_path: Path
+) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    folder = with_labels(classifier_folder, tmp_path / "bin")
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    expected = SequenceClassifier(str(classifier_folder)).fingerprint
+    assert SequenceClassifier(str(folder)).fingerprint == expected
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "executed",)
+
+    torch.save({**weights, "evil": Evil()}, folder / "pytorch_model.bin")
+    with pytest.raises(ScoringError, match="weights cannot be loaded"):
+        SequenceClassifier(str(folder))
+    assert not (tmp_path / "executed").exists()
+
+
+def test_models_that_cannot_be_scored_say_why(classifier_folder: Path, tmp_path: Path) -> None:
+    headless = with_labels(classifier_folder, tmp_path / "a", architectures=["BertModel"])
+    with pytest.raises(ScoringError, match="no classification head"):
+        load_classifier(str(headless))
+    voiceless = with_labels(classifier_folder, tmp_path / "b")
+    for file in voiceless.glob("*token*"):
+        file.unlink()
+    (voiceless / "vocab.txt").unlink(missing_ok=True)
+    with pytest.raises(ScoringError, match="tokenizer"):
+        load_classifier(str(voiceless))
+    with pytest.raises(ScoringError, match="without a network"):
+        load_classifier("nobody/nothing-here")
+
+
+def test_a_suite_that_is_none_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ScoringError, match="s2lct build --out DIR"):
+        load_cases(tmp_path)
+    with pytest.raises(ScoringError, match="has no capability LC77"):
+        CASES.select(["LC77"])
+    with pytest.raises(ScoringError, match="no case is left"):
+        CASES.select(["LC9"], kind="expansion")
+
+
+def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
+    configs = load_suite(suite_folder)
+    rows = configs["LC4"]["test"]
+    by_model = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
+    outcomes = score(load_classifier("vader"), load_cases(rows))
+    assert compute(predictions=outcomes.labels.tolist(), references=rows) == by_model
+    by_ids = compute(predictions=outcomes.labels, references=rows["id"], suite=suite_folder)
+    assert by_ids == by_model
+    by_function = compute(model=lambda texts: outcomes.labels, suite=rows)
+    assert by_function == by_model
+    flat = compute(model="vader", suite=configs, flat=True)
+    assert flat["LC4/seed/failure_rate"] == by_model["LC4"]["seed"]["failure_rate"]
+    assert all(isinstance(value, (int, float)) for value in flat.values())
+
+
+def test_the_metric_refuses_what_does_not_fit(suite_folder: Path) -> None:
+    with pytest.raises(ScoringError, match="neither model nor predictions"):
+        compute()
+    with pytest.raises(ScoringError, match="given no suite"):
+        compute(model="vader")
+    with pytest.raises(ScoringError, match="has no case feedbeef"):
+        compute(predictions=[0], references=["feedbeef"], suite=suite_folder)
+    with pytest.raises(ScoringError, match="not a row of a suite"):
+        compute(predictions=[0], references=[{"text": "A film."}])
+
+
+def test_the_literal_lines_work_beside_the_module_alone(suite_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "s2lct").mkdir()
+    shutil.copy(METRIC, tmp_path / "s2lct")
+    code = """
+import json, sys
+import evaluate
+from s2lct.builder.write import load_suite
+from pathlib import Path
+metric = evaluate.load("s2lct")
+suite = sys.argv[1]
+both = [metric.compute(model="vader", suite=suite, capabilities=["LC4"])]
+for row in load_suite(Path(suite))["LC9"]["test"]:
+    metric.add(prediction="positive", reference=row)
+both.append(metric.compute())
+print(json.dumps(both))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(suite_folder)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    by_model, added = json.loads(done.stdout.strip().splitlines()[-1])
+    assert by_model == compute(model="vader", suite=suite_folder, capabilities=["LC4"])
+    assert list(added) == ["overall", "LC9"]
+    assert added["overall"]["cases"] == len(load_cases(suite_folder).select(["LC9"]).cases)
+
+
+def test_a_trainer_logs_failure_rates(
+    classifier_folder: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    import datasets
+    from transformers import (
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+        Trainer,
+        TrainingArguments,
+    )
+
+    from s2lct.leaderboard import CapabilityCallback
+
+    tokenizer = AutoTokenizer.from_pretrained(classifier_folder)
+    data = datasets.Dataset.from_dict({"text": ["bad film", "good film"] * 4, "labels": [0, 2] * 4})
+    data = data.map(lambda row: tokenizer(row["text"], padding="max_length", max_length=8))
+    trainer = Trainer(
+        AutoModelForSequenceClassification.from_pretrained(classifier_folder),
+        TrainingArguments(
+            str(tmp_path),
+            max_steps=2,
+            eval_strategy="steps",
+            eval_steps=1,
+            report_to=[],
+            use_cpu=True,
+        ),
+        train_dataset=data,
+        eval_dataset=data,
+        processing_class=tokenizer,
+        callbacks=[CapabilityCallback(suite_folder, capabilities=["LC4", "LC9"], limit=4)],
+    )
+    trainer.train()
+    logged = [
+        entry for entry in trainer.state.log_history if "s2lct/LC9/seed/failure_rate" in entry
+    ]
+    assert [entry["step"] for entry in logged] == [1, 2]
+    assert 0 <= logged[-1]["s2lct/overall/failure_rate"] <= 1
+    rates = compute(model=trainer, suite=suite_folder, capabilities=["LC4"], limit=4)
+    assert rates["LC4"]["seed"]["failure_rate"] == logged[-1]["s2lct/LC4/seed/failure_rate"]
+
+
+@pytest.fixture
+def result_files(suite_folder: Path, tmp_path: Path) -> list[Path]:
+    done = runner.invoke(
+        app, ["score", "vader", "afinn", "--suite", str(suite_folder), "--out", str(tmp_path / "r")]
+    )
+    assert done.exit_code == 0, done.output
+    return [tmp_path / "r" / "vader.json", tmp_path / "r" / "afinn.json"]
+
+
+def test_a_result_file_is_refused_where_figures_do_not_follow(result_files: list[Path]) -> None:
+    done = runner.invoke(app, ["report", str(result_files[0]), "--recompute"])
+    assert done.exit_code == 0, done.output
+    result = json.loads(result_files[0].read_text())
+    result["capabilities"]["LC4"]["seed"]["failures"] += 1
+    result_files[0].write_text(json.dumps(result))
+    done = runner.invoke(app, ["report", str(result_files[0]), "--recompute"])
+    assert done.exit_code == 1
+    assert "capabilities.LC4.seed.failures does not follow from its outcomes" in " ".join(
+        done.output.split()
+    )
+
+
+def test_result_files_that_are_none_are_named(result_files: list[Path], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"format": 1}')
+    with pytest.raises(ScoringError, match="is no result file"):
+        read_result(broken)
+    result_files[0].with_suffix(".parquet").write_bytes(b"other")
+    with pytest.raises(ScoringError, match="SHA-256 differs"):
+        read_outcomes(result_files[0])
+
+
+def test_the_shipped_schema_is_that_of_the_result_files() -> None:
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema()
+
+
+def test_a_comparison_says_plainly_where_nothing_is_shown(result_files: list[Path]) -> None:
+    done = runner.invoke(app, ["compare", str(result_files[0]), str(result_files[0])])
+    assert done.exit_code == 0, done.output
+    assert "no difference" in done.output
+    assert "is better" not in done.output
+
+
+def test_results_of_different_suites_are_not_put_side_by_side(result_files: list[Path]) -> None:
+    other = json.loads(result_files[1].read_text())
+    other["suite"]["fingerprint"] = "1" * 64
+    result_files[1].write_text(json.dumps(other))
+    done = runner.invoke(app, ["report", *map(str, result_files)])
+    assert done.exit_code == 1
+    assert "different suites" in done.output
+
+
+def test_the_html_report_shows_text_as_text(tmp_path: Path) -> None:
+    from s2lct.leaderboard.report import Scored, html_report
+    from s2lct.leaderboard.results import write_result
+
+    evil = "<script>alert(1)</script> isn't bad"
+    cases = tuple(
+        Case(name, "LC4", kind, "a", text, frozenset({0}), words)
+        for name, kind, text, words in (
+            ("a", "seed", evil, ()),
+            ("b", "expansion", f"also {evil}", ("also",)),
+        )
+    )
+    outcomes = score(Fixed(0.9), SuiteCases("<b>mine</b>", "1.0.0", "0" * 64, cases))
+    result = read_result(write_result(outcomes, tmp_path))
+    page = html_report([Scored(result, outcomes)])
+    assert "<script>" not in page
+    assert "<b>mine</b>" not in page
+    assert "&lt;script&gt;" in page
+    assert "http" not in page  # it needs no network
+
+
+def test_inserted_words_are_marked_as_whole_words() -> None:
+    case = Case("b", "LC4", "expansion", "a", "An undo is so & also do-able.", frozenset(), ("so",))
+    assert str(marked(case)) == "An undo is <mark>so</mark> &amp; also do-able."
