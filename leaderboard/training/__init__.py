@@ -1,0 +1,1 @@
+"""Scripts that train the models that the leaderboard ships."""

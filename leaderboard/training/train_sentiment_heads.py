@@ -1,0 +1,213 @@
+"""Train the embedded sentiment models' heads on the Stanford Sentiment Treebank.
+
+Usage::
+
+    python -m s2lct.leaderboard.training.train_sentiment_heads --sst PATH --out leaderboard/weights
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+from s2lct.builder.corpus import Corpus, read_corpus
+from s2lct.builder.models.encoder import ENCODER_SHA256
+from s2lct.builder.training.provenance import sha256_of, write_card_figures
+from s2lct.leaderboard.sentiment_head import (
+    CLASSES,
+    FEATURES,
+    EmbeddedName,
+    SentenceEncoder,
+    SentimentHead,
+    head_path,
+    load_head,
+)
+
+SOURCE = (
+    "Stanford Sentiment Treebank v1 (Socher et al., Recursive Deep Models for Semantic "
+    "Compositionality Over a Sentiment Treebank, EMNLP 2013)"
+)
+# What each head is stopped on.
+STOPPED_ON: Mapping[EmbeddedName, str] = {
+    "embedded-2class": "accuracy",
+    "embedded-3class": "macro_f1",
+}
+# Cross-entropy weights of classes, a power of their inverse frequency: 0 for none.
+BALANCE: Mapping[EmbeddedName, float] = {"embedded-2class": 0.0, "embedded-3class": 0.5}
+DROPOUT = 0.5
+LEARNING_RATE = 3e-4
+WEIGHT_DECAY = 0.1
+LABEL_SMOOTHING = 0.1
+BATCH = 64
+MAX_EPOCHS = 60
+PATIENCE = 10
+MIN_SPREAD = 1e-4
+
+
+def scores(predicted: np.ndarray, truth: np.ndarray, classes: int) -> dict[str, float]:
+    """Accuracy, macro F1 and the number of sentences, of class numbers."""
+    f1s = []
+    for number in range(classes):
+        right = int(((predicted == number) & (truth == number)).sum())
+        total = int((predicted == number).sum() + (truth == number).sum())
+        f1s.append(2 * right / total if total else 0.0)
+    return {
+        "accuracy": round(float((predicted == truth).mean()), 4),
+        "macro_f1": round(float(np.mean(f1s)), 4),
+        "sentences": len(truth),
+    }
+
+
+@torch.no_grad()
+def evaluate(head: SentimentHead, features: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:
+    """Scores of the head on features and class numbers."""
+    head.eval()
+    logits = head(features)
+    return scores(logits.argmax(dim=1).numpy(), truth.numpy(), logits.shape[1])
+
+
+def encode(texts: Sequence[str]) -> torch.Tensor:
+    """Features of texts, shape (texts, FEATURES), in the order of the texts."""
+    features = torch.empty(len(texts), FEATURES)
+    for batch, part in SentenceEncoder().batches(texts, batch_size=64):
+        features[batch] = part.cpu()
+    return features
+
+
+def train_head(
+    name: EmbeddedName,
+    train: tuple[torch.Tensor, torch.Tensor],
+    dev: tuple[torch.Tensor, torch.Tensor],
+    seed: int,
+) -> tuple[SentimentHead, int]:
+    """Train a head until dev has not improved for PATIENCE epochs.
+
+    Args:
+        name: the model that the head is for.
+        train: features and class numbers.
+        dev: likewise.
+        seed: of the initial weights, dropout and the order of batches.
+
+    Returns:
+        The head of the best epoch, and that epoch, from 1.
+    """
+    torch.manual_seed(seed)
+    features, truth = train
+    classes = len(CLASSES[name])
+    head = SentimentHead(classes, DROPOUT)
+    head.mean.copy_(features.mean(dim=0))
+    # A constant, such as [CLS] of the embeddings, is left out: scaled, it is rounding noise.
+    spread = features.std(dim=0)
+    head.scale.copy_(torch.where(spread < MIN_SPREAD, 0.0, 1 / spread))
+    weight = (len(truth) / (classes * truth.bincount(minlength=classes))) ** BALANCE[name]
+    optimizer = torch.optim.AdamW(head.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    best, best_epoch, best_head = -1.0, 0, head
+    for epoch in range(1, MAX_EPOCHS + 1):
+        head.train()
+        for rows in torch.randperm(len(truth)).split(BATCH):
+            loss = F.cross_entropy(
+                head(features[rows]), truth[rows], weight, label_smoothing=LABEL_SMOOTHING
+            )
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+        score = evaluate(head, *dev)[STOPPED_ON[name]]
+        print(f"{name} epoch {epoch}: dev {STOPPED_ON[name]} {score:.4f}", flush=True)
+        if score > best:
+            best, best_epoch, best_head = score, epoch, copy.deepcopy(head)
+        elif epoch - best_epoch >= PATIENCE:
+            break
+    return best_head, best_epoch
+
+
+def write_head(head: SentimentHead, path: Path) -> None:
+    """Write the head's weights in half precision, what it standardises with in single."""
+    tensors = {
+        key: value.detach().contiguous().to(torch.float16 if "layers" in key else torch.float32)
+        for key, value in head.state_dict().items()
+    }
+    partial = path.with_name(f"{path.name}.partial")
+    save_file(tensors, partial)
+    partial.chmod(0o644)
+    partial.replace(path)
+
+
+def train_and_write(
+    name: EmbeddedName, corpus: Corpus, features: torch.Tensor, out: Path, seed: int
+) -> None:
+    """Train one head and write its weights and its figures, those of the file as written.
+
+    Args:
+        name: the model that the head is for.
+        corpus: the treebank; sentences of other classes than the model's are left out.
+        features: of the corpus's sentences, in their order.
+        out: folder that takes the files.
+        seed: see :func:`train_head`.
+    """
+    classes = CLASSES[name]
+    parts: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    for split in ("train", "dev", "test"):
+        rows = [
+            row
+            for row, sentence in enumerate(corpus.sentences)
+            if sentence.split == split and sentence.label in classes
+        ]
+        truth = torch.tensor([classes.index(corpus.sentences[row].label) for row in rows])
+        parts[split] = (features[rows], truth)
+    head, epoch = train_head(name, parts["train"], parts["dev"], seed)
+    path = head_path(name, out)
+    write_head(head, path)
+    written = load_head(path, classes)
+    test = evaluate(written, *parts["test"])
+    write_card_figures(
+        path.stem,
+        out,
+        {
+            "classes": list(classes),
+            "test": test,
+            "dev": evaluate(written, *parts["dev"]),
+            "training_sentences": len(parts["train"][1]),
+            "stopped_on": f"dev {STOPPED_ON[name]}",
+            "epoch": epoch,
+            "seed": seed,
+            "hyperparameters": {
+                "balance": BALANCE[name],
+                "batch": BATCH,
+                "dropout": DROPOUT,
+                "label_smoothing": LABEL_SMOOTHING,
+                "learning_rate": LEARNING_RATE,
+                "patience": PATIENCE,
+                "weight_decay": WEIGHT_DECAY,
+            },
+            "corpus_sha256": corpus.fingerprint,
+            "encoder_sha256": ENCODER_SHA256,
+            "weights_sha256": sha256_of(path),
+            "source": SOURCE,
+            "licence": corpus.licence,
+        },
+    )
+
+
+def main() -> None:
+    """Train both heads."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sst", required=True, help="folder or zip of the original treebank")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    corpus = read_corpus(f"sst:{args.sst}", text_column=None, label_column=None, label_map=None)
+    features = encode([sentence.text for sentence in corpus.sentences])
+    for name in CLASSES:
+        train_and_write(name, corpus, features, args.out, args.seed)
+
+
+if __name__ == "__main__":
+    main()

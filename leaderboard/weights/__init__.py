@@ -1,0 +1,1 @@
+"""Weights and figures of the embedded sentiment models."""
