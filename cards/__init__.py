@@ -8,7 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-SHIPPED_MODELS = ("masked_lm", "parser")
+SHIPPED_MODELS = ("masked_lm", "parser", "sentiment_2class", "sentiment_3class")
+_TEMPLATES = {"sentiment_2class": "sentiment", "sentiment_3class": "sentiment"}
 
 
 def render_dataset_card(suite: Mapping[str, Any], examples: Mapping[str, Mapping[str, str]]) -> str:
@@ -28,15 +29,15 @@ def render_model_card(name: str, figures: Mapping[str, Any]) -> str:
         name: one of `SHIPPED_MODELS`.
         figures: what its training script recorded beside the weights.
     """
-    return _render(f"{name}.md.jinja", **figures)
+    return _render(f"{_TEMPLATES.get(name, name)}.md.jinja", **figures)
 
 
 def write_model_cards(weights: Path, out: Path) -> list[Path]:
     """Render the card of every model whose figures lie in ``weights`` into ``out``.
 
     Args:
-        weights: folder with ``parser.json`` and ``masked_lm.json``.
-        out: folder to write ``parser.md`` and ``masked_lm.md`` to.
+        weights: folder with ``parser.json`` and the like.
+        out: folder to write ``parser.md`` and the like to.
     """
     written: list[Path] = []
     for name in SHIPPED_MODELS:

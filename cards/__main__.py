@@ -10,8 +10,9 @@ from s2lct.cards import write_model_cards
 def main() -> None:
     """Write the cards into this package."""
     here = Path(__file__).parent
-    for path in write_model_cards(here.parent / "builder" / "models" / "weights", here):
-        print(path.name)
+    for weights in ("builder/models/weights", "leaderboard/weights"):
+        for path in write_model_cards(here.parent / weights, here):
+            print(path.name)
 
 
 if __name__ == "__main__":
