@@ -98,7 +98,7 @@ def part_fill(rounds: int) -> None:
     model = load_masked_language_model()
     assert isinstance(model, TransformersMaskedLM)
     masked = drawn_masked_sentences(200)
-    texts = list({one.text for one in masked})
+    texts = list({one.sentence for one in masked})
     batches = [ids for _, ids, _ in model._batches(texts)]
 
     def bare() -> None:
@@ -200,7 +200,7 @@ class SentenceAtATime:
         for number in range(len(masked.masks)):
             grown: list[tuple[tuple[str, ...], float]] = []
             for words, total in beams:
-                text = masked.text
+                text = masked.sentence
                 for word in words:
                     text = text.replace(MASK, word, 1)
                 text = text.replace(MASK, self.tokenizer.mask_token)

@@ -107,13 +107,13 @@ def build(
         int | None,
         typer.Option(
             help="Candidate seeds for each seed kept: those with most expansions are "
-            r"kept \[default: 8; paper form: 1].",
+            r"kept \[default: 10; paper form: 1].",
             min=1,
         ),
     ] = None,
     pairings: Annotated[
         int, typer.Option(help="Most sentences drawn for a template's slot.", min=1)
-    ] = 400,
+    ] = 500,
     masks: Annotated[int, typer.Option(help="Masked sentences drawn for a seed.", min=1)] = 10,
     masks_per_sentence: Annotated[
         int, typer.Option(help="Most masks in one sentence.", min=1, max=3)

@@ -76,7 +76,7 @@ class BuildConfig(BaseModel):
     templates: FormName = "fluent"
     seeds: Count = 50
     candidates: Count
-    pairings: Count = 400
+    pairings: Count = 500
     masks: Count = 10
     masks_per_sentence: Annotated[int, Field(ge=1, le=3)] = 2
     mask_order: Literal["random", "probability"]
@@ -157,7 +157,7 @@ def form_defaults(form: str) -> dict[str, Any]:
             "suggest": "fitting",
         }
     return {
-        "candidates": 8,
+        "candidates": 10,
         "mask_order": "probability",
         "mask_tags": FLUENT_MASK_TAGS,
         "select": "score",

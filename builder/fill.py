@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS
@@ -20,8 +20,12 @@ def fill(
     suggestions: int,
     beam: int = DEFAULT_BEAM,
     fitting: Callable[[str], frozenset[str]] | None = None,
+    known: MutableMapping[Problem, list[Beam]] | None = None,
 ) -> list[FilledSentence]:
-    """Propose words for every masked sentence, equal texts once.
+    """Propose words for every masked sentence, equal sentences once.
+
+    The model reads the corpus sentence alone: what a reviewer wrote does not depend on the
+    template that quotes it, and a sentence that several capabilities use is filled once.
 
     Several masks are filled together from left to right: the best ``beam`` partial fillings are
     kept at each mask, and the last mask gives ``suggestions`` in all.
@@ -32,14 +36,16 @@ def fill(
         suggestions: most suggestions for a masked sentence.
         beam: partial fillings kept on the way.
         fitting: the words to choose from for a mask of a tag; None chooses from all.
+        known: fillings found before, which are not asked for again; new ones are added.
 
     Returns:
         The masked sentences in the same order with their suggestions, best first. A suggestion's
         score is the mean log probability of its words, each given the text and the words to its
         left.
     """
-    beams: dict[Problem, list[Beam]] = {_problem(one): [((), 0.0)] for one in masked}
-    unfinished = list(beams)
+    beams: MutableMapping[Problem, list[Beam]] = {} if known is None else known
+    unfinished = [p for p in dict.fromkeys(map(_problem, masked)) if p not in beams]
+    beams.update({problem: [((), 0.0)] for problem in unfinished})
     while unfinished:
         requests = [
             (problem, words, total) for problem in unfinished for words, total in beams[problem]
@@ -70,7 +76,7 @@ def fill(
 
 
 def _problem(masked: MaskedSentence) -> Problem:
-    return masked.text, tuple(mask.tag for mask in masked.masks)
+    return masked.sentence, tuple(mask.tag for mask in masked.masks)
 
 
 def _is_full(problem: Problem, fillings: Sequence[Beam]) -> bool:

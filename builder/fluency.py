@@ -23,6 +23,7 @@ _NAMES = frozenset({"NNP", "NNPS"})
 _BEFORE_NOUNS = _NOUNS | {"JJ", "VBN", "VBG"}
 _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _ARTICLES_AND_POSSESSIVES = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
+_FOR_THE_MOST_PART = frozenset({"mainly", "primarily"})
 _SAYING_NOTHING = frozenset(
     {
         *("current", "later", "earlier", "aforementioned", "eponymous", "respective", "overall"),
@@ -55,6 +56,10 @@ _SAYING_NOTHING = frozenset(
     }
 )
 _BEFORE_A_TITLE = frozenset({"own", "second", "third"})
+_OF_ANOTHER_FILM = frozenset(
+    {"western", "gangster", "lifetime", "student", "local", "national", "holiday", "hotel"}
+)
+"""Words that say what kind of film it is, or where: seldom true of the film that is spoken of."""
 _DETERMINED = frozenset(
     {
         *("other", "one", "own", "same", "someone", "something", "anyone", "anything", "everyone"),
@@ -228,7 +233,7 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
             # An adjective stands before a noun, behind no name. One that counts, points back or
             # goes with every noun says nothing where it was not written.
             return (
-                form in _SAYING_NOTHING
+                form in _SAYING_NOTHING | _OF_ANOTHER_FILM
                 or behind not in _BEFORE_NOUNS
                 or not _ends_in_noun(tokens, number)
                 or before in _NAMES | _NOUNS
@@ -243,13 +248,14 @@ def _jars(tokens: Sequence[Token], number: int) -> bool:
                 behind not in _NOUNS
                 or behind_form in _DETERMINED | _OF_WHAT
                 or before in _NOUNS | _NAMES | {"CD"}
-                or form in _FILM
+                or form in _FILM | _OF_ANOTHER_FILM
                 or (bool(form) and word_pairs().get(form, {}).get(behind_form, 0) < COMPOUND_TEXTS)
             )
         case "RB":
             if _opens_predicate(tokens, number):
                 # An adverb on the whole clause stands between a subject and what is said of it.
-                return bool(form) and form not in ON_THE_CLAUSE
+                fitting = ON_THE_CLAUSE | (_FOR_THE_MOST_PART if behind == "VBN" else frozenset())
+                return bool(form) and form not in fitting
             if form in ON_THE_CLAUSE:
                 return True
             if before in _NOUNS and behind in _FINITE:

@@ -158,13 +158,16 @@ def _insert(
         length += len(unchanged) + len(inserted)
         last = offset
     pieces.append(text[last:])
+    masked_text = "".join(pieces)
+    added = len(masked_text) - len(text)
     production = Production(
         node.label, node.child_labels, extension.reference_rhs, round(extension.probability, 8)
     )
     return MaskedSentence(
         seed_id=parsed.seed.id,
         region=number,
-        text="".join(pieces),
+        text=masked_text,
+        sentence=masked_text[region.region.start : region.region.end + added],
         masks=tuple(masks),
         readings=(Reading(production, (node.start, node.end)),),
         places=places,

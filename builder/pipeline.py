@@ -297,6 +297,7 @@ class _Line:
         self.checkpoints = checkpoints
         self.progress = progress
         self._fitting_words: dict[str, frozenset[str]] = {}
+        self._known_fillings: dict[fill.Problem, list[fill.Beam]] = {}
         self.counts = {capability.id: CapabilityCounts() for capability in capabilities}
 
     def run(self) -> Suite:
@@ -474,6 +475,7 @@ class _Line:
                 models.mlm,
                 suggestions=config.suggestions,
                 fitting=self._fitting if config.suggest == "fitting" else None,
+                known=self._known_fillings,
             ),
         )
         for one in filled:

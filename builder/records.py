@@ -153,6 +153,7 @@ class MaskedSentence:
         seed_id: the seed it extends.
         region: index of the region that was extended.
         text: the seed's text with ``{mask}`` at each inserted place.
+        sentence: the corpus sentence in it, which is what the masked language model reads.
         masks: one for each place, from left to right.
         readings: what licensed the insertion, the most probable production first.
         places: for each mask, the leaf index in the region's tree before which it stands.
@@ -161,6 +162,7 @@ class MaskedSentence:
     seed_id: str
     region: int
     text: str
+    sentence: str
     masks: tuple[Mask, ...]
     readings: tuple[Reading, ...]
     places: tuple[int, ...]
