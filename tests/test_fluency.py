@@ -36,12 +36,12 @@ def reads_badly() -> Callable[[str], bool]:
     [
         "It is [also] a charming film.",
         "The film is [ultimately] a waste of a good cast.",
-        "The actors are [indeed] wonderful.",
+        "The film is [indeed] a bore.",
         "The second half has [also] been shot with care.",
-        "The story [ultimately] falls apart.",
+        "The film [also] features a dull cast.",
         "The performances [here] are wonderful.",
         "It is an [unusually] dull film.",
-        "It is a charming [family] film.",
+        "It is a great [family] film.",
     ],
 )
 def test_words_that_a_fluent_writer_writes_stay(
@@ -71,7 +71,7 @@ def test_words_that_readers_stopped_at_go(reads_badly: Callable[[str], bool], ma
 
 def test_a_place_is_left_out_where_none_of_the_words_reads_well() -> None:
     tagger = load_tagger()
-    (tokens,) = tagger.tag(["It is a charming film."])
+    (tokens,) = tagger.tag(["It is a great film."])
     assert not no_word_fits(tokens, 4, "NN", frozenset({"family", "gravel"}))
     assert no_word_fits(tokens, 4, "NN", frozenset({"gravel"}))
 
