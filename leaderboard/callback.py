@@ -8,7 +8,8 @@ from typing import Any
 from transformers import TrainerCallback
 
 from s2lct.leaderboard.cases import SuiteCases, load_cases
-from s2lct.leaderboard.models import as_classifier
+from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.models import Network
 from s2lct.leaderboard.scoring import figures, flattened, score
 
 
@@ -38,15 +39,22 @@ class CapabilityCallback(TrainerCallback):
         self.trainer: Any = None
 
     def attach(self, trainer: Any) -> CapabilityCallback:
-        """Add itself to a trainer: ``CapabilityCallback(suite).attach(trainer)``."""
+        """Add itself to a trainer, so that the trainer's own loggers get the rates too.
+
+        Passed as ``callbacks=[…]`` instead, the rates stand in ``trainer.state.log_history``.
+        """
         self.trainer = trainer
         trainer.add_callback(self)
         return self
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Score, and log."""
-        classifier = as_classifier(_Evaluated(kwargs["model"], kwargs.get("processing_class")))
-        rates = flattened(figures(score(classifier, self.suite)))
+        tokenizer = kwargs.get("processing_class")
+        if tokenizer is None:
+            raise ScoringError(
+                "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
+            )
+        rates = flattened(figures(score(Network(tokenizer, kwargs["model"]), self.suite)))
         logged = {f"s2lct/{name}": value for name, value in rates.items()}
         if kwargs.get("metrics") is not None:
             kwargs["metrics"].update(logged)
@@ -54,13 +62,3 @@ class CapabilityCallback(TrainerCallback):
             self.trainer.log(logged)
         else:
             state.log_history.append(logged | {"step": state.global_step})
-
-
-class _Evaluated:
-    """The model and tokenizer that a callback is handed, in the shape of a Trainer."""
-
-    def __init__(self, model: Any, processing_class: Any) -> None:
-        self.model, self.processing_class = model, processing_class
-
-    def predict(self) -> None:
-        """A Trainer has it."""

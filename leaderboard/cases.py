@@ -67,7 +67,7 @@ class SuiteCases:
         Args:
             capabilities: ids; None for all.
             kind: ``seed`` or ``expansion``; None for both.
-            limit: most cases of a capability, whole families first to last.
+            limit: most cases of a capability, from the first on.
 
         Raises:
             ScoringError: a capability that the suite lacks, or nothing is left.

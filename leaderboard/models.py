@@ -8,7 +8,7 @@ kept. Nothing that was downloaded is executed: safetensors, or torch's ``weights
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -119,32 +119,18 @@ WORD_LISTS = {
 }
 
 
-class SequenceClassifier:
-    """A transformers sequence classifier, by Hub id or folder."""
+class Network:
+    """A transformers sequence classifier in memory; nothing is kept of what it says."""
 
-    def __init__(
-        self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
-    ) -> None:
-        import torch
-
-        self.name = name
-        self._torch = torch
-        self._device = (
-            ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-        )
-        self._tokenizer, self._model = _load(name, revision)
-        self._model.eval()
-        if dtype == "bfloat16" or (dtype == "auto" and self._device.startswith("cuda")):
-            self._model.to(torch.bfloat16)
-        self._model.to(self._device)
-        config = self._model.config
-        self.revision: str = getattr(config, "_commit_hash", None) or ""
+    def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
+        self.name, self.revision, self.fingerprint = name, "", ""
+        self._tokenizer, self._model = tokenizer, model
+        config = model.config
         self.classes = tuple(str(config.id2label[n]) for n in range(config.num_labels))
-        self.fingerprint = _fingerprint(self._model)
         room = getattr(config, "max_position_embeddings", MOST_TOKENS) or MOST_TOKENS
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
             room -= 2  # their positions start behind the padding index
-        self._most_tokens = min(self._tokenizer.model_max_length, room, MOST_TOKENS)
+        self._most_tokens = min(tokenizer.model_max_length, room, MOST_TOKENS)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Tokenised texts of like lengths, longest first, padded to the longest of each batch."""
@@ -162,15 +148,41 @@ class SequenceClassifier:
 
     def _padded(self, encoded: Any, numbers: Sequence[int]) -> Any:
         chosen = {name: [values[n] for n in numbers] for name, values in encoded.items()}
-        return self._tokenizer.pad(chosen, return_tensors="pt").to(self._device)
+        return self._tokenizer.pad(chosen, return_tensors="pt").to(self._model.device)
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
-        """Softmax over the logits, in double precision."""
-        torch = self._torch
-        for numbers, batch in self.batches(texts):
-            with torch.inference_mode():
-                logits = self._model(**batch).logits.double()
-                yield numbers, torch.softmax(logits, dim=-1).cpu().numpy()
+        """Softmax over the logits, in double precision; a model in training goes on training."""
+        import torch
+
+        training = self._model.training
+        self._model.eval()
+        try:
+            for numbers, batch in self.batches(texts):
+                with torch.inference_mode():
+                    logits = self._model(**batch).logits.double()
+                    yield numbers, torch.softmax(logits, dim=-1).cpu().numpy()
+        finally:
+            self._model.train(training)
+
+
+class SequenceClassifier(Network):
+    """A transformers sequence classifier, by Hub id or folder."""
+
+    def __init__(
+        self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+    ) -> None:
+        import torch
+
+        tokenizer, model = _load(name, revision)
+        super().__init__(tokenizer, model, name)
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        model.eval()
+        if dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda")):
+            model.to(torch.bfloat16)
+        model.to(device)
+        self.revision = getattr(model.config, "_commit_hash", None) or ""
+        self.fingerprint = _fingerprint(model)
 
 
 def _load(name: str, revision: str | None) -> tuple[Any, Any]:
@@ -254,7 +266,7 @@ class Embedded:
 
 
 class Function:
-    """A Python function, a pipeline or a `transformers.Trainer` as a classifier.
+    """A Python function or a pipeline as a classifier.
 
     It is handed a list of texts and gives what `labels.labels_of_predictions` takes. What it says
     is not kept: nothing tells whether it changed.
@@ -313,7 +325,11 @@ def as_classifier(model: Any) -> Classifier | Function:
     if hasattr(model, "probabilities") and hasattr(model, "classes"):
         return model  # type: ignore[no-any-return]
     if hasattr(model, "predict") and hasattr(model, "processing_class"):
-        return Function(_trainer(model), "trainer")
+        if model.processing_class is None:
+            raise ScoringError(
+                "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
+            )
+        return Network(model.processing_class, model.model, "trainer")
     if callable(model):
         if hasattr(model, "task") and hasattr(model, "tokenizer"):
             return Function(lambda texts: model(texts, top_k=None, truncation=True), "pipeline")
@@ -323,32 +339,3 @@ def as_classifier(model: Any) -> Classifier | Function:
         mend="pass a name, a function from texts to labels or probabilities, a pipeline or a "
         "Trainer",
     )
-
-
-def _trainer(trainer: Any) -> Callable[[list[str]], Any]:
-    def predict(texts: list[str]) -> list[list[Mapping[str, Any]]]:
-        import torch
-
-        model, tokenizer = trainer.model, trainer.processing_class
-        if tokenizer is None:
-            raise ScoringError(
-                "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
-            )
-        training = model.training
-        model.eval()
-        names = model.config.id2label
-        rows: list[list[Mapping[str, Any]]] = []
-        for start in range(0, len(texts), 32):
-            batch = tokenizer(
-                texts[start : start + 32], padding=True, truncation=True, return_tensors="pt"
-            ).to(model.device)
-            with torch.inference_mode():
-                scores = torch.softmax(model(**batch).logits.double(), dim=-1).cpu().tolist()
-            rows += [
-                [{"label": names[n], "score": score} for n, score in enumerate(row)]
-                for row in scores
-            ]
-        model.train(training)
-        return rows
-
-    return predict

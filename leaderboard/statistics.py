@@ -38,14 +38,13 @@ class CapabilityResult:
     """What a model does on one capability.
 
     Attributes:
-        seed, expansion, both: failure rates on seeds, on expansions, and on all cases.
+        seed, expansion: failure rates on seeds and on expansions.
         pass_to_fail: expansions that fail while their seed passes.
         fail_to_pass: expansions that pass while their seed fails.
     """
 
     seed: Rate
     expansion: Rate
-    both: Rate
     pass_to_fail: int
     fail_to_pass: int
 
@@ -155,7 +154,6 @@ def by_capability(
         results[capability] = CapabilityResult(
             rates["seed"],
             rates["expansion"],
-            rate(own_cases, failed[own], seed),
             len(to_fail),
             len(to_pass),
         )
