@@ -369,6 +369,7 @@ def test_a_trainer_logs_failure_rates(
         AutoModelForSequenceClassification,
         AutoTokenizer,
         Trainer,
+        TrainerCallback,
         TrainingArguments,
     )
 
@@ -398,6 +399,16 @@ def test_a_trainer_logs_failure_rates(
     ]
     assert [entry["step"] for entry in logged] == [1, 2]
     assert 0 <= logged[-1]["s2lct/overall/failure_rate"] <= 1
+    CapabilityCallback(suite_folder, capabilities=["LC9"], limit=4).attach(trainer)
+    heard: list[dict[str, float]] = []
+
+    class Logger(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            heard.append(dict(logs))
+
+    trainer.add_callback(Logger())
+    trainer.evaluate()
+    assert any("s2lct/LC9/seed/failure_rate" in logs for logs in heard)
     rates = compute(model=trainer, suite=suite_folder, capabilities=["LC4"], limit=4)
     assert rates["LC4"]["seed"]["failure_rate"] == logged[-1]["s2lct/LC4/seed/failure_rate"]
 
