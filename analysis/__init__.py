@@ -1,0 +1,1 @@
+"""Look inside models: coverage, explanations, retraining, human agreement and diversity."""
