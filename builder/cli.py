@@ -1,4 +1,4 @@
-"""The command line: build, capabilities, inspect, verify, export and models; and scoring."""
+"""The command line: build, capabilities, inspect, verify, export and models; and what joins them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from s2lct.analysis.cli import add_commands as add_analyses
 from s2lct.builder.errors import BuilderError
-from s2lct.leaderboard.cli import add_commands
+from s2lct.leaderboard.cli import add_commands as add_scoring
 
 if TYPE_CHECKING:
     from s2lct.builder.pipeline import CapabilityCounts
@@ -403,7 +404,8 @@ def _escaped(text: str) -> str:
     return escape(text)
 
 
-add_commands(app)
+add_scoring(app)
+add_analyses(app)
 
 
 def main() -> None:
