@@ -1,4 +1,4 @@
-"""The command line: build, capabilities, inspect, verify, export and models; and what joins them."""
+"""The command line: what builds and checks suites, joined by scoring and analyses."""
 
 from __future__ import annotations
 
