@@ -11,8 +11,12 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+from hub_fixtures import hub, hub_server, stranger
+
 from s2lct.builder import BuildConfig
 from s2lct.builder.pipeline import build_suite
+
+__all__ = ["hub", "hub_server", "stranger"]
 
 SENTENCES = {
     "positive": [

@@ -1,0 +1,107 @@
+"""Fixtures of the tests that need a Hub: the server, and clients in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hub_server import MAINTAINER, STRANGER, HubServer, unused_endpoint
+
+
+@dataclass(frozen=True)
+class HubClient:
+    """Somebody at a machine of their own: a token, and a home that holds every cache.
+
+    The client libraries read their environment when they are imported, so each call is a process.
+    """
+
+    server: HubServer
+    home: Path
+    token: str
+    endpoint: str
+    offline: bool = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("HF_", "S2LCT_")) and not name.lower().endswith("_proxy")
+        }
+        flag = "1" if self.offline else "0"
+        return kept | {
+            "HF_ENDPOINT": self.endpoint,
+            "HF_HOME": str(self.home / "huggingface"),
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_OFFLINE": flag,
+            "HF_DATASETS_OFFLINE": flag,
+            "HF_EVALUATE_OFFLINE": flag,
+            "HF_TOKEN": self.token,
+            "S2LCT_CACHE": str(self.home / "s2lct"),
+            "COLUMNS": "200",
+        }
+
+    def offline_now(self) -> HubClient:
+        """The same home with HF_HUB_OFFLINE=1."""
+        return replace(self, offline=True)
+
+    def cut_off(self) -> HubClient:
+        """The same home with a Hub that refuses connections."""
+        return replace(self, endpoint=unused_endpoint())
+
+    def python(self, script: str, *arguments: str, cwd: Path | None = None) -> str:
+        """What a script prints; fails the test where the script fails."""
+        done = self._run([sys.executable, "-c", script, *arguments], cwd)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def s2lct(self, *arguments: str | Path, cwd: Path | None = None) -> str:
+        """What a command prints on both streams; fails the test where the command fails."""
+        done = self.try_s2lct(*arguments, cwd=cwd)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def try_s2lct(
+        self, *arguments: str | Path, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """A command that may fail."""
+        command = [sys.executable, "-m", "s2lct.builder.cli", *map(str, arguments)]
+        return self._run(command, cwd)
+
+    def _run(self, command: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+        self.home.mkdir(parents=True, exist_ok=True)
+        return subprocess.run(
+            command,
+            env=self.environment,
+            cwd=cwd or self.home,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+
+@pytest.fixture
+def hub_server() -> Iterator[HubServer]:
+    """An empty Hub."""
+    with HubServer() as server:
+        yield server
+
+
+@pytest.fixture
+def hub(hub_server: HubServer, tmp_path: Path) -> HubClient:
+    """A maintainer of s2lct-org at that Hub."""
+    home = tmp_path / "maintainer"
+    return HubClient(hub_server, home, MAINTAINER.token, hub_server.endpoint)
+
+
+@pytest.fixture
+def stranger(hub: HubClient, tmp_path: Path) -> HubClient:
+    """Somebody with an account who may write nowhere but in their own namespace."""
+    return replace(hub, home=tmp_path / "stranger", token=STRANGER.token)
