@@ -8,17 +8,22 @@ kept. Nothing that was downloaded is executed: safetensors, or torch's ``weights
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import Array
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.language_model import LabelPrompt
 
 TOKENS_A_BATCH = 2_048
 MOST_TOKENS = 512
@@ -31,7 +36,7 @@ class Classifier(Protocol):
     Attributes:
         name: shown in tables.
         revision: the Hub commit, or the version of the package; empty if there is none.
-        fingerprint: SHA-256 of the weights; empty where outcomes must not be kept.
+        fingerprint: SHA-256 over what decides its answers; empty where they must not be kept.
         classes: names of the classes, in the order of the columns.
     """
 
@@ -132,6 +137,21 @@ class Network:
             room -= 2  # their positions start behind the padding index
         self._most_tokens = min(tokenizer.model_max_length, room, MOST_TOKENS)
 
+    @property
+    def tokenizer(self) -> Any:
+        """The model's tokenizer."""
+        return self._tokenizer
+
+    @property
+    def model(self) -> Any:
+        """The `transformers` model."""
+        return self._model
+
+    @property
+    def most_tokens(self) -> int:
+        """Longer texts are cut, [CLS] and [SEP] included."""
+        return int(self._most_tokens)
+
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Tokenised texts of like lengths, longest first, padded to the longest of each batch."""
         encoded = self._tokenizer(list(texts), truncation=True, max_length=self._most_tokens)
@@ -188,6 +208,9 @@ class SequenceClassifier(Network):
 def _load(name: str, revision: str | None) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+    from s2lct.leaderboard.sentiment_network import register
+
+    register()  # a retrained embedded model is a folder like any other
     safe: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
     if revision is None:
         safe.pop("revision")
@@ -200,13 +223,7 @@ def _load(name: str, revision: str | None) -> tuple[Any, Any]:
             "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
             + ", ".join(EMBEDDED_MODELS),
         ) from error
-    heads = config.architectures or []
-    if not any("SequenceClassification" in head for head in heads):
-        raise ScoringError(
-            f"model {name}: has no classification head ({', '.join(heads) or 'a base model'})",
-            mend="fine-tune it for sentiment first, or pass a model whose architecture is "
-            "…ForSequenceClassification",
-        )
+    check(name, config.architectures or [])
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, **safe)
     except Exception as error:
@@ -222,12 +239,21 @@ def _load(name: str, revision: str | None) -> tuple[Any, Any]:
         )
     try:
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
-        model = AutoModelForSequenceClassification.from_pretrained(name, weights_only=True, **safe)
+        model, told = getattr(transformers, auto_class).from_pretrained(
+            name, weights_only=True, output_loading_info=True, **safe
+        )
     except Exception as error:
         raise ScoringError(
             f"model {name}: its weights cannot be loaded ({_first_line(error)})",
             mend="save them as safetensors: model.save_pretrained(FOLDER)",
         ) from error
+    if lacking := sorted(told["missing_keys"]):
+        # transformers fills them with random numbers.
+        raise ScoringError(
+            f"model {name}: its weights lack {', '.join(lacking[:3])}"
+            + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""),
+            mend="save the whole model, head and all: model.save_pretrained(FOLDER)",
+        )
     return tokenizer, model
 
 
@@ -236,11 +262,67 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0] if lines else ''}"
 
 
-def _fingerprint(model: Any) -> str:
-    """SHA-256 over names, types, shapes and bytes of the weights."""
+WEIGHT_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+
+
+def weights_sha256(name: str, revision: str) -> str:
+    """What ``sha256sum`` says of the files that a model's weights were loaded from.
+
+    Args:
+        name: a Hub id whose files are in the cache, or a folder.
+        revision: the Hub commit.
+
+    Returns:
+        The sum of the one file; of sharded weights, the sum of what ``sha256sum`` prints of the
+        shards in the order of their names (``sha256sum model-*.safetensors | sha256sum``). Empty
+        where no such file is found.
+    """
+    from transformers.utils import cached_file
+
+    def found(file: str) -> Path | None:
+        path = cached_file(
+            name,
+            file,
+            revision=revision or None,
+            local_files_only=True,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        return Path(path) if path else None
+
+    for file in WEIGHT_FILES:
+        path = found(file)
+        if path is None:
+            continue
+        if path.suffix != ".json":
+            return sha256_of(path)
+        shards = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
+        paths = [found(shard) for shard in shards]
+        lines = [
+            f"{sha256_of(path)}  {shard}\n"
+            for shard, path in zip(shards, paths, strict=True)
+            if path is not None
+        ]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+    return ""
+
+
+def fingerprint_of(tokenizer: Any, model: Any) -> str:
+    """SHA-256 over what decides a model's answers.
+
+    That is the tokenizer, and names, types, shapes and bytes of the weights, whatever files they
+    came from.
+    """
     import torch
 
     digest = hashlib.sha256()
+    if hasattr(tokenizer, "backend_tokenizer"):
+        digest.update(tokenizer.backend_tokenizer.to_str().encode())
     for name, tensor in sorted(model.state_dict().items()):
         raw = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {raw.dtype} {tuple(raw.shape)}".encode())
@@ -283,7 +365,12 @@ class Function:
 
 
 def load_classifier(
-    name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+    name: str,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    asks: LabelPrompt | None = None,
 ) -> Classifier:
     """A classifier by name.
 
@@ -293,6 +380,7 @@ def load_classifier(
         revision: the revision, if not in the name.
         device: ``auto``, ``cpu``, ``cuda`` …
         dtype: ``auto`` (bfloat16 on a GPU), ``float32`` or ``bfloat16``.
+        asks: for a language model; a folder or Hub id is then loaded as one.
 
     Raises:
         ScoringError: there is no such model, or it cannot be used.
@@ -311,6 +399,10 @@ def load_classifier(
         return Embedded(name)
     if not Path(name).exists() and "@" in name:
         name, _, revision = name.partition("@")
+    if asks is not None:
+        from s2lct.leaderboard.language_model import LanguageModel
+
+        return LanguageModel(name, asks, revision=revision, device=device, dtype=dtype)
     return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
 
 
