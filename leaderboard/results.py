@@ -50,6 +50,8 @@ class ModelRecord(_Strict):
     revision: str
     weights_sha256: str
     label_rule: str
+    parameters: int | None = Field(default=None, ge=0)
+    licence: str | None = None
 
 
 class RateRecord(_Strict):
@@ -137,6 +139,8 @@ def write_result(outcomes: Outcomes, folder: Path) -> Path:
             revision=outcomes.revision,
             weights_sha256=outcomes.weights_sha256,
             label_rule=outcomes.label_rule,
+            parameters=outcomes.parameters,
+            licence=outcomes.licence,
         ),
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         packages=_versions(),
@@ -251,6 +255,8 @@ def read_outcomes(path: Path) -> Outcomes:
         suite=SuiteCases(result.suite.name, result.suite.version, result.suite.fingerprint, cases),
         labels=labels,
         failed=failed_cases(cases, labels),
+        parameters=result.model.parameters,
+        licence=result.model.licence,
     )
 
 

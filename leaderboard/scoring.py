@@ -21,6 +21,7 @@ from s2lct.leaderboard.labels import (
     labels_of_predictions,
     rule_for,
 )
+from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
 from s2lct.leaderboard.statistics import Failed, by_capability, flips, macro_average, rate
 
@@ -34,11 +35,13 @@ class Outcomes:
     Attributes:
         model: its name.
         revision: its Hub commit or package version.
-        weights_sha256: over its weights; empty for a function.
+        weights_sha256: over its weights, see `models.weights_sha256`; empty for a function.
         label_rule: in words.
         suite: the cases, in order.
         labels: label ids, shape (cases,).
         failed: whether the label is none of those that pass, shape (cases,).
+        parameters: the number of its weights; None if unknown.
+        licence: as its card or package states it; None if unknown.
     """
 
     model: str
@@ -48,6 +51,8 @@ class Outcomes:
     suite: SuiteCases
     labels: Labels
     failed: Failed = field(repr=False)
+    parameters: int | None = None
+    licence: str | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -85,15 +90,18 @@ def score(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
         labels = rule.labels(_probabilities(model, suite.cases, cache, advance))
-        rule_text = str(rule)
+        asks = getattr(model, "asks", None)
+        rule_text = f"{rule}; {asks}" if asks else str(rule)
     return Outcomes(
         model=model.name,
         revision=model.revision,
-        weights_sha256=model.fingerprint,
+        weights_sha256=getattr(model, "weights_sha256", model.fingerprint),
         label_rule=rule_text,
         suite=suite,
         labels=labels,
         failed=failed_cases(suite.cases, labels),
+        parameters=parameters_of(model),
+        licence=licence_of(model),
     )
 
 
