@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from s2lct.analysis.study_cli import study_app
+
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
+    app.add_typer(study_app, name="study")

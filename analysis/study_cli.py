@@ -1,0 +1,171 @@
+"""The commands ``study export`` and ``study import``."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from s2lct.analysis.agreement import Agreement, Estimate, StudyResult
+
+study_app = typer.Typer(
+    help="Have people rate cases, and see whether they agree with the suite.",
+    no_args_is_help=True,
+)
+
+
+class By(str, enum.Enum):
+    """Whose disagreement makes a case disputed."""
+
+    MAJORITY = "majority"
+    ANY = "any"
+
+
+@study_app.command("export")
+def export_study(
+    suite: Annotated[str, typer.Argument(help="Folder of a built suite, or Hub id[@REVISION].")],
+    out: Annotated[Path, typer.Option(help="Folder for the forms and the key.")],
+    sets: Annotated[int, typer.Option(help="Forms, of different cases each.", min=1)] = 3,
+    seeds: Annotated[
+        int, typer.Option(help="Seeds in a form; an expansion of each comes with it.", min=1)
+    ] = 50,
+    capability: Annotated[
+        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+) -> None:
+    """Draw cases and write a blind form for each set, as HTML and CSV, and the key."""
+    from s2lct.analysis.study import draw, suite_titles, write_study
+    from s2lct.builder.cli import console, told_errors
+    from s2lct.leaderboard.cases import load_cases
+
+    with told_errors():
+        cases = load_cases(suite).select(capability)
+        study = draw(cases, suite_titles(suite), sets=sets, seeds=seeds, seed=seed)
+        *forms, key = write_study(study, out)
+        console.print(f"Study {study.id}: {sets} sets of {2 * seeds} cases, in {out}")
+        console.print(
+            f"Give raters {', '.join(path.name for path in forms if path.suffix == '.html')} "
+            "(or the CSV of that name).",
+            highlight=False,
+        )
+        console.print(
+            f"Keep {key.name} to yourself; then: s2lct study import ANSWERS… --key {key}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+@study_app.command("import")
+def import_answers(
+    answers: Annotated[
+        list[Path], typer.Argument(help="Files that raters handed in, JSON or CSV.")
+    ],
+    key: Annotated[Path, typer.Option(help="The study's key.json.")],
+    out: Annotated[Path | None, typer.Option(help="Write every figure as JSON.")] = None,
+    disputed: Annotated[
+        Path | None, typer.Option(help="Write the disputed cases, for `s2lct build --exclude`.")
+    ] = None,
+    by: Annotated[
+        By,
+        typer.Option(
+            "--disputed-by",
+            help="majority: no majority of a case's raters agrees with the suite; any: one rater "
+            "disagrees.",
+        ),
+    ] = By.MAJORITY,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+) -> None:
+    """Label consistency, relevance, agreement of the raters, and the cases they dispute."""
+    from s2lct.analysis.agreement import disputed_json, evaluate, read_answers, result_json
+    from s2lct.analysis.study import read_key
+    from s2lct.builder.checkpoint import write_text
+    from s2lct.builder.cli import console, told_errors
+
+    with told_errors():
+        read = read_key(key)
+        result = evaluate(read_answers(answers, read), read, by=by.value, seed=seed)
+        console.print(agreement_table(result))
+        console.print(
+            f"{len(result.raters)} raters, {result.kinds['all'].answers} ratings of sentiment, "
+            f"{result.missing} ratings left out. [95 % intervals]: bootstrap of seed families. "
+            "α: Krippendorff's, ordinal.",
+            highlight=False,
+            markup=False,
+        )
+        for line in disputed_lines(result):
+            console.print(line, highlight=False)
+        if out is not None:
+            write_text(out, result_json(result, read))
+            console.print(f"Figures written to [bold]{out}[/]")
+        if disputed is not None:
+            write_text(disputed, disputed_json(result.disputed, read))
+            console.print(
+                f"{len(result.disputed)} disputed cases written to [bold]{disputed}[/]; leave them "
+                f"out with: s2lct build --exclude {disputed}",
+                soft_wrap=True,
+            )
+
+
+def agreement_table(result: StudyResult) -> Table:
+    """Figures of seeds, expansions and all, then of each capability."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("")
+    for column in ("cases", "consistent %", "relevant %", "α sentiment", "α relevance"):
+        table.add_column(column, justify="right")
+    names = {"seed": "seeds", "expansion": "expansions", "all": "all"}
+    for kind, agreement in result.kinds.items():
+        style = "bold" if kind == "all" else ""
+        table.add_row(names[kind], *_cells(agreement), style=style, end_section=kind == "all")
+    for capability, agreement in result.capabilities.items():
+        table.add_row(capability, *_cells(agreement))
+    return table
+
+
+def _cells(agreement: Agreement) -> list[str]:
+    return [
+        str(agreement.cases),
+        _shown(agreement.label_consistency, 100, 0),
+        _shown(agreement.relevance, 100, 0),
+        _shown(agreement.alpha_sentiment, 1, 2),
+        _shown(agreement.alpha_relevance, 1, 2),
+    ]
+
+
+def _shown(estimate: Estimate, times: int, digits: int) -> str:
+    if estimate.value is None:
+        return "–"
+    text = f"{times * estimate.value:.{digits}f}"
+    if estimate.ci is None:
+        return text
+    low, high = (f"{times * bound:.{digits}f}" for bound in estimate.ci)
+    return f"{text} [{low}, {high}]"
+
+
+def disputed_lines(result: StudyResult, most: int = 10) -> list[str]:
+    """The disputed cases, two lines each, at most so many."""
+    from rich.markup import escape
+
+    shown = result.disputed[:most]
+    more = f", the first {most}" if len(result.disputed) > most else ""
+    lines = [f"[bold]{len(result.disputed)} disputed cases{more}{':' if shown else '.'}[/]"]
+    for case in shown:
+        ratings = ", ".join(
+            f"[red]{scale} {' '.join(map(str, given))}[/]"
+            for scale, given in (("sentiment", case.sentiment), ("relevance", case.relevance))
+            if scale in case.reasons
+        )
+        passes = " or ".join(case.passes)
+        lines += [
+            f"{case.capability} {case.kind} {case.id}, passes {passes}: {ratings}",
+            f"  {escape(case.text)}",
+        ]
+    return lines
