@@ -206,7 +206,7 @@ def mean_estimate(values: Sequence[tuple[str, float]], seed: int = 0) -> Estimat
         return Estimate(None, None)
     number_of: dict[str, int] = {}
     family = [number_of.setdefault(name, len(number_of)) for name, _ in values]
-    sums = np.bincount(family, weights=[value for _, value in values])
+    sums = np.bincount(family, weights=[value for _, value in values]).astype(np.float64)
     counts = np.bincount(family).astype(np.float64)
     return Estimate(float(sums.sum() / counts.sum()), interval(resampled_rates(sums, counts, seed)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,7 +100,7 @@ def import_answers(
             markup=False,
         )
         for line in disputed_lines(result):
-            console.print(line, highlight=False)
+            console.print(line, highlight=False, soft_wrap=True)
         if out is not None:
             write_text(out, result_json(result, read))
             console.print(f"Figures written to [bold]{out}[/]")
@@ -117,7 +118,7 @@ def agreement_table(result: StudyResult) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("")
     for column in ("cases", "consistent %", "relevant %", "α sentiment", "α relevance"):
         table.add_column(column, justify="right")
@@ -133,21 +134,24 @@ def agreement_table(result: StudyResult) -> Table:
 def _cells(agreement: Agreement) -> list[str]:
     return [
         str(agreement.cases),
-        _shown(agreement.label_consistency, 100, 0),
-        _shown(agreement.relevance, 100, 0),
-        _shown(agreement.alpha_sentiment, 1, 2),
-        _shown(agreement.alpha_relevance, 1, 2),
+        _shown(agreement.label_consistency, lambda share: f"{100 * share:.0f}"),
+        _shown(agreement.relevance, lambda share: f"{100 * share:.0f}"),
+        _shown(agreement.alpha_sentiment, _without_zero),
+        _shown(agreement.alpha_relevance, _without_zero),
     ]
 
 
-def _shown(estimate: Estimate, times: int, digits: int) -> str:
+def _shown(estimate: Estimate, written: Callable[[float], str]) -> str:
     if estimate.value is None:
         return "–"
-    text = f"{times * estimate.value:.{digits}f}"
     if estimate.ci is None:
-        return text
-    low, high = (f"{times * bound:.{digits}f}" for bound in estimate.ci)
-    return f"{text} [{low}, {high}]"
+        return written(estimate.value)
+    return f"{written(estimate.value)} [{', '.join(map(written, estimate.ci))}]"
+
+
+def _without_zero(value: float) -> str:
+    """Two decimals, as coefficients up to 1 are written: ``.77``."""
+    return f"{value:.2f}".replace("0.", ".", 1)
 
 
 def disputed_lines(result: StudyResult, most: int = 10) -> list[str]:
