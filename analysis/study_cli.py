@@ -118,7 +118,7 @@ def agreement_table(result: StudyResult) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1))
     table.add_column("")
     for column in ("cases", "consistent %", "relevant %", "α sentiment", "α relevance"):
         table.add_column(column, justify="right")
