@@ -14,7 +14,7 @@ from s2lct.builder.checkpoint import write_text
 from s2lct.builder.config import BuildConfig, fingerprint_of
 from s2lct.builder.corpus import Corpus
 from s2lct.builder.hashing import sha256_of
-from s2lct.builder.records import LABELS, Expansion, Family, Seed
+from s2lct.builder.records import LABELS, Expansion, Family, InsertedWord, Seed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,6 +163,7 @@ def write_suite(
     shutil.rmtree(folder, ignore_errors=True)
     files: dict[str, dict[str, Any]] = {}
     digest: list[list[Any]] = []
+    examples: dict[str, dict[str, str]] = {}
     for capability in suite.capabilities:
         table_rows = list(rows(suite.families[capability.id]))
         if not table_rows:
@@ -178,6 +179,7 @@ def write_suite(
             "memory": table.nbytes,
             "sha256": sha256_of(path),
         }
+        examples[capability.id] = example_of(table_rows)
         digest += [[row["id"], row["text"], row["labels"]] for row in table_rows]
     described = {
         "name": "s2lct",
@@ -202,19 +204,28 @@ def write_suite(
         "files": files,
     }
     write_text(folder / SUITE_FILE, json.dumps(described, indent=2, sort_keys=True) + "\n")
-    examples = {name: families for name, families in suite.families.items() if families}
-    write_text(
-        folder / "README.md",
-        render_dataset_card(described, {name: _example(group) for name, group in examples.items()}),
-    )
+    write_text(folder / "README.md", render_dataset_card(described, examples))
 
 
-def _example(families: Sequence[Family]) -> dict[str, str]:
-    """A seed with its first expansion, from the first family that has one."""
-    family = next((one for one in families if one.expansions), families[0])
-    example = {"seed": family.seed.seed.text, "labels": " or ".join(family.seed.seed.labels)}
-    if family.expansions:
-        example["expansion"] = marked(family.expansions[0].text, family.expansions[0].inserted)
+def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """A seed with its first expansion, from the first family that has one.
+
+    Args:
+        table_rows: the rows of a capability, each seed before its expansions.
+
+    Returns:
+        ``seed`` and ``labels`` as text, and ``expansion`` with its inserted words marked, if any.
+    """
+    expansion = next((row for row in table_rows if row["kind"] == "expansion"), None)
+    wanted = expansion["seed_id"] if expansion else table_rows[0]["id"]
+    seed = next(row for row in table_rows if row["id"] == wanted)
+    example = {
+        "seed": seed["text"],
+        "labels": " or ".join(LABELS[label] for label in seed["labels"]),
+    }
+    if expansion is not None:
+        words = [InsertedWord(**word) for word in expansion["inserted"]]
+        example["expansion"] = marked(expansion["text"], words)
     return example
 
 

@@ -3,23 +3,118 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 SHIPPED_MODELS = ("masked_lm", "parser", "sentiment_2class", "sentiment_3class")
+_HUB_LICENCES = frozenset(
+    (
+        "apache-2.0",
+        "mit",
+        "cc0-1.0",
+        "cc-by-2.0",
+        "cc-by-3.0",
+        "cc-by-4.0",
+        "cc-by-sa-3.0",
+        "cc-by-sa-4.0",
+        "cc-by-nc-4.0",
+        "cc-by-nc-sa-4.0",
+        "cc-by-nd-4.0",
+        "cc-by-nc-nd-4.0",
+        "odc-by",
+        "odbl",
+        "pddl",
+        "bsd-3-clause",
+        "gpl-3.0",
+    )
+)
+_NOT_STATED = frozenset(["", "not stated", "none stated by its authors", "unknown"])
+_SIZES = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+)
 _TEMPLATES = {"sentiment_2class": "sentiment", "sentiment_3class": "sentiment"}
 
 
-def render_dataset_card(suite: Mapping[str, Any], examples: Mapping[str, Mapping[str, str]]) -> str:
+def render_dataset_card(
+    suite: Mapping[str, Any],
+    examples: Mapping[str, Mapping[str, str]],
+    repo: str | None = None,
+) -> str:
     """The README of a suite: YAML that `datasets` reads, then prose.
 
     Args:
         suite: the contents of ``suite.json``.
         examples: for each config a seed, its labels, and an expansion with marked words.
+        repo: the Hub id it is published under; None for a suite in a folder.
     """
-    return _render("dataset_card.md.jinja", suite=suite, examples=examples)
+    return _render(
+        "dataset_card.md.jinja",
+        suite=suite,
+        examples=examples,
+        repo=repo,
+        licence=hub_licence(suite["corpus"]["licence"]),
+        size_category=size_category(sum(file["rows"] for file in suite["files"].values())),
+    )
+
+
+def render_metric_card(repo: str, dataset: str, sdk_version: str) -> str:
+    """The README of the metric's Space.
+
+    Args:
+        repo: the Hub id of the Space.
+        dataset: the Hub id of the suite that it scores on.
+        sdk_version: the version of Gradio that runs it.
+    """
+    return _render("metric_card.md.jinja", repo=repo, dataset=dataset, sdk_version=sdk_version)
+
+
+def render_leaderboard_card(repo: str, results: str, dataset: str, sdk_version: str) -> str:
+    """The README of the leaderboard's Space.
+
+    Args:
+        repo: the Hub id of the Space.
+        results: the Hub id of the dataset with the results.
+        dataset: the Hub id of the suite; empty if it is not known.
+        sdk_version: the version of Gradio that runs it.
+    """
+    return _render(
+        "leaderboard_card.md.jinja",
+        repo=repo,
+        results=results,
+        dataset=dataset,
+        sdk_version=sdk_version,
+    )
+
+
+def render_results_card(repo: str, results: Sequence[Mapping[str, Any]]) -> str:
+    """The README of a dataset of results.
+
+    Args:
+        repo: its Hub id.
+        results: result files' contents, each with ``path``, the JSON file's path in the repo.
+    """
+    return _render("results_card.md.jinja", repo=repo, results=results)
+
+
+def hub_licence(licence: str) -> str:
+    """A licence as the Hub's cards name it: an identifier, ``unknown`` or ``other``."""
+    name = licence.strip().lower()
+    if name in _HUB_LICENCES:
+        return name
+    return "unknown" if name in _NOT_STATED else "other"
+
+
+def size_category(rows: int) -> str:
+    """How the Hub's cards name a number of rows."""
+    for most, name in _SIZES:
+        if rows < most:
+            return name
+    return "1M<n<10M"
 
 
 def render_model_card(name: str, figures: Mapping[str, Any]) -> str:

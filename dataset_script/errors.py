@@ -1,0 +1,141 @@
+"""Errors of publishing and installing, and the Hub's own told in our words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from s2lct.builder.errors import BuilderError
+
+_TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
+REPEAT = "Nothing was published; the same command can be given again."
+
+
+class PublishError(BuilderError):
+    """Something cannot be published as it is, or the Hub refused it."""
+
+
+class VersionError(PublishError):
+    """A version that does not follow from what changed."""
+
+
+def without_token(text: str) -> str:
+    """A text in which nothing looks like a Hub token."""
+    from huggingface_hub import get_token
+
+    token = get_token()
+    if token:
+        text = text.replace(token, "hf_…")
+    return _TOKEN.sub("hf_…", text)
+
+
+@contextmanager
+def told_hub_errors(action: str, repo: str, state: str = REPEAT) -> Iterator[None]:
+    """Turn what the Hub's client raises into one error with a mend.
+
+    Args:
+        action: what was being done, as in "cannot ACTION REPO".
+        repo: the repository.
+        state: what is published and what is not if this fails.
+
+    Raises:
+        PublishError: for a refusal, a missing repository, a lost connection or a refused card.
+    """
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+    # The HTTP library's own base class: httpx or httpx2, as the client's version has it.
+    connection_errors = (HfHubHTTPError.__bases__[0], ConnectionError, TimeoutError)
+    try:
+        yield
+    except BuilderError:
+        raise
+    except Exception as error:
+        causes = list(_causes(error))
+        answer = next((one for one in causes if isinstance(one, HfHubHTTPError)), None)
+        offline = any(isinstance(one, OfflineModeIsEnabled) for one in causes)
+        invalid = next((one for one in causes if isinstance(one, HFValidationError)), None)
+        lost = any(isinstance(one, connection_errors) for one in causes)
+        if invalid is not None:
+            reason, mend = str(invalid), "a repository is named ORG/NAME"
+        elif offline:
+            reason, mend = "HF_HUB_OFFLINE is set", "unset it to publish"
+        elif answer is not None:
+            reason, mend = _refusal(answer, repo)
+        elif lost:
+            reason = f"the connection to {_endpoint()} failed ({_first_line(error)})"
+            mend = "check the network and HF_ENDPOINT"
+        elif isinstance(error, ValueError) and "metadata" in str(error).lower():
+            reason, mend = f"the Hub refuses the card ({_first_line(error)})", "mend the card"
+        else:
+            raise
+        raise PublishError(
+            without_token(f"cannot {action} {repo}: {reason}. {state}"), mend=without_token(mend)
+        ) from None
+
+
+def _refusal(error: OSError, repo: str) -> tuple[str, str]:
+    """Reason and mend for an HTTP status."""
+    from huggingface_hub import get_token
+
+    response = error.response  # type: ignore[attr-defined]
+    status: int = response.status_code
+    said = response.headers.get("X-Error-Message") or ""
+    owner = repo.split("/")[0]
+    if status == 401:
+        if get_token() is None:
+            return "not logged in (401)", "log in with `hf auth login`, or set HF_TOKEN"
+        return (
+            "the Hub does not know the token (401)",
+            "make a new one in the Hub's settings and log in again with `hf auth login`",
+        )
+    if status == 403:
+        return (
+            f"the token may not write to {owner} (403)",
+            f"log in with a token that may write to {owner}, or propose it with --create-pr",
+        )
+    if status == 404:
+        return (
+            "there is no such repository, or the token may not see it (404)",
+            "check its name, and `hf auth whoami`",
+        )
+    if status in (409, 412):
+        return (
+            f"somebody else changed it at the same time ({status}{_in_brackets(said)})",
+            "give the same command again; it compares anew",
+        )
+    if status == 429:
+        wait = response.headers.get("Retry-After")
+        return (
+            "too many requests (429)",
+            f"wait {wait} seconds and give the same command again"
+            if wait
+            else "wait some minutes and give the same command again",
+        )
+    if status >= 500:
+        return (
+            f"the Hub failed ({status}{_in_brackets(said)})",
+            "see https://status.huggingface.co and give the same command again",
+        )
+    return f"the Hub refused it ({status}{_in_brackets(said)})", "mend what it names"
+
+
+def _in_brackets(said: str) -> str:
+    return f": {' '.join(said.split())[:200]}" if said else ""
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
+def _endpoint() -> str:
+    from huggingface_hub.constants import ENDPOINT
+
+    return ENDPOINT
