@@ -8,12 +8,15 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.callback import CapabilityCallback
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.errors import ScoringError
+    from s2lct.leaderboard.language_model import LabelPrompt, LanguageModel
     from s2lct.leaderboard.metric import compute
     from s2lct.leaderboard.models import load_classifier
     from s2lct.leaderboard.scoring import score
 
 _HOME = {
     "CapabilityCallback": "callback",
+    "LabelPrompt": "language_model",
+    "LanguageModel": "language_model",
     "ScoringError": "errors",
     "compute": "metric",
     "load_cases": "cases",
@@ -22,6 +25,8 @@ _HOME = {
 }
 __all__ = [
     "CapabilityCallback",
+    "LabelPrompt",
+    "LanguageModel",
     "ScoringError",
     "compute",
     "load_cases",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.language_model import LabelPrompt
 
 Results = Annotated[list[Path], typer.Argument(help="Result files that `s2lct score` wrote.")]
 
@@ -41,6 +44,25 @@ def score(
         tuple[float, float],
         typer.Option(help="Binary models: p(positive) strictly between is neutral."),
     ] = (1 / 3, 2 / 3),
+    llm: Annotated[
+        bool,
+        typer.Option(
+            "--llm",
+            help="Folders and Hub ids are language models: the likeliest label word behind a "
+            "prompt counts.",
+        ),
+    ] = False,
+    prompt: Annotated[
+        str | None,
+        typer.Option(help=r"With --llm: what is asked, with {text}; \n is a new line."),
+    ] = None,
+    label_words: Annotated[
+        str | None,
+        typer.Option(
+            help="With --llm: words for negative, neutral and positive, or for negative and "
+            r"positive \[default: negative,neutral,positive]."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
     dtype: Annotated[
         str, typer.Option(help="auto (bfloat16 on a GPU), float32 or bfloat16.")
@@ -67,6 +89,7 @@ def score(
     from s2lct.leaderboard.scoring import score as score_model
 
     with told_errors():
+        asks = _asked(llm, prompt, label_words)
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
         written: list[Path] = []
         with Progress(
@@ -80,7 +103,7 @@ def score(
             for name in models:
                 task = progress.add_task(name, total=distinct)
                 outcomes = score_model(
-                    load_classifier(name, device=device, dtype=dtype),
+                    load_classifier(name, device=device, dtype=dtype, asks=asks),
                     chosen,
                     label_map=label_map_of(label_map),
                     neutral_band=neutral_band,
@@ -93,6 +116,27 @@ def score(
             f"Written: {', '.join(map(str, written))}; see s2lct report "
             f"{' '.join(map(str, written))} --html report.html"
         )
+
+
+def _asked(llm: bool, prompt: str | None, label_words: str | None) -> LabelPrompt | None:
+    """What language models are asked; None without --llm."""
+    from s2lct.leaderboard.errors import ScoringError
+    from s2lct.leaderboard.language_model import LabelPrompt
+
+    given = {"--prompt": prompt, "--label-words": label_words}
+    if not llm:
+        if alone := [option for option, value in given.items() if value is not None]:
+            raise ScoringError(
+                f"{' and '.join(alone)} without --llm",
+                mend="add --llm to score language models, or leave it away",
+            )
+        return None
+    options: dict[str, Any] = {}
+    if prompt is not None:
+        options["prompt"] = prompt.replace("\\n", "\n")
+    if label_words is not None:
+        options["words"] = tuple(word.strip() for word in label_words.split(","))
+    return LabelPrompt(**options)
 
 
 def report(

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
+from s2lct.leaderboard.language_model import LanguageModel
 from s2lct.leaderboard.models import (
     Classifier,
     Embedded,
@@ -24,7 +25,7 @@ def parameters_of(model: Classifier | Function) -> int | None:
     if isinstance(model, Embedded):
         own = model._model
         return _weights(own._encoder._model) + _weights(own._head)
-    if isinstance(model, Network):
+    if isinstance(model, (Network, LanguageModel)):
         return _weights(model._model)
     return None
 
@@ -42,7 +43,7 @@ def licence_of(model: Classifier | Function) -> str | None:
         return _package_licence("s2lct")
     if isinstance(model, WordList):
         return _package_licence(model.package)
-    if isinstance(model, SequenceClassifier):
+    if isinstance(model, (SequenceClassifier, LanguageModel)):
         return _card_licence(model.name, model.revision)
     return None
 

@@ -186,27 +186,77 @@ class Network:
 
 
 class SequenceClassifier(Network):
-    """A transformers sequence classifier, by Hub id or folder."""
+    """A transformers sequence classifier, by Hub id or folder.
+
+    Attributes:
+        weights_sha256: see `weights_sha256`.
+    """
 
     def __init__(
         self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
     ) -> None:
-        import torch
-
-        tokenizer, model = _load(name, revision)
+        tokenizer, model = load_pretrained(
+            name, revision, "AutoModelForSequenceClassification", _check_classification_head
+        )
         super().__init__(tokenizer, model, name)
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        model.eval()
-        if dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda")):
-            model.to(torch.bfloat16)
-        model.to(device)
+        place(model, device, dtype)
         self.revision = getattr(model.config, "_commit_hash", None) or ""
-        self.fingerprint = _fingerprint(model)
+        self.fingerprint = fingerprint_of(tokenizer, model)
+        self.weights_sha256 = weights_sha256(name, self.revision) or self.fingerprint
 
 
-def _load(name: str, revision: str | None) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+def _check_classification_head(name: str, heads: Sequence[str]) -> None:
+    if any("SequenceClassification" in head for head in heads):
+        return
+    if any(head.endswith(("ForCausalLM", "LMHeadModel")) for head in heads):
+        raise ScoringError(
+            f"model {name}: is a language model ({', '.join(heads)}) without a classification head",
+            mend="let it choose among label words behind a prompt: --llm",
+        )
+    raise ScoringError(
+        f"model {name}: has no classification head ({', '.join(heads) or 'a base model'})",
+        mend="fine-tune it for sentiment first, or pass a model whose architecture is "
+        "…ForSequenceClassification",
+    )
+
+
+def place(model: Any, device: str, dtype: str) -> None:
+    """Put a model onto a device, ready to answer.
+
+    Args:
+        model: a transformers model.
+        device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` …
+        dtype: ``auto`` (bfloat16 on a GPU, else float32), ``float32`` or ``bfloat16``.
+
+    Raises:
+        ScoringError: no such dtype.
+    """
+    import torch
+
+    if dtype not in ("auto", "float32", "bfloat16"):
+        raise ScoringError(f"--dtype {dtype}: no such", mend="pass auto, float32 or bfloat16")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    halved = dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
+    model.eval().to(torch.bfloat16 if halved else torch.float32).to(device)
+
+
+def load_pretrained(
+    name: str, revision: str | None, auto_class: str, check: Callable[[str, Sequence[str]], None]
+) -> tuple[Any, Any]:
+    """A tokenizer and a model, by Hub id or folder; nothing that came with them is executed.
+
+    Args:
+        name: the id or folder.
+        revision: of the Hub; None for the newest.
+        auto_class: the class of transformers to load by, such as ``AutoModelForCausalLM``.
+        check: refuses architectures that do not fit; given the name and the architectures.
+
+    Raises:
+        ScoringError: it cannot be loaded, or lacks weights or a tokenizer.
+    """
+    import transformers
+    from transformers import AutoConfig, AutoTokenizer
 
     from s2lct.leaderboard.sentiment_network import register
 
@@ -282,7 +332,7 @@ def weights_sha256(name: str, revision: str) -> str:
         shards in the order of their names (``sha256sum model-*.safetensors | sha256sum``). Empty
         where no such file is found.
     """
-    from transformers.utils import cached_file
+    from transformers.utils.hub import cached_file
 
     def found(file: str) -> Path | None:
         path = cached_file(
