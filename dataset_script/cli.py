@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.dataset_script.install_cli import install_command
+
 if TYPE_CHECKING:
     from s2lct.dataset_script.hub import Outcome
 
@@ -65,3 +67,4 @@ def _tell(outcome: Outcome) -> None:
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
     app.add_typer(publish)
+    app.command("install")(install_command)
