@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +17,8 @@ from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.labels import NEUTRAL_BAND
+from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.scoring import (
     Outcomes,
     contamination,
@@ -43,6 +46,15 @@ class SuiteRecord(_Strict):
     fingerprint: str
 
 
+class OptionsRecord(_Strict):
+    """The options of `s2lct score` that decide what a model's answers mean."""
+
+    label_map: dict[str, str] | None = None
+    neutral_band: tuple[float, float] = NEUTRAL_BAND
+    prompt: str | None = None
+    label_words: tuple[str, ...] | None = None
+
+
 class ModelRecord(_Strict):
     """Which model."""
 
@@ -50,6 +62,7 @@ class ModelRecord(_Strict):
     revision: str
     weights_sha256: str
     label_rule: str
+    options: OptionsRecord = OptionsRecord()
     parameters: int | None = Field(default=None, ge=0)
     licence: str | None = None
 
@@ -127,7 +140,7 @@ def write_result(outcomes: Outcomes, folder: Path) -> Path:
     name = file_name(outcomes.model)
     table = folder / f"{name}.parquet"
     _write_outcomes(outcomes, table)
-    parts = _figures_of(outcomes)
+    parts = figures_of(outcomes)
     result = Result(
         suite=SuiteRecord(
             name=outcomes.suite.name,
@@ -139,6 +152,12 @@ def write_result(outcomes: Outcomes, folder: Path) -> Path:
             revision=outcomes.revision,
             weights_sha256=outcomes.weights_sha256,
             label_rule=outcomes.label_rule,
+            options=OptionsRecord(
+                label_map=dict(outcomes.label_map) if outcomes.label_map is not None else None,
+                neutral_band=outcomes.neutral_band,
+                prompt=outcomes.asks.prompt if outcomes.asks else None,
+                label_words=outcomes.asks.words if outcomes.asks else None,
+            ),
             parameters=outcomes.parameters,
             licence=outcomes.licence,
         ),
@@ -154,7 +173,8 @@ def write_result(outcomes: Outcomes, folder: Path) -> Path:
     return path
 
 
-def _figures_of(outcomes: Outcomes) -> dict[str, Any]:
+def figures_of(outcomes: Outcomes) -> dict[str, Any]:
+    """The fields of `Result` that follow from outcomes."""
     nested = figures(outcomes)
     return {
         "overall": nested.pop("overall"),
@@ -252,12 +272,26 @@ def read_outcomes(path: Path) -> Outcomes:
         revision=result.model.revision,
         weights_sha256=result.model.weights_sha256,
         label_rule=result.model.label_rule,
+        label_map=result.model.options.label_map,
+        neutral_band=result.model.options.neutral_band,
+        asks=asked(result.model.options),
         suite=SuiteCases(result.suite.name, result.suite.version, result.suite.fingerprint, cases),
         labels=labels,
         failed=failed_cases(cases, labels),
         parameters=result.model.parameters,
         licence=result.model.licence,
     )
+
+
+def asked(options: OptionsRecord) -> LabelPrompt | None:
+    """What a language model was asked; None for other models.
+
+    Raises:
+        ScoringError: it is no question.
+    """
+    if options.prompt is None or options.label_words is None:
+        return None
+    return LabelPrompt(options.prompt, options.label_words)
 
 
 def _case(row: dict[str, Any]) -> Case:
@@ -284,36 +318,37 @@ def recompute(path: Path) -> Result:
         ScoringError: a figure does not follow from the outcomes; it is named.
     """
     result = read_result(path)
-    told = json.loads(result.model_dump_json())
-    follows = json.loads(
-        Result.model_validate(
-            result.model_dump() | _figures_of(read_outcomes(path))
-        ).model_dump_json()
-    )
-    if (difference := _first_difference(told, follows, "")) is not None:
+    outcomes = read_outcomes(path)
+    if (where := next(wrong_figures(result, outcomes), None)) is not None:
         raise ScoringError(
-            f"{path}: {difference} does not follow from its outcomes",
+            f"{path}: {where} does not follow from its outcomes",
             mend="score the model again; do not publish this file",
         )
     return result
 
 
-def _first_difference(told: Any, follows: Any, where: str) -> str | None:
+def wrong_figures(result: Result, outcomes: Outcomes) -> Iterator[str]:
+    """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
+    told = json.loads(result.model_dump_json())
+    follows = Result.model_validate(result.model_dump() | figures_of(outcomes))
+    yield from _differences(told, json.loads(follows.model_dump_json()), "")
+
+
+def _differences(told: Any, follows: Any, where: str) -> Iterator[str]:
     if isinstance(told, dict) and isinstance(follows, dict):
         for name in sorted(told.keys() | follows.keys()):
-            if name not in told or name not in follows:
-                return f"{where}{name}"
-            if found := _first_difference(told[name], follows[name], f"{where}{name}."):
-                return found
-        return None
-    if isinstance(told, list) and isinstance(follows, list) and len(told) == len(follows):
+            if name in told and name in follows:
+                yield from _differences(told[name], follows[name], f"{where}{name}.")
+            else:
+                yield f"{where}{name}"
+    elif isinstance(told, list) and isinstance(follows, list) and len(told) == len(follows):
         for number, (one, other) in enumerate(zip(told, follows, strict=True)):
-            if found := _first_difference(one, other, f"{where}{number}."):
-                return found
-        return None
-    if isinstance(told, float) and isinstance(follows, (int, float)):
-        return None if abs(told - follows) <= 1e-9 else where.rstrip(".")
-    return None if told == follows else where.rstrip(".")
+            yield from _differences(one, other, f"{where}{number}.")
+    elif isinstance(told, float) and isinstance(follows, (int, float)):
+        if not abs(told - follows) <= 1e-9:
+            yield where.rstrip(".")
+    elif told != follows:
+        yield where.rstrip(".")
 
 
 def schema() -> str:

@@ -21,6 +21,7 @@ from s2lct.leaderboard.labels import (
     labels_of_predictions,
     rule_for,
 )
+from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
 from s2lct.leaderboard.statistics import Failed, by_capability, flips, macro_average, rate
@@ -42,6 +43,8 @@ class Outcomes:
         failed: whether the label is none of those that pass, shape (cases,).
         parameters: the number of its weights; None if unknown.
         licence: as its card or package states it; None if unknown.
+        label_map, neutral_band: as `score` was given them.
+        asks: what a language model was asked; None for other models.
     """
 
     model: str
@@ -53,6 +56,9 @@ class Outcomes:
     failed: Failed = field(repr=False)
     parameters: int | None = None
     licence: str | None = None
+    label_map: Mapping[str, str] | None = None
+    neutral_band: tuple[float, float] = NEUTRAL_BAND
+    asks: LabelPrompt | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -82,6 +88,7 @@ def score(
     Raises:
         ScoringError: the model's classes or outputs cannot be used.
     """
+    asks: LabelPrompt | None = getattr(model, "asks", None)
     if isinstance(model, Function):
         said = model.predict([case.text for case in suite.cases])
         labels, rule_text = labels_of_predictions(said, len(suite.cases), neutral_band=neutral_band)
@@ -90,7 +97,6 @@ def score(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
         labels = rule.labels(_probabilities(model, suite.cases, cache, advance))
-        asks = getattr(model, "asks", None)
         rule_text = f"{rule}; {asks}" if asks else str(rule)
     return Outcomes(
         model=model.name,
@@ -102,6 +108,9 @@ def score(
         failed=failed_cases(suite.cases, labels),
         parameters=parameters_of(model),
         licence=licence_of(model),
+        label_map=label_map,
+        neutral_band=neutral_band,
+        asks=asks,
     )
 
 
