@@ -169,6 +169,12 @@ def build(
     label_map: Annotated[
         str | None, typer.Option(help="What labels mean: 0=negative,1=positive.")
     ] = None,
+    exclude: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON list of cases to leave out, such as `s2lct study import --disputed` writes."
+        ),
+    ] = None,
     suite_version: Annotated[
         str, typer.Option(help="Semantic version written into the suite.")
     ] = "1.0.0",
@@ -211,6 +217,14 @@ def build(
             errors.print(
                 f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
             )
+        if exclude is not None:
+            met = sum(count.excluded for count in counts.values())
+            not_met = config.excluded.not_met(met)
+            console.print(
+                f"{met} of the {len(config.excluded.ids)} cases in {exclude} left out"
+                + (f"; {not_met} not met in this build." if not_met else "."),
+                highlight=False,
+            )
         console.print(f"Suite written to [bold]{out}[/]; look at it with: s2lct inspect {out}")
 
 
@@ -246,6 +260,8 @@ def closing_table(counts: Mapping[str, CapabilityCounts]) -> Table:
         "duplicates": "duplicates",
         "expansions": "expansions",
     }
+    if any(count.excluded for count in counts.values()):
+        columns["excluded"] = "excluded"
     table = Table("", *columns.values(), title="S²LCT suite", header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from s2lct.builder.capabilities import FormName
 from s2lct.builder.errors import BuildError
+from s2lct.builder.exclude import Excluded, read_excluded
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.records import Label
 
@@ -58,6 +59,7 @@ class BuildConfig(BaseModel):
         parser, tagger, mlm: ``embedded``, or names of models.
         sentiwordnet: a SentiWordNet file to compute the lexicon from.
         reference_trees: bracketed trees to learn the reference grammar from.
+        exclude: a JSON list of cases to leave out, see `exclude.read_excluded`.
         suite_version: semantic version written into the suite.
         batch_size: texts a forward pass; changes no row.
         overwrite: replace the suite that is in ``out``.
@@ -93,6 +95,7 @@ class BuildConfig(BaseModel):
     mlm: str = EMBEDDED
     sentiwordnet: Path | None = None
     reference_trees: Path | None = None
+    exclude: Path | None = None
     suite_version: Annotated[str, Field(pattern=SEMANTIC_VERSION)] = "1.0.0"
     batch_size: Count = 32
     overwrite: bool = False
@@ -129,10 +132,24 @@ class BuildConfig(BaseModel):
             raise BuildError(faults, mend="see `s2lct build --help`") from error
 
     @property
+    def excluded(self) -> Excluded:
+        """The cases to leave out.
+
+        Raises:
+            BuildError: their file cannot be read.
+        """
+        return Excluded() if self.exclude is None else read_excluded(self.exclude)
+
+    @property
     def result_options(self) -> dict[str, Any]:
-        """The options that decide what is built, as JSON, without those that only decide how."""
-        without = {"out", "batch_size", "overwrite", "restart"}
+        """The options that decide what is built, as JSON, without those that only decide how.
+
+        The ids to leave out stand for the file they were read from.
+        """
+        without = {"out", "batch_size", "overwrite", "restart", "exclude"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
+        if self.excluded.ids:
+            options["exclude"] = sorted(self.excluded.ids)
         return options
 
     @property

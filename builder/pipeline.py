@@ -7,6 +7,7 @@ shards, keeps a checkpoint behind every stage, counts and reports.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections import Counter
@@ -93,6 +94,7 @@ class CapabilityCounts:
     rejected_unlikely: int = 0
     duplicates: int = 0
     expansions: int = 0
+    excluded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,7 @@ def build_suite(
 ) -> dict[str, CapabilityCounts]:
     """Build a suite and write it to ``config.out``; the counts of the closing table."""
     progress = progress or NoProgress()
+    options = config.result_options
     capabilities = load_capabilities(config.capabilities, config.capability_files)
     lexicon = Lexicon.load(config.sentiwordnet)
     grammar = ReferenceGrammar.load(config.reference_trees)
@@ -220,7 +223,7 @@ def build_suite(
     progress.advance("corpus", note=f"{len(corpus.sentences):,} sentences")
     models = Models(config)
     inputs = {
-        "options": config.result_options,
+        "options": options,
         "capabilities": fingerprint_of([c.model_dump(mode="json") for c in capabilities]),
         "corpus": corpus.fingerprint,
         "lexicon": lexicon.fingerprint,
@@ -298,6 +301,8 @@ class _Line:
         self.progress = progress
         self._fitting_words: dict[str, frozenset[str]] = {}
         self._known_fillings: dict[fill.Problem, list[fill.Beam]] = {}
+        self._excluded = config.excluded.ids
+        self._left_out: set[str] = set()
         self.counts = {capability.id: CapabilityCounts() for capability in capabilities}
 
     def run(self) -> Suite:
@@ -388,6 +393,7 @@ class _Line:
 
     def _transform(self, found: Mapping[str, Found]) -> list[Seed]:
         self.progress.start("transform", len(self.capabilities))
+        wanted = self.config.seeds * self.config.candidates
         seeds: list[Seed] = []
         for capability in self.capabilities:
             made = self.checkpoints.get(
@@ -398,11 +404,13 @@ class _Line:
                     found[capability.id].sentences,
                     capability,
                     self.forms[capability.id],
-                    seeds=self.config.seeds * self.config.candidates,
+                    # Others take the places of those that are left out.
+                    seeds=wanted + len(self._excluded),
                     seed=self.config.seed,
                 ),
             )
-            seeds += made
+            kept = (one for one in made if not self._is_left_out(one.id, capability.id))
+            seeds += itertools.islice(kept, wanted)
             self.progress.advance("transform")
         if not seeds:
             raise BuildError(
@@ -487,8 +495,13 @@ class _Line:
             "validate", number, shard, _VALIDATED, lambda: self._validate(filled, parsed)
         )
         self._count_rejected(validated.rejected)
+        expansions = [
+            one
+            for one in validated.expansions
+            if not self._is_left_out(one.id, capability_of[one.seed_id])
+        ]
         selected = self._stage(
-            "select", number, shard, _SELECTED, lambda: self._select(validated.expansions, parsed)
+            "select", number, shard, _SELECTED, lambda: self._select(expansions, parsed)
         )
         self._count_rejected(selected.rejected)
         return selected.families
@@ -537,6 +550,15 @@ class _Line:
             seed=self.config.seed,
         )
         return Selected(tuple(families), _listed(rejected))
+
+    def _is_left_out(self, case: str, capability: str) -> bool:
+        """Whether the build leaves out a case, which is counted when it is met first."""
+        if case not in self._excluded:
+            return False
+        if case not in self._left_out:
+            self._left_out.add(case)
+            self.counts[capability].excluded += 1
+        return True
 
     def _count_rejected(self, rejected: Sequence[tuple[str, Rejection, int]]) -> None:
         for capability, reason, number in rejected:
