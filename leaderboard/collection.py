@@ -367,7 +367,9 @@ def _unpacked(table: pa.Table, schema: pa.Schema, shown: str) -> pa.Table:
                 total += chunk.nbytes
     if total > MOST_UNPACKED_BYTES:
         raise _UnusableError(f"{shown} unpacks to more than {MOST_UNPACKED_BYTES:,} bytes")
-    return table.cast(schema).combine_chunks()
+    plain = table.cast(schema).combine_chunks()
+    plain.validate(full=True)  # such as text that is no UTF-8
+    return plain
 
 
 def _cases(table: pa.Table) -> tuple[Case, ...]:

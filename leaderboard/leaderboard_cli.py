@@ -1,0 +1,83 @@
+"""The commands of the leaderboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.collection import Collection
+
+leaderboard = typer.Typer(
+    help="Rank models: a static page, an app, and checks of submitted results.",
+    no_args_is_help=True,
+)
+Source = Annotated[
+    str,
+    typer.Argument(
+        help="Folder of result files, Hub dataset ORG/NAME\\[@REVISION], or an outcomes.parquet."
+    ),
+]
+_SHOWN = 20
+
+
+@leaderboard.command()
+def build(
+    results: Source,
+    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
+) -> None:
+    """Build the leaderboard: one page that works from a file, and its data beside it."""
+    from s2lct.builder.cli import console, told_errors
+    from s2lct.leaderboard.site import PAGE, build_site
+
+    with told_errors():
+        collection = _collected(results)
+        for one in build_site(collection, out):
+            console.print(
+                f"Suite {one.suite.version or '?'} ({one.suite.fingerprint[:12] or '?'}): "
+                f"{len(one.standings)} models, {len(one.suite.cases)} cases"
+            )
+        console.print(f"Leaderboard written to [bold]{out / PAGE}[/]")
+
+
+@leaderboard.command()
+def serve(
+    results: Source,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="Port; the first free one by default.")] = None,
+) -> None:
+    """Serve the leaderboard as an app with the same data."""
+    from s2lct.builder.cli import told_errors
+    from s2lct.leaderboard.app import serve as serve_app
+
+    with told_errors():
+        serve_app(_collected(results), host=host, port=port)
+
+
+def _collected(results: str) -> Collection:
+    """Read results under a progress bar; what is left out is told in a line each."""
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from s2lct.builder.cli import console, errors
+    from s2lct.leaderboard.collection import collect
+
+    with Progress(
+        TextColumn("reading results"), BarColumn(), MofNCompleteColumn(), console=console
+    ) as progress:
+        task = progress.add_task("", total=None)
+        collection = collect(
+            results, lambda done, total: progress.update(task, completed=done, total=total)
+        )
+    for line in collection.skipped[:_SHOWN]:
+        errors.print(f"[yellow]left out[/] {escape(line)}", highlight=False)
+    if len(collection.skipped) > _SHOWN:
+        errors.print(f"[yellow]left out[/] {len(collection.skipped) - _SHOWN} more")
+    return collection
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Put the commands into the ``s2lct`` command line."""
+    app.add_typer(leaderboard, name="leaderboard")
