@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -101,6 +103,22 @@ def render_results_card(repo: str, results: Sequence[Mapping[str, Any]]) -> str:
     return _render("results_card.md.jinja", repo=repo, results=results)
 
 
+def render_app(name: str, **values: str) -> str:
+    """The ``app.py`` of a Space.
+
+    Args:
+        name: ``metric`` (with ``dataset``) or ``leaderboard`` (with ``results``).
+        values: Hub ids.
+    """
+    return _render(f"{name}_app.py.jinja", **values)
+
+
+def markdown(text: str) -> str:
+    """A text that others supplied, as plain text in one cell of a Markdown table."""
+    line = html.escape(" ".join(text.split()), quote=False)
+    return re.sub(r"([\\`*_{}\[\]()#!|~])", r"\\\1", line)
+
+
 def hub_licence(licence: str) -> str:
     """A licence as the Hub's cards name it: an identifier, ``unknown`` or ``other``."""
     name = licence.strip().lower()
@@ -155,5 +173,6 @@ def _render(template: str, **values: Any) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.filters["markdown"] = markdown
     source = resources.files(__package__).joinpath(template).read_text("utf-8")
     return environment.from_string(source).render(**values)

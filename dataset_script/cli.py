@@ -57,6 +57,96 @@ def dataset(
         )
 
 
+@publish.command()
+def metric(
+    repo: Repo,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help=r"Suite that the app scores on \[default: the dataset of --repo's name]."
+        ),
+    ] = None,
+    private: Private = False,
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Publish the metric as a Space that `evaluate.load("ORG/s2lct")` reads."""
+    from s2lct.builder.cli import told_errors
+    from s2lct.dataset_script.publish_space import publish_metric
+
+    with told_errors():
+        _tell(publish_metric(repo, dataset, private=private, create_pr=create_pr, dry_run=dry_run))
+
+
+@publish.command()
+def leaderboard(
+    repo: Repo,
+    results: Annotated[str, typer.Option(help="Dataset with the results, as ORG/NAME.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="The suite's dataset, named in the card.")
+    ] = None,
+    private: Private = False,
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Publish the leaderboard as a Space."""
+    from s2lct.builder.cli import told_errors
+    from s2lct.dataset_script.publish_space import publish_leaderboard
+
+    with told_errors():
+        _tell(
+            publish_leaderboard(
+                repo, results, dataset, private=private, create_pr=create_pr, dry_run=dry_run
+            )
+        )
+
+
+@publish.command()
+def results(
+    files: Annotated[list[Path], typer.Argument(help="Result files that `s2lct score` wrote.")],
+    to: Annotated[str, typer.Option(help="Dataset of results, as ORG/NAME.")],
+    private: Private = False,
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Publish result files, each checked against its cases, in the leaderboard's dataset."""
+    from s2lct.builder.cli import told_errors
+    from s2lct.dataset_script.publish_results import publish_results
+
+    with told_errors():
+        _tell(publish_results(files, to, private=private, create_pr=create_pr, dry_run=dry_run))
+
+
+@publish.command()
+def model_result(
+    result: Annotated[Path, typer.Argument(help="A result file of a model of the Hub.")],
+    dataset: Annotated[
+        str | None,
+        typer.Option(help=r"The suite's dataset \[default: the one it was scored on]."),
+    ] = None,
+    model_index: Annotated[
+        bool,
+        typer.Option("--model-index", help="Write the card's model-index too, for older tools."),
+    ] = False,
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Publish a result in the model's own repository, as .eval_results/s2lct.yaml."""
+    from s2lct.builder.cli import told_errors
+    from s2lct.dataset_script.publish_model_result import publish_model_result
+
+    with told_errors():
+        _tell(
+            publish_model_result(
+                result,
+                dataset=dataset,
+                model_index=model_index,
+                create_pr=create_pr,
+                dry_run=dry_run,
+            )
+        )
+
+
 def _tell(outcome: Outcome) -> None:
     from s2lct.builder.cli import console
 
