@@ -88,7 +88,7 @@ class Activations:
         attentions: of each layer, each of shape (texts, heads, tokens, tokens): how much the
             token of the last but one axis looks at that of the last.
         pooled: what the pooler gives, shape (texts, dim); None for a model without one.
-        logits: shape (texts, classes).
+        logits: shape (texts, classes); their last bits may depend on the batch.
     """
 
     numbers: tuple[int, ...]
@@ -246,7 +246,7 @@ class EncoderModel:
                     batch[[0, row]] = batch[[row, 0]]
                     if not all(
                         np.array_equal(ours[row], theirs[0])
-                        for ours, theirs in zip(found, first, strict=True)
+                        for ours, theirs in zip(found[1:], first[1:], strict=True)
                         if theirs.size
                     ):
                         self.notes.append(
@@ -293,7 +293,7 @@ class EncoderModel:
             self.base.register_forward_hook(lambda *call: seen.update(base=call[-1])),
         ]
         if self._pooler is not None:
-            hooks.append(self._pooler.register_forward_hook(lambda *c: seen.update(pooled=c[-1])))
+            hooks.append(self._pooler.register_forward_hook(lambda *c: seen.update(pooler=c[1][0])))
         inputs = torch.from_numpy(ids).to(self.device)
         try:
             with torch.inference_mode():
@@ -302,14 +302,14 @@ class EncoderModel:
             for hook in hooks:
                 hook.remove()
         given = seen["base"]
+        pooled = torch.empty(0)
+        if "pooler" in seen:
+            # A product of as many rows as texts would depend on their number.
+            with torch.inference_mode():
+                pooled = torch.cat([self._pooler(one[None]) for one in seen["pooler"]])
         return [
             tensor.float().cpu().numpy()
-            for tensor in (
-                logits,
-                seen.get("pooled", torch.empty(0)),
-                *given.hidden_states,
-                *(given.attentions or ()),
-            )
+            for tensor in (logits, pooled, *given.hidden_states, *(given.attentions or ()))
         ]
 
     @cached_property
