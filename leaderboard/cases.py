@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from s2lct.builder.config import fingerprint_of
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, KINDS, SPLIT, SUITE_FILE
 from s2lct.leaderboard.errors import ScoringError
@@ -181,7 +182,8 @@ def _from_folder(folder: Path) -> SuiteCases:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ScoringError(
             f"--suite {folder}: is no suite ({error})",
-            mend="build one with `s2lct build --out DIR`, or pass a Hub id",
+            mend="build one with `s2lct build --out DIR`, or pass a Hub id"
+            + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
         ) from error
     return SuiteCases(str(folder), version, fingerprint, tuple(case_of(row) for row in rows))
 
@@ -199,7 +201,37 @@ def _from_hub(name: str) -> SuiteCases:
             mend="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error
-    return SuiteCases(name, revision, "", tuple(case_of(row) for row in data))
+    described = _description(repo, revision)
+    order = [str(one["id"]) for one in described.get("capabilities", ())]
+    # The config "all" has its files in the order of their names, LC10 before LC2.
+    rows = sorted(data, key=lambda row: _place(str(row["capability"]), order))
+    known = str(data.info.version or "")
+    return SuiteCases(
+        name,
+        str(described.get("version") or (known if known != "0.0.0" else revision)),
+        fingerprint_of([[row["id"], row["text"], row["labels"]] for row in rows]),
+        tuple(case_of(row) for row in rows),
+    )
+
+
+def _description(repo: str, revision: str) -> dict[str, Any]:
+    """What a suite's repository says of it; nothing where a name stands for no repository."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
+        described = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, HfHubHTTPError, HFValidationError):
+        return {}
+    return described if isinstance(described, dict) else {}
+
+
+def _place(capability: str, order: Sequence[str]) -> tuple[int, str, int]:
+    if capability in order:
+        return order.index(capability), "", 0
+    letters = capability.rstrip("0123456789")
+    return len(order), letters, int(capability[len(letters) :] or 0)
 
 
 __all__ = ["KINDS", "Case", "SuiteCases", "case_of", "load_cases"]
