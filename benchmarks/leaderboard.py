@@ -1,0 +1,218 @@
+"""How long the leaderboard takes to build and to open, on made-up results.
+
+    python benchmarks/leaderboard.py --models 1000
+
+It writes real result files of made-up models on a made-up suite as large as the SST suite, then
+times, in one run and for a tenth of the models too: reading the files, building the page and its
+data from the one Parquet file, and opening the page in headless Chromium until its table and plot
+stand there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from s2lct.builder.config import fingerprint_of
+from s2lct.builder.hashing import sha256_of
+from s2lct.builder.records import LABELS
+from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.collection import collect, write_collection
+from s2lct.leaderboard.results import (
+    CapabilityRecord,
+    ModelRecord,
+    OutcomesRecord,
+    OverallRecord,
+    RateRecord,
+    Result,
+    SuiteRecord,
+    _write_outcomes,
+)
+from s2lct.leaderboard.scoring import Outcomes, failed_cases
+from s2lct.leaderboard.site import PAGE, build_site
+
+CAPABILITIES = tuple(f"LC{number}" for number in range(1, 12))
+SEEDS, EXPANSIONS = 39, 3
+CHROMIUM = "/usr/bin/chromium"
+OPENINGS = 5
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WORDS = [
+    "film",
+    "story",
+    "actors",
+    "plot",
+    "music",
+    "camera",
+    "scene",
+    "script",
+    "cast",
+    "ending",
+    "joke",
+    "village",
+    "teacher",
+]
+
+
+def made_up_suite() -> SuiteCases:
+    rng = np.random.default_rng(0)
+    cases: list[Case] = []
+    for capability in CAPABILITIES:
+        for number in range(SEEDS):
+            seed_id = hashlib.sha256(f"{capability} {number}".encode()).hexdigest()[:16]
+            text = " ".join(rng.choice(WORDS, size=16)) + f" {capability} {number}."
+            passes = frozenset({int(rng.integers(3))})
+            splits = frozenset({"train" if rng.random() < 0.7 else "test"})
+            cases.append(Case(seed_id, capability, "seed", seed_id, text, passes, splits=splits))
+            for word in ("also", "indeed", "really")[:EXPANSIONS]:
+                case_id = hashlib.sha256(f"{seed_id} {word}".encode()).hexdigest()[:16]
+                cases.append(
+                    Case(
+                        case_id,
+                        capability,
+                        "expansion",
+                        seed_id,
+                        f"{word} {text}",
+                        passes,
+                        (word,),
+                        "S -> ADVP NP VP",
+                        splits,
+                    )
+                )
+    fingerprint = fingerprint_of([[case.id, case.text, sorted(case.passes)] for case in cases])
+    return SuiteCases("made up", "1.0.0", fingerprint, tuple(cases))
+
+
+def write_made_up(suite: SuiteCases, number: int, folder: Path) -> None:
+    """A result file whose intervals are left at its rates: the leaderboard computes its own."""
+    rng = np.random.default_rng(number)
+    right = np.array([min(case.passes) for case in suite.cases])
+    wrong = rng.random(len(right)) < rng.beta(4, 6)
+    labels = np.where(wrong, (right + rng.integers(1, 3, len(right))) % len(LABELS), right)
+    name = f"organisation-{number % 97}/model-{number}"
+    outcomes = Outcomes(
+        name, f"{number:040x}", f"{number:064x}", "made up", suite, labels,
+        failed_cases(suite.cases, labels),
+    )  # fmt: skip
+    table = folder / f"model-{number}.parquet"
+    _write_outcomes(outcomes, table)
+    records: dict[str, CapabilityRecord] = {}
+    for capability in CAPABILITIES:
+        rates: dict[str, RateRecord] = {}
+        for kind in ("seed", "expansion"):
+            own = [
+                bool(failed)
+                for case, failed in zip(suite.cases, outcomes.failed, strict=True)
+                if case.capability == capability and case.kind == kind
+            ]
+            share = sum(own) / len(own)
+            rates[kind] = RateRecord(
+                cases=len(own), failures=sum(own), failure_rate=share, ci=(share, share)
+            )
+        records[capability] = CapabilityRecord(**rates, pass_to_fail=0, fail_to_pass=0)
+    share = float(outcomes.failed.mean())
+    result = Result(
+        suite=SuiteRecord(name="made up", version=suite.version, fingerprint=suite.fingerprint),
+        model=ModelRecord(
+            name=name,
+            revision=outcomes.revision,
+            weights_sha256=outcomes.weights_sha256,
+            label_rule=outcomes.label_rule,
+            parameters=int(10 ** rng.uniform(6, 10)),
+            licence=str(rng.choice(["apache-2.0", "mit", "cc-by-4.0", "llama3"])),
+        ),
+        date=f"2026-01-{1 + number % 28:02d}T00:00:00+00:00",
+        packages={},
+        overall=OverallRecord(failure_rate=share, ci=(share, share), cases=len(suite.cases)),
+        capabilities=records,
+        contamination={},
+        flipping_words=(),
+        flipping_productions=(),
+        outcomes=OutcomesRecord(path=table.name, rows=len(labels), sha256=sha256_of(table)),
+    )
+    table.with_suffix(".json").write_text(json.dumps(result.model_dump(mode="json")))
+
+
+def opening_seconds(page: Path) -> float:
+    """Median wall time from asking for the page to its table and plot being painted."""
+    from playwright.sync_api import sync_playwright
+
+    taken: list[float] = []
+    with sync_playwright() as playwright:
+        for _ in range(OPENINGS):
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            tab = browser.new_page()
+            started = time.perf_counter()
+            tab.goto(page.as_uri())
+            tab.wait_for_selector("tbody tr")
+            tab.wait_for_selector("figure svg")
+            tab.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+            taken.append(time.perf_counter() - started)
+            browser.close()
+    return statistics.median(taken)
+
+
+def measured(results: Path, out: Path) -> dict[str, float]:
+    """Seconds of each step, and the page's size in MB."""
+    started = time.perf_counter()
+    collection = collect(results)
+    read = time.perf_counter()
+    prebuilt = out / "prebuilt.parquet"
+    write_collection(collection, prebuilt)
+    folded = time.perf_counter()
+    build_site(collect(prebuilt), out / "site")
+    built = time.perf_counter()
+    page = out / "site" / PAGE
+    return {
+        "read the result files, s": read - started,
+        "fold them into one Parquet file, s": folded - read,
+        "build from that file, s": built - folded,
+        "all together, s": built - started,
+        "open the page, s": opening_seconds(page) if Path(CHROMIUM).exists() else float("nan"),
+        "page, MB": page.stat().st_size / 1e6,
+    }
+
+
+def main() -> None:
+    """Measure both sizes and print times and ratios."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--models", type=int, default=1_000)
+    options = arguments.parse_args()
+    console, suite = Console(), made_up_suite()
+    few = max(1, options.models // 10)
+    figures: dict[int, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as place:
+        for models in (few, options.models):
+            folder = Path(place) / f"results-{models}"
+            folder.mkdir()
+            for number in range(models):
+                write_made_up(suite, number, folder)
+            figures[models] = measured(folder, Path(place) / f"out-{models}")
+    table = Table(title=f"{len(suite.cases):,} cases, {len(CAPABILITIES)} capabilities")
+    for column in ("", f"{few} models", f"{options.models} models", "ratio"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name, one in figures[few].items():
+        other = figures[options.models][name]
+        table.add_row(name, f"{one:.2f}", f"{other:.2f}", f"{other / one:.1f}")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
