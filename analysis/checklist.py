@@ -83,8 +83,7 @@ def cases_for(cases: list[CheckListCase], capability: str) -> list[CheckListCase
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    with opened as file:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
                 yield number, line
