@@ -14,6 +14,7 @@ from s2lct.analysis.activations import Booleans, Integers, Vocabulary
 from s2lct.analysis.errors import AnalysisError
 from s2lct.analysis.memory import check_memory
 
+_KIND = "s2lct masks"
 _FORMAT = "1"
 _MEND = "make one with `s2lct masks`"
 
@@ -66,14 +67,15 @@ class Masks:
         """Write them as safetensors, whole or not at all."""
         from safetensors.numpy import save
 
+        described = {
+            "format": _FORMAT,
+            "pieces": self.vocabulary.pieces,
+            "about": dict(self.about),
+        }
         written = save(
             {"words": np.packbits(self.words), "pairs": np.packbits(self.pairs, axis=1)},
-            metadata={
-                "format": _FORMAT,
-                "kind": "s2lct masks",
-                "pieces": json.dumps(self.vocabulary.pieces, ensure_ascii=False),
-                "about": json.dumps(dict(self.about), ensure_ascii=False, sort_keys=True),
-            },
+            # One entry: safetensors writes several in an order of its own each time.
+            metadata={_KIND: json.dumps(described, ensure_ascii=False, sort_keys=True)},
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".partial")
@@ -91,16 +93,16 @@ class Masks:
 
         try:
             with safe_open(path, framework="numpy") as file:
-                described = file.metadata() or {}
-                if described.get("kind") != "s2lct masks" or described.get("format") != _FORMAT:
+                described = json.loads((file.metadata() or {}).get(_KIND, "{}"))
+                if described.get("format") != _FORMAT:
                     raise ValueError("it holds no masks")
-                vocabulary = Vocabulary(tuple(map(str, json.loads(described["pieces"]))))
+                vocabulary = Vocabulary(tuple(map(str, described["pieces"])))
                 size = vocabulary.size
                 return cls(
                     vocabulary,
                     np.unpackbits(file.get_tensor("words"), count=size).astype(bool),
                     np.unpackbits(file.get_tensor("pairs"), axis=1, count=size).astype(bool),
-                    json.loads(described["about"]),
+                    dict(described["about"]),
                 )
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
             raise AnalysisError(f"masks {path}: cannot be read ({error})", mend=_MEND) from error
