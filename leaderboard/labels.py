@@ -117,10 +117,33 @@ class LabelRule:
         folded = self.folded(probabilities)
         if self.has_neutral:
             return np.asarray(folded.argmax(axis=1), dtype=np.int64)
+        return self._banded(folded[:, POSITIVE])
+
+    def _banded(self, positive: Array) -> Labels:
         low, high = self.neutral_band
-        positive = folded[:, POSITIVE]
         labels = np.where(positive >= high, POSITIVE, NEUTRAL)
         return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
+
+    def could_be(
+        self, labels: Labels, probabilities: Array, margin: float
+    ) -> npt.NDArray[np.bool_]:
+        """Whether labels win where each label's probability may be wrong by a margin.
+
+        Args:
+            labels: shape (texts,).
+            probabilities: shape (texts, classes).
+            margin: in [0, 1].
+
+        Returns:
+            Shape (texts,).
+        """
+        folded = self.folded(probabilities)
+        if self.has_neutral:
+            own = folded[np.arange(len(labels)), labels]
+            return np.asarray(folded.max(axis=1) - own <= 2 * margin)
+        positive = folded[:, POSITIVE]
+        lowest, highest = self._banded(positive - margin), self._banded(positive + margin)
+        return np.asarray((lowest <= labels) & (labels <= highest))
 
 
 def rule_for(

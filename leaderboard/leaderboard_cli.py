@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.leaderboard.submission_cli import check
+
 if TYPE_CHECKING:
     from s2lct.leaderboard.collection import Collection
 
@@ -54,6 +56,9 @@ def serve(
 
     with told_errors():
         serve_app(_collected(results), host=host, port=port)
+
+
+leaderboard.command()(check)
 
 
 def _collected(results: str) -> Collection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -192,21 +192,28 @@ def _flipping(ranked: list[tuple[str, int, int]]) -> list[FlippingRecord]:
     ]
 
 
+def case_columns(cases: Sequence[Case]) -> dict[str, list[Any]]:
+    """The columns of an outcomes file that the suite decides."""
+    return {
+        "id": [case.id for case in cases],
+        "capability": [case.capability for case in cases],
+        "kind": [case.kind for case in cases],
+        "seed_id": [case.seed_id for case in cases],
+        "text": [case.text for case in cases],
+        "passes": [sorted(case.passes) for case in cases],
+        "inserted": [list(case.inserted) for case in cases],
+        "production": [case.production for case in cases],
+        "splits": [sorted(case.splits) for case in cases],
+    }
+
+
 def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pa.table(
-        {
-            "id": [case.id for case in outcomes.cases],
-            "capability": [case.capability for case in outcomes.cases],
-            "kind": [case.kind for case in outcomes.cases],
-            "seed_id": [case.seed_id for case in outcomes.cases],
-            "text": [case.text for case in outcomes.cases],
-            "passes": [sorted(case.passes) for case in outcomes.cases],
-            "inserted": [list(case.inserted) for case in outcomes.cases],
-            "production": [case.production for case in outcomes.cases],
-            "splits": [sorted(case.splits) for case in outcomes.cases],
+        case_columns(outcomes.cases)
+        | {
             "label": [LABELS[label] for label in outcomes.labels],
             "failed": outcomes.failed.tolist(),
         }

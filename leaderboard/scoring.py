@@ -17,6 +17,7 @@ from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import (
     NEUTRAL_BAND,
     Array,
+    LabelRule,
     Labels,
     labels_of_predictions,
     rule_for,
@@ -96,8 +97,8 @@ def score(
         rule = rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
-        labels = rule.labels(_probabilities(model, suite.cases, cache, advance))
-        rule_text = f"{rule}; {asks}" if asks else str(rule)
+        labels = rule.labels(probabilities_of(model, suite.cases, cache, advance))
+        rule_text = rule_in_words(rule, asks)
     return Outcomes(
         model=model.name,
         revision=model.revision,
@@ -114,6 +115,11 @@ def score(
     )
 
 
+def rule_in_words(rule: LabelRule, asks: LabelPrompt | None) -> str:
+    """How answers became labels, as recorded with a result."""
+    return f"{rule}; {asks}" if asks else str(rule)
+
+
 def failed_cases(cases: Sequence[Case], labels: Labels) -> Failed:
     """Which cases' labels are none of those that pass, shape (cases,)."""
     return np.array(
@@ -128,10 +134,23 @@ def default_cache() -> Path:
     return Path(folder or Path.home() / ".cache" / "s2lct") / "outcomes.sqlite"
 
 
-def _probabilities(
-    model: Classifier, cases: Sequence[Case], cache: Path | None, advance: Advance | None
+def probabilities_of(
+    model: Classifier,
+    cases: Sequence[Case],
+    cache: Path | None = None,
+    advance: Advance | None = None,
 ) -> Array:
-    """Probabilities of each case, shape (cases, classes); equal texts are asked once."""
+    """Probabilities of each case, shape (cases, classes); equal texts are asked once.
+
+    Args:
+        model: what is asked.
+        cases: the cases.
+        cache: see `score`.
+        advance: see `score`.
+
+    Raises:
+        ScoringError: the outputs cannot be used.
+    """
     known: dict[str, Array] = {}
     wanted = list(dict.fromkeys(case.text for case in cases))
     id_of = {case.text: case.id for case in cases}
