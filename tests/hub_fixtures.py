@@ -58,9 +58,15 @@ class HubClient:
 
     def python(self, script: str, *arguments: str, cwd: Path | None = None) -> str:
         """What a script prints; fails the test where the script fails."""
-        done = self._run([sys.executable, "-c", script, *arguments], cwd)
+        done = self.try_python(script, *arguments, cwd=cwd)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def try_python(
+        self, script: str, *arguments: str, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """A script that may fail."""
+        return self._run([sys.executable, "-c", script, *arguments], cwd)
 
     def s2lct(self, *arguments: str | Path, cwd: Path | None = None) -> str:
         """What a command prints on both streams; fails the test where the command fails."""
