@@ -47,7 +47,9 @@ def build(
 @leaderboard.command()
 def serve(
     results: Source,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    host: Annotated[
+        str | None, typer.Option(help="Address; this machine alone by default.")
+    ] = None,
     port: Annotated[int | None, typer.Option(help="Port; the first free one by default.")] = None,
 ) -> None:
     """Serve the leaderboard as an app with the same data."""
