@@ -55,15 +55,15 @@ def told_hub_errors(action: str, repo: str, state: str = REPEAT) -> Iterator[Non
         answer = next((one for one in causes if isinstance(one, HfHubHTTPError)), None)
         offline = any(isinstance(one, OfflineModeIsEnabled) for one in causes)
         invalid = next((one for one in causes if isinstance(one, HFValidationError)), None)
-        lost = any(isinstance(one, connection_errors) for one in causes)
+        lost = next((one for one in causes if isinstance(one, connection_errors)), None)
         if invalid is not None:
             reason, mend = str(invalid), "a repository is named ORG/NAME"
         elif offline:
             reason, mend = "HF_HUB_OFFLINE is set", "unset it to publish"
         elif answer is not None:
             reason, mend = _refusal(answer, repo)
-        elif lost:
-            reason = f"the connection to {_endpoint()} failed ({_first_line(error)})"
+        elif lost is not None:
+            reason = f"the connection to {_endpoint()} failed ({_first_line(lost)})"
             mend = "check the network and HF_ENDPOINT"
         elif isinstance(error, ValueError) and "metadata" in str(error).lower():
             reason, mend = f"the Hub refuses the card ({_first_line(error)})", "mend the card"
@@ -130,9 +130,9 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+    return lines[0][:200] if lines else type(error).__name__
 
 
 def _endpoint() -> str:

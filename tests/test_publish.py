@@ -1,0 +1,726 @@
+"""Publishing to the tests' Hub with the real client library."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hub_fixtures import HubClient
+from hub_server import MAINTAINER, STRANGER, HubServer
+from test_verify import rewrite
+
+from s2lct.builder.verify import verify_suite
+from s2lct.leaderboard.cases import load_cases
+from s2lct.leaderboard.results import read_result, write_result
+from s2lct.leaderboard.scoring import Outcomes, failed_cases
+
+REPO = "s2lct-org/s2lct"
+RESULTS = "s2lct-org/s2lct-results"
+MODEL = "stranger/tiny-sentiment"
+TOKENS = (MAINTAINER.token, STRANGER.token)
+# One process takes many commands; waits between the client's own retries are left out. The client
+# is imported first, because its log goes to the stderr that it finds then.
+WORKER = """
+import json, sys, time
+import huggingface_hub.utils.logging
+import typer
+from typer.testing import CliRunner
+from s2lct.dataset_script.cli import add_commands
+time.sleep = lambda seconds: None
+app = typer.Typer()
+add_commands(app)
+for line in sys.stdin:
+    asked = json.loads(line)
+    told = CliRunner().invoke(app, asked["arguments"], env=asked["env"])
+    if told.exception is not None and not isinstance(told.exception, SystemExit):
+        import traceback
+        told.exit_code, output = -1, "".join(traceback.format_exception(told.exception))
+    else:
+        output = told.output
+    print(json.dumps({"code": told.exit_code, "output": output}), flush=True)
+"""
+
+
+@dataclass
+class Publisher:
+    """`s2lct publish` at the tests' Hub, in a process that imported the client there."""
+
+    server: HubServer
+    client: HubClient
+    process: subprocess.Popen[str]
+
+    def attempt(self, *arguments: object, token: str = MAINTAINER.token) -> tuple[int, str]:
+        """Exit status and output; nothing printed may hold a token."""
+        asked = {"arguments": ["publish", *map(str, arguments)], "env": {"HF_TOKEN": token}}
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        told = json.loads(self.process.stdout.readline())
+        assert not any(secret in told["output"] for secret in TOKENS)
+        assert told["code"] >= 0, told["output"]
+        return told["code"], told["output"]
+
+    def done(self, *arguments: object, token: str = MAINTAINER.token) -> str:
+        """The output of a command that succeeds."""
+        code, output = self.attempt(*arguments, token=token)
+        assert code == 0, output
+        return output
+
+    def refused(self, *arguments: object, token: str = MAINTAINER.token) -> str:
+        """The output of a command that fails with one error and a mend."""
+        code, output = self.attempt(*arguments, token=token)
+        assert code == 1, output
+        assert output.count("Error:") == 1
+        assert "→" in output
+        return output
+
+    def tags(self, repo: str = REPO) -> dict[str, str]:
+        return dict(self.server.repo("dataset", repo).tags)
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publisher]:
+    home = tmp_path_factory.mktemp("publisher")
+    with HubServer() as server:
+        client = HubClient(server, home, "", server.endpoint)
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            env=client.environment | {"COLUMNS": "400"},
+            cwd=home,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(home / "stderr").open("w"),
+            text=True,
+        )
+        yield Publisher(server, client, worker)
+        assert worker.stdin
+        worker.stdin.close()
+        worker.wait(timeout=60)
+        kept = [path for path in home.rglob("*") if path.is_file()]
+        assert kept
+        written = b"".join(path.read_bytes() for path in kept)
+        assert not any(secret.encode() in written for secret in TOKENS)
+
+
+@pytest.fixture
+def publisher(process: Publisher) -> Iterator[Publisher]:
+    """An empty Hub."""
+    process.server.repos.clear()
+    process.server.requests.clear()
+    yield process
+    process.server.heal()
+
+
+@pytest.fixture(scope="session")
+def smaller(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The suite without LC8's last family, as an older version had it."""
+    folder = tmp_path_factory.mktemp("older") / "films"
+    shutil.copytree(suite_folder, folder)
+    rewrite(folder, "LC8", drop_last_family)
+    assert verify_suite(folder, quick=True) == []
+    return folder
+
+
+def drop_last_family(rows: list[dict[str, Any]]) -> None:
+    last = rows[-1]["seed_id"]
+    rows[:] = [row for row in rows if row["seed_id"] != last]
+
+
+def relabel_first_family(rows: list[dict[str, Any]]) -> None:
+    first = rows[0]["seed_id"]
+    for row in rows:
+        if row["seed_id"] == first:
+            row["label"] = 2 if row["label"] == 0 else 0
+            row["labels"] = [row["label"]]
+            row["sources"] = [source | {"label": row["label"]} for source in row["sources"]]
+
+
+def copied(folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
+    shutil.copytree(folder, to)
+    rewrite(to, "LC8", change)
+    return to
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# Versions of a dataset
+
+
+def test_the_first_version_is_a_native_benchmark(publisher: Publisher, suite_folder: Path) -> None:
+    before = contents(suite_folder)
+    told = publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.2.0")
+    assert "set the tag v1.2.0" in told
+    repo = publisher.server.repo("dataset", REPO)
+    assert repo.tags["v1.2.0"] == repo.branches["main"]
+    files = publisher.server.files("dataset", REPO)
+    suite = json.loads(files["suite.json"])
+    assert suite["version"] == "1.2.0"
+    assert (
+        suite["fingerprint"] == json.loads((suite_folder / "suite.json").read_text())["fingerprint"]
+    )
+    described = yaml.safe_load(files["eval.yaml"])
+    assert {"name", "description", "evaluation_framework", "tasks"} <= set(described)
+    assert {task["config"] for task in described["tasks"]} == {"all", *suite["files"]}
+    assert {task["split"] for task in described["tasks"]} == {"test"}
+    assert len({task["id"] for task in described["tasks"]}) == len(described["tasks"])
+    assert "## 1.2.0" in files["CHANGELOG.md"].decode()
+    for file in suite["files"].values():
+        assert files[file["path"]] == (suite_folder / file["path"]).read_bytes()
+    assert contents(suite_folder) == before
+
+
+def test_the_same_again_does_nothing(publisher: Publisher, suite_folder: Path) -> None:
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    commits = len(publisher.server.repo("dataset", REPO).history("main"))
+    assert "nothing to do" in publisher.done(
+        "dataset", suite_folder, "--repo", REPO, "--version", "1.0.0"
+    )
+    assert "nothing to do" in publisher.done("dataset", suite_folder, "--repo", REPO)
+    assert len(publisher.server.repo("dataset", REPO).history("main")) == commits
+    refused = publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", "1.0.1")
+    assert "nothing changed since v1.0.0" in refused
+
+
+def test_added_cases_are_a_minor_version(
+    publisher: Publisher, smaller: Path, suite_folder: Path
+) -> None:
+    publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
+    first = publisher.tags()["v1.0.0"]
+    for wrong in ("1.0.1", "2.0.0", "1.2.0", "0.9.0"):
+        refused = publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", wrong)
+        assert "--version 1.1.0" in refused
+        assert "LC8: 1 seed" in refused
+    refused = publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    assert "never moves" in refused
+    assert set(publisher.tags()) == {"v1.0.0"}
+    told = publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
+    assert "LC8: 1 seed" in told
+    assert publisher.tags()["v1.0.0"] == first
+    changelog = publisher.server.files("dataset", REPO)["CHANGELOG.md"].decode()
+    assert (
+        changelog.index("## 1.1.0") < changelog.index("LC8: 1 seed") < changelog.index("## 1.0.0")
+    )
+
+
+def test_what_goes_or_is_relabelled_is_a_major_version(
+    publisher: Publisher, smaller: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    refused = publisher.refused("dataset", smaller, "--repo", REPO, "--version", "1.0.1")
+    assert "removed" in refused
+    assert "--version 2.0.0" in refused
+    relabelled = copied(suite_folder, tmp_path / "relabelled", relabel_first_family)
+    told = publisher.done("dataset", relabelled, "--repo", REPO)
+    assert "relabelled from" in told
+    assert set(publisher.tags()) == {"v1.0.0", "v2.0.0"}
+
+
+def test_a_card_alone_is_a_patch(publisher: Publisher, suite_folder: Path, tmp_path: Path) -> None:
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    other = Path(shutil.copytree(suite_folder, tmp_path / "other"))
+    suite = json.loads((other / "suite.json").read_text())
+    suite["corpus"]["description"] = "Sentences about films, described better"
+    (other / "suite.json").write_text(json.dumps(suite))
+    assert "--version 1.0.1" in publisher.refused(
+        "dataset", other, "--repo", REPO, "--version", "1.1.0"
+    )
+    publisher.done("dataset", other, "--repo", REPO, "--version", "1.0.1")
+    assert "described better" in publisher.server.files("dataset", REPO)["README.md"].decode()
+
+
+def test_a_capability_that_goes_takes_its_files_along(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    gone = Path(shutil.copytree(suite_folder, tmp_path / "gone"))
+    suite = json.loads((gone / "suite.json").read_text())
+    path = suite["files"].pop("LC8")["path"]
+    (gone / path).unlink()
+    (gone / "suite.json").write_text(json.dumps(suite))
+    rewrite_card_and_fingerprint(gone)
+    told = publisher.done("dataset", gone, "--repo", REPO, "--version", "2.0.0")
+    assert "capability LC8 removed" in told
+    assert path not in publisher.server.files("dataset", REPO)
+    assert path in publisher.server.files("dataset", REPO, "v1.0.0")
+
+
+def rewrite_card_and_fingerprint(folder: Path) -> None:
+    from s2lct.builder.config import fingerprint_of
+
+    suite = json.loads((folder / "suite.json").read_text())
+    suite["fingerprint"] = fingerprint_of(
+        [
+            [row["id"], row["text"], row["labels"]]
+            for capability in suite["capabilities"]
+            if capability["id"] in suite["files"]
+            for row in pq.read_table(folder / suite["files"][capability["id"]]["path"]).to_pylist()
+        ]
+    )
+    (folder / "suite.json").write_text(json.dumps(suite))
+    card = (folder / "README.md").read_text()
+    start = card.index("- config_name: LC8\n  version")
+    end = card.find("- config_name", start + 1)
+    end = end if end > 0 else card.index("dataset_info:")
+    (folder / "README.md").write_text(card[:start] + card[min(end, card.index("dataset_info:")) :])
+
+
+def test_a_broken_suite_is_not_published(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    broken = Path(shutil.copytree(suite_folder, tmp_path / "broken"))
+    suite = json.loads((broken / "suite.json").read_text())
+    suite["fingerprint"] = "0" * 64
+    (broken / "suite.json").write_text(json.dumps(suite))
+    assert "fingerprint" in publisher.refused("dataset", broken, "--repo", REPO)
+    assert "no suite.json" in publisher.refused("dataset", tmp_path, "--repo", REPO)
+    assert "MAJOR.MINOR.PATCH" in publisher.refused(
+        "dataset", suite_folder, "--repo", REPO, "--version", "v1"
+    )
+    assert "ORG/NAME" in publisher.refused("dataset", suite_folder, "--repo", "not a name")
+    assert not publisher.server.repos
+
+
+def test_folders_of_the_builder_are_not_published(publisher: Publisher, suite_folder: Path) -> None:
+    publisher.done("dataset", suite_folder, "--repo", REPO)
+    options = json.loads((suite_folder / "suite.json").read_text())["options"]
+    place = str(Path(options["corpus"].partition(":")[2]).parent)
+    assert Path(place).is_absolute()
+    for content in publisher.server.files("dataset", REPO).values():
+        assert place.encode() not in content
+
+
+def test_a_private_repository_is_made_private(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    result = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--private")
+    assert publisher.server.repo("dataset", REPO).private
+    publisher.server.repo("dataset", REPO).private = False
+    refused = publisher.refused("results", result, "--to", REPO, "--private")
+    assert "public already" in refused
+
+
+def test_a_dry_run_needs_no_token_and_changes_nothing(
+    publisher: Publisher, smaller: Path, suite_folder: Path
+) -> None:
+    told = publisher.done("dataset", smaller, "--repo", REPO, "--dry-run", token="")
+    for line in ("would create the public dataset", "would write eval.yaml", "would set the tag"):
+        assert line in told
+    assert not publisher.server.repos
+    publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
+    before = publisher.server.files("dataset", REPO)
+    publisher.server.requests.clear()
+    told = publisher.done("dataset", suite_folder, "--repo", REPO, "--dry-run", token="")
+    assert "1.0.0 → 1.1.0" in told
+    assert "would set the tag v1.1.0" in told
+    written = {request.method for request in publisher.server.requests}
+    assert written <= {"GET", "HEAD"}
+    assert publisher.server.files("dataset", REPO) == before
+
+
+def test_a_proposal_is_tagged_once_it_is_merged(
+    publisher: Publisher, smaller: Path, suite_folder: Path
+) -> None:
+    publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
+    before = publisher.server.files("dataset", REPO)
+    command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
+    told = publisher.done(*command, "--create-pr", token=STRANGER.token)
+    assert "/discussions/1" in told
+    assert publisher.server.files("dataset", REPO) == before
+    assert "proposed already" in publisher.done(*command, "--create-pr", token=STRANGER.token)
+    assert set(publisher.tags()) == {"v1.0.0"}
+    repo = publisher.server.repo("dataset", REPO)
+    repo.merge(1, "maintainer")
+    commits = len(repo.history("main"))
+    publisher.done(*command)
+    assert repo.tags["v1.1.0"] == repo.branches["main"]
+    assert len(repo.history("main")) == commits
+
+
+# Failures
+
+
+@pytest.fixture(scope="module")
+def release(process: Publisher, smaller: Path) -> dict[Any, Any]:
+    """What the Hub keeps once 1.0.0 is released."""
+    process.server.repos.clear()
+    process.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
+    return copy.deepcopy(process.server.repos)
+
+
+@pytest.fixture
+def released(publisher: Publisher, release: dict[Any, Any]) -> Publisher:
+    """A Hub with 1.0.0, which forgot all uploads."""
+    publisher.server.repos.update(copy.deepcopy(release))
+    publisher.server.blobs.clear()
+    return publisher
+
+
+Fault = Callable[[HubServer], None]
+COMMIT, LFS, TAG, TREE = r"/commit/main", r"/lfs/|lfs/objects", r"/tag/", r"/tree/"
+FAULTS: list[tuple[str, Fault, str]] = [
+    ("500 at the upload", lambda hub: hub.fail_next(500, LFS, None), "(500"),
+    ("a cut upload", lambda hub: hub.cut_next(LFS, None), "connection"),
+    ("500 at the commit", lambda hub: hub.fail_next(500, COMMIT, None), "(500"),
+    ("a cut commit", lambda hub: hub.cut_next(COMMIT, None), "connection"),
+    ("a refused commit", lambda hub: hub.fail_next(403, COMMIT), "may not write to s2lct-org"),
+    ("a commit in between", lambda hub: hub.fail_next(412, COMMIT), "at the same time"),
+    ("a conflict", lambda hub: hub.fail_next(409, COMMIT), "at the same time"),
+    ("429", lambda hub: hub.fail_next(429, COMMIT, None, retry_after=37), "37 seconds"),
+    ("404", lambda hub: hub.fail_next(404, COMMIT), "no such repository"),
+    ("401", lambda hub: hub.fail_next(401, COMMIT), "token"),
+    ("500 at reading", lambda hub: hub.fail_next(500, TREE, None), "(500"),
+]
+
+
+@pytest.mark.parametrize(("fault", "message"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
+def test_a_failure_leaves_the_old_version_whole(
+    released: Publisher, suite_folder: Path, fault: Fault, message: str
+) -> None:
+    before, tags = released.server.files("dataset", REPO), released.tags()
+    fault(released.server)
+    command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
+    refused = released.refused(*command)
+    assert message in refused
+    assert "Nothing was published" in refused
+    assert released.server.files("dataset", REPO) == before
+    assert released.tags() == tags
+    released.server.heal()
+    released.done(*command)
+    assert set(released.tags()) == {"v1.0.0", "v1.1.0"}
+
+
+@pytest.mark.parametrize("how", ["answered with 500", "cut off"])
+def test_a_commit_whose_answer_was_lost_is_tagged_by_the_repeat(
+    publisher: Publisher, suite_folder: Path, how: Literal["answered with 500", "cut off"]
+) -> None:
+    if how == "cut off":
+        publisher.server.cut_next(COMMIT, after_handling=True)
+    else:
+        publisher.server.fail_next(500, COMMIT, after_handling=True)
+    command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    code, _ = publisher.attempt(*command)
+    repo = publisher.server.repo("dataset", REPO)
+    commits = len(repo.history("main"))
+    if code:
+        assert not repo.tags
+        publisher.done(*command)
+    assert len(repo.history("main")) == commits == 2
+    assert repo.tags == {"v1.0.0": repo.branches["main"]}
+
+
+def test_a_missing_tag_is_said_and_set_by_the_repeat(
+    publisher: Publisher, suite_folder: Path
+) -> None:
+    publisher.server.fail_next(500, TAG, None)
+    command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    refused = publisher.refused(*command)
+    assert "Its files are published, the tag v1.0.0 is not" in refused
+    repo = publisher.server.repo("dataset", REPO)
+    commits = len(repo.history("main"))
+    publisher.server.heal()
+    publisher.done(*command)
+    assert repo.tags == {"v1.0.0": repo.branches["main"]}
+    assert len(repo.history("main")) == commits
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        ("", "hf auth login"),
+        ("hf_NobodyKnowsThisTokenAtAll", "hf auth login"),
+        (STRANGER.token, "may not write to s2lct-org"),
+    ],
+)
+def test_who_may_not_write_is_told_what_to_do(
+    publisher: Publisher, suite_folder: Path, token: str, message: str
+) -> None:
+    refused = publisher.refused("dataset", suite_folder, "--repo", REPO, token=token)
+    assert message in refused
+    assert "hf_Nobody" not in refused
+    assert not publisher.server.repos
+
+
+def test_a_token_in_what_the_hub_says_is_not_repeated() -> None:
+    from s2lct.dataset_script.errors import without_token
+
+    told = without_token(f"Bearer {MAINTAINER.token} was refused; {STRANGER.token}, too")
+    assert told == "Bearer hf_… was refused; hf_…, too"
+
+
+# Loading what was published
+
+
+def test_datasets_loads_each_version_and_notices_the_next(
+    publisher: Publisher, smaller: Path, suite_folder: Path
+) -> None:
+    publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
+    script = """
+import json, sys
+from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
+repo = sys.argv[1]
+newest = load_dataset(repo, "LC8", split="test")
+first = load_dataset(repo, "LC8", split="test", revision="v1.0.0")
+builder = load_dataset_builder(repo, "LC8")
+print(json.dumps({
+    "configs": get_dataset_config_names(repo),
+    "default": len(load_dataset(repo, split="test")),
+    "newest": list(newest["id"]),
+    "first": list(first["id"]),
+    "streamed": [row["id"] for row in load_dataset(repo, "LC8", split="test", streaming=True)],
+    "version": str(builder.config.version),
+    "examples": builder.info.splits["test"].num_examples,
+    "bytes": builder.info.splits["test"].num_bytes,
+}))
+"""
+
+    def loaded() -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(publisher.client.python(script, REPO).splitlines()[-1])
+        return told
+
+    def rows(folder: Path) -> dict[str, list[str]]:
+        suite = json.loads((folder / "suite.json").read_text())
+        return {
+            name: pq.read_table(folder / file["path"])["id"].to_pylist()
+            for name, file in suite["files"].items()
+        }
+
+    before = loaded()
+    assert set(before["configs"]) == {"all", *rows(smaller)}
+    assert before["default"] == sum(map(len, rows(smaller).values()))
+    assert before["newest"] == before["first"] == before["streamed"] == rows(smaller)["LC8"]
+    assert before["version"] == "1.0.0"
+    assert before["examples"] == len(before["newest"])
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
+    after = loaded()
+    assert after["newest"] == after["streamed"] == rows(suite_folder)["LC8"] != before["newest"]
+    assert after["first"] == before["first"]
+    assert after["version"] == "1.1.0"
+    assert after["bytes"] > before["bytes"] > 0
+
+
+# Results
+
+
+def outcomes_of(folder: Path, model: str, labels: int = 1, limit: int | None = None) -> Outcomes:
+    """A model that always says the same."""
+    suite = load_cases(folder).select(limit=limit)
+    said = np.full(len(suite.cases), labels)
+    return Outcomes(
+        model=model,
+        revision="c0ffee" * 6 + "c0ff",
+        weights_sha256="0" * 64,
+        label_rule="negative → negative",
+        suite=suite,
+        labels=said,
+        failed=failed_cases(suite.cases, said),
+    )
+
+
+def test_results_are_published_in_pairs_and_listed(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    paths = [
+        write_result(outcomes_of(suite_folder, name, labels), tmp_path / "results")
+        for labels, name in enumerate(["stranger/<script>|`x`", "vader"])
+    ]
+    publisher.done("results", *paths, "--to", RESULTS)
+    files = publisher.server.files("dataset", RESULTS)
+    published = sorted(path for path in files if path.startswith("results/"))
+    assert len(published) == 4
+    for path in published[::2]:
+        result = json.loads(files[path])
+        assert f"{Path(path).parent}/{result['outcomes']['path']}" in published
+        assert result["suite"]["name"] == suite_folder.name
+        assert str(tmp_path).encode() not in files[path]
+    card = files["README.md"].decode()
+    assert "<script>" not in card
+    table = [line for line in card.splitlines() if line.startswith("| [")]
+    assert len(table) == 2
+    assert all(line.replace("\\|", "").count("|") == 7 for line in table)
+    assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
+
+
+def test_published_results_still_follow_from_their_cases(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    from s2lct.leaderboard.results import recompute
+
+    path = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "results")
+    publisher.done("results", path, "--to", RESULTS)
+    for name, content in publisher.server.files("dataset", RESULTS).items():
+        (tmp_path / "back" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "back" / name).write_bytes(content)
+    (back,) = (tmp_path / "back").glob("results/*/*.json")
+    assert recompute(back).overall == read_result(path).overall
+
+
+def test_figures_that_do_not_follow_are_refused(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
+    told = json.loads(path.read_text())
+    told["overall"]["failure_rate"] = 0.01
+    path.write_text(json.dumps(told))
+    refused = publisher.refused("results", path, "--to", RESULTS)
+    assert "overall.failure_rate" in refused
+    assert not publisher.server.repos
+
+
+def test_a_stranger_proposes_results_and_the_card_follows_after_the_merge(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    ours = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "ours")
+    theirs = write_result(outcomes_of(suite_folder, MODEL, 2), tmp_path / "theirs")
+    assert "there is none" in publisher.refused("results", theirs, "--to", RESULTS, "--create-pr")
+    publisher.done("results", ours, "--to", RESULTS)
+    publisher.done("results", theirs, "--to", RESULTS, "--create-pr", token=STRANGER.token)
+    repo = publisher.server.repo("dataset", RESULTS)
+    repo.merge(1, "maintainer")
+    assert (
+        MODEL.split("/")[1] not in publisher.server.files("dataset", RESULTS)["README.md"].decode()
+    )
+    publisher.done("results", ours, "--to", RESULTS)
+    card = publisher.server.files("dataset", RESULTS)["README.md"].decode()
+    assert "tiny-sentiment" in card
+    assert "vader" in card
+
+
+# Results of a model, in its own repository
+
+
+@pytest.fixture
+def with_model(publisher: Publisher, suite_folder: Path) -> Publisher:
+    """A published suite and a stranger's model with a card and another benchmark's result."""
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    script = """
+import sys
+from huggingface_hub import HfApi
+api = HfApi(token=sys.argv[1])
+api.create_repo(sys.argv[2])
+card = "---\\nlicense: mit\\ntags:\\n- tiny\\n---\\n# Tiny\\n\\nA model.\\n"
+api.upload_file(path_or_fileobj=card.encode(), path_in_repo="README.md", repo_id=sys.argv[2])
+other = "- dataset:\\n    id: cais/hle\\n    task_id: hle\\n  value: 1.0\\n"
+api.upload_file(
+    path_or_fileobj=other.encode(), path_in_repo=".eval_results/s2lct.yaml", repo_id=sys.argv[2]
+)
+"""
+    publisher.client.python(script, STRANGER.token, MODEL)
+    return publisher
+
+
+def test_a_model_gets_its_result_and_its_place(
+    with_model: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    path = write_result(outcomes_of(suite_folder, MODEL), tmp_path)
+    command = ("model-result", path, "--dataset", REPO)
+    told = with_model.done(*command, "--model-index", "--create-pr")
+    assert "place 1 of 1" in told
+    with_model.server.repo("model", MODEL).merge(1, "stranger")
+    files = with_model.server.files("model", MODEL)
+    from huggingface_hub import ModelCard, parse_eval_result_entries
+
+    entries = parse_eval_result_entries(yaml.safe_load(files[".eval_results/s2lct.yaml"]))
+    ours = {one.task_id: one for one in entries if one.dataset_id == REPO}
+    assert [one.dataset_id for one in entries].count("cais/hle") == 1
+    result = read_result(path)
+    tasks = yaml.safe_load(with_model.server.files("dataset", REPO)["eval.yaml"])["tasks"]
+    assert set(ours) == {task["id"] for task in tasks}
+    assert ours["all"].value == pytest.approx(100 * (1 - result.overall.failure_rate), abs=0.01)
+    means = [one.value for name, one in ours.items() if name != "all"]
+    assert ours["all"].value == pytest.approx(sum(means) / len(means), abs=0.01)
+    assert {one.dataset_revision for one in ours.values()} == {with_model.tags()["v1.0.0"]}
+    card = ModelCard(files["README.md"].decode())
+    assert (card.data.license, card.data.tags) == ("mit", ["tiny"])
+    assert card.text.strip() == "# Tiny\n\nA model."
+    rates = {one.metric_type: one.metric_value for one in card.data.eval_results}
+    assert rates["macro_failure_rate"] == result.overall.failure_rate
+    assert "nothing to do" in with_model.done(*command, "--model-index", token=STRANGER.token)
+
+
+def test_results_that_are_not_of_a_released_suite_are_refused(
+    with_model: Publisher, suite_folder: Path, smaller: Path, tmp_path: Path
+) -> None:
+    def refused(outcomes: Outcomes, *options: str) -> str:
+        path = write_result(outcomes, tmp_path / "refused")
+        return with_model.refused("model-result", path, *options)
+
+    whole = outcomes_of(suite_folder, MODEL)
+    assert "--dataset ORG/s2lct" in refused(whole)
+    assert "ORG/NAME" in refused(outcomes_of(suite_folder, "vader"), "--dataset", REPO)
+    assert "no model stranger/none" in refused(
+        outcomes_of(suite_folder, "stranger/none"), "--dataset", REPO
+    )
+    assert "other cases" in refused(outcomes_of(smaller, MODEL), "--dataset", REPO)
+    partial = outcomes_of(suite_folder, MODEL, limit=1)
+    assert "score the whole suite" in refused(partial, "--dataset", REPO)
+    assert with_model.server.repo("model", MODEL).discussions == {}
+
+
+# Spaces
+
+
+def test_the_metric_loads_from_its_space_and_its_app_scores(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    assert "ORG/s2lct" in publisher.refused("metric", "--repo", "s2lct-org/other")
+    publisher.done("metric", "--repo", REPO)
+    assert "nothing to do" in publisher.done("metric", "--repo", REPO)
+    space = tmp_path / "space"
+    for path, content in publisher.server.files("space", REPO).items():
+        (space / path).parent.mkdir(parents=True, exist_ok=True)
+        (space / path).write_bytes(content)
+    script = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import app
+import s2lct.leaderboard.metric as code
+rows, mean = app.score("textblob", "v1.0.0", "LC8", 0)
+every, _ = app.score("textblob", "", app.ALL, 2)
+import evaluate
+figures = evaluate.load(sys.argv[2]).compute(
+    model="textblob", suite=sys.argv[2] + "@v1.0.0", capabilities=["LC8"]
+)
+print(json.dumps([code.__file__, rows, mean, len(every), figures]))
+"""
+    told = publisher.client.python(script, str(space), REPO)
+    place, rows, mean, every, figures = json.loads(told.splitlines()[-1])
+    assert place.startswith(str(space / "package"))
+    assert every == len(json.loads((suite_folder / "suite.json").read_text())["files"])
+    assert rows[0][0] == "LC8"
+    assert rows[0][1] == f"{figures['LC8']['seed']['failure_rate']:.1%}"
+    assert f"{figures['overall']['failure_rate']:.1%}" in mean
+
+
+def test_spaces_hold_code_and_cards_but_no_weights(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    board = "s2lct-org/s2lct-leaderboard"
+    command = ("leaderboard", "--repo", board, "--results", RESULTS, "--dataset", REPO)
+    assert "publish results first" in publisher.refused(*command)
+    path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
+    publisher.done("results", path, "--to", RESULTS)
+    publisher.done(*command)
+    files = publisher.server.files("space", board)
+    assert RESULTS in files["app.py"].decode()
+    compile(files["app.py"], "app.py", "exec")
+    assert "package/s2lct/leaderboard/results.py" in files
+    assert not [name for name in files if name.endswith((".safetensors", ".parquet", ".pyc"))]
+    assert sum(map(len, files.values())) < 3_000_000
+    needed = files["requirements.txt"].decode().splitlines()
+    assert all("+" not in line and "==" in line for line in needed)
+    assert publisher.server.repo("space", board).sdk == "gradio"
