@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,13 +40,15 @@ from torch import nn
 
 from s2lct.analysis.activations import Booleans, EncoderModel, Floats, Vocabulary
 from s2lct.analysis.errors import AnalysisError
+from s2lct.analysis.masks import Masks
+from s2lct.analysis.memory import SHARE, check_memory, machine_memory
 from s2lct.builder.checkpoint import write_bytes
 from s2lct.builder.randomness import rng_for, shuffle_key
 
 KEPT_ABOVE = 0.5
 STEPS_A_CHECKPOINT = 200
 _BYTES_A_PAIR = 12  # a logit and two moments of its gradient, in single precision
-_GIB = 1 << 30
+_KIND = "s2lct masks in training"
 
 Advance = Callable[[int, dict[str, float]], None]
 
@@ -98,15 +101,28 @@ class LearnedMasks:
     held_out: int
     losses: dict[str, float]
 
+    def masks(self, about: Mapping[str, Any] | None = None) -> Masks:
+        """M_W and M_A, as coverage takes them.
+
+        Args:
+            about: kept with them.
+        """
+        return Masks(self.vocabulary, self.word_mask, self.pair_mask, about or {})
+
+    @property
+    def pairs_seen(self) -> Booleans:
+        """Which pairs training moved, shape (V, V)."""
+        return np.not_equal(self.pairs, KEPT_ABOVE)
+
     @property
     def word_mask(self) -> Booleans:
         """M_W, shape (V,)."""
-        return self.words > KEPT_ABOVE
+        return np.greater(self.words, KEPT_ABOVE)
 
     @property
     def pair_mask(self) -> Booleans:
         """M_A, shape (V, V)."""
-        return self.pairs > KEPT_ABOVE
+        return np.greater(self.pairs, KEPT_ABOVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +214,8 @@ def kl_to_fair_coin(probabilities: torch.Tensor) -> torch.Tensor:
     """KL divergence of Bernoulli(p) from Bernoulli(1/2), element by element, in nats."""
     # At 0 and 1 the gradient is infinite.
     p = probabilities.clamp(1e-6, 1 - 1e-6)
-    return torch.special.xlogy(p, 2 * p) + torch.special.xlogy(1 - p, 2 * (1 - p))
+    divergence: torch.Tensor = p * (2 * p).log() + (1 - p) * (2 * (1 - p)).log()
+    return divergence
 
 
 def loss_terms(
@@ -238,36 +255,21 @@ def total_loss(terms: dict[str, torch.Tensor], settings: WimaskSettings) -> torc
     )
 
 
-def check_memory(entries: int, available: int | None = None) -> None:
-    """Refuse a vocabulary whose pairs do not fit into memory.
+def check_room(entries: int) -> None:
+    """Refuse a vocabulary whose pairs take too much memory.
 
     Args:
         entries: V.
-        available: bytes; None asks the machine.
 
     Raises:
-        AnalysisError: they do not, with the numbers.
+        AnalysisError: they do, with the numbers.
     """
-    available = available_memory() if available is None else available
-    needed = _BYTES_A_PAIR * entries**2
-    if available is not None and needed > available:
-        most = max(int((available / _BYTES_A_PAIR) ** 0.5) - 1, 1)
-        raise AnalysisError(
-            f"--vocab {entries - 1:,}: {entries:,} × {entries:,} pairs take "
-            f"{needed / _GIB:.1f} GiB, {available / _GIB:.1f} GiB are free",
-            mend=f"give --vocab {most:,} or less",
-        )
-
-
-def available_memory() -> int | None:
-    """Bytes that a process may still take; None where the machine does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        return None
-    return None
+    most = int((machine_memory() * SHARE / _BYTES_A_PAIR) ** 0.5) - 1
+    check_memory(
+        _BYTES_A_PAIR * entries**2,
+        f"--vocab {entries - 1}: {entries:,} × {entries:,} word pairs and their moments",
+        f"--vocab {most} or less",
+    )
 
 
 class MaskedModel:
@@ -366,6 +368,32 @@ def _tokenised(encoder: EncoderModel, texts: Sequence[str]) -> _Texts:
     )
 
 
+def check_settings(settings: WimaskSettings, vocabulary: int) -> None:
+    """Refuse settings that cannot be trained with.
+
+    Args:
+        settings: see `WimaskSettings`.
+        vocabulary: the number of word pieces asked for.
+
+    Raises:
+        AnalysisError: one of them makes no sense.
+    """
+    for option, value in (
+        ("--lr", settings.learning_rate),
+        ("--temperature", settings.temperature),
+        ("--vocab", vocabulary),
+    ):
+        if not 0 < value < math.inf:
+            raise AnalysisError(f"{option} {value:g}", mend="give a number above 0")
+    for option, value in (
+        ("--beta-words", settings.beta_words),
+        ("--beta-pairs", settings.beta_pairs),
+        ("--beta-sparse", settings.beta_sparse),
+    ):
+        if not 0 <= value < math.inf:
+            raise AnalysisError(f"{option} {value:g}", mend="give 0 or a number above")
+
+
 def steps_of(texts: int, settings: WimaskSettings) -> int:
     """How many steps training takes."""
     return settings.epochs * -(-texts // settings.batch_size)
@@ -403,7 +431,7 @@ def learn_masks(
             f"{len(texts)} texts to learn masks from and {len(held_out)} to test them on",
             mend="give a corpus of some hundred sentences at least",
         )
-    check_memory(vocabulary.size)
+    check_room(vocabulary.size)
     torch.manual_seed(settings.seed)
     model = MaskedModel(
         encoder,
@@ -523,7 +551,7 @@ class _Training:
         loss = total_loss(terms, self._settings)
         for optimizer in (self._adam, self._sparse):
             optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         for optimizer in (self._adam, self._sparse):
             optimizer.step()
         return {"loss": loss.item(), **{name: value.item() for name, value in terms.items()}}
@@ -565,23 +593,22 @@ class _Training:
             tensors[f"dense.{number}.value"] = parameter.detach()
             tensors[f"dense.{number}.exp_avg"] = moments["exp_avg"]
             tensors[f"dense.{number}.exp_avg_sq"] = moments["exp_avg_sq"]
-        described = {
-            "identity": json.dumps(self._identity, sort_keys=True),
-            "steps": str(self._done),
-            "sums": ",".join(self._sums),
-        }
+        described = {"identity": self._identity, "steps": self._done, "sums": list(self._sums)}
         self._checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        content = save({name: t.cpu().contiguous() for name, t in tensors.items()}, described)
+        # One entry: safetensors writes several in an order of its own each time.
+        content = save(
+            {name: tensor.cpu().contiguous() for name, tensor in tensors.items()},
+            {_KIND: json.dumps(described, sort_keys=True)},
+        )
         write_bytes(self._checkpoint, content)
 
     @torch.no_grad()
     def _resume(self, checkpoint: Path) -> None:
         try:
             with safe_open(checkpoint, framework="pt") as file:
-                described = file.metadata() or {}
+                described = json.loads((file.metadata() or {})[_KIND])
             tensors = load_file(checkpoint)
-            identity = json.loads(described["identity"])
-            steps, names = int(described["steps"]), described["sums"].split(",")
+            identity, steps, names = (described[key] for key in ("identity", "steps", "sums"))
         except (OSError, SafetensorError, ValueError, KeyError) as error:
             raise AnalysisError(
                 f"{checkpoint}: is no checkpoint of masks ({error})",
@@ -632,27 +659,3 @@ def _fidelity(
 
 def _digest(texts: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
-
-
-def fidelity_table(rows: Sequence[tuple[str, LearnedMasks]]) -> Any:
-    """A rich table of fidelity and of what the masks keep.
-
-    Args:
-        rows: names and what was learned.
-    """
-    from rich.table import Table
-
-    table = Table("", title="WIMASK", header_style="bold")
-    for column in ("held-out texts", "fidelity", "with M_W", "words kept", "seen pairs kept"):
-        table.add_column(column, justify="right")
-    for name, learned in rows:
-        seen = learned.pairs != KEPT_ABOVE
-        table.add_row(
-            name,
-            f"{learned.held_out:,}",
-            f"{learned.fidelity:.1%}",
-            f"{learned.fidelity_of_masks:.1%}",
-            f"{int(learned.word_mask.sum()):,} of {len(learned.words):,}",
-            f"{int(learned.pair_mask.sum()):,} of {int(np.count_nonzero(seen)):,}",
-        )
-    return table
