@@ -176,6 +176,16 @@ class EncoderModel:
         """The encoder without its head; its embeddings are ``get_input_embeddings()``."""
         return getattr(self.model, self.model.base_model_prefix)
 
+    @property
+    def layers(self) -> int:
+        """How many encoder layers it has."""
+        return int(self.model.config.num_hidden_layers)
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether one vector of the text is made between encoder and classes."""
+        return self._pooler is not None
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over tokenizer and weights."""
