@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from s2lct.analysis.diversity_cli import diversity
+from s2lct.analysis.explain_cli import add_commands as add_explain
+from s2lct.analysis.masks_cli import add_commands as add_masks
 from s2lct.analysis.study_cli import study_app
 
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
     app.add_typer(study_app, name="study")
+    app.command()(diversity)
+    add_explain(app)
+    add_masks(app)

@@ -110,6 +110,22 @@ class TransformersMaskedLM:
         """Whole words of letters in the vocabulary, in a fixed order."""
         return self._whole_words[0]
 
+    @property
+    def word_ids(self) -> dict[str, int]:
+        """The vocabulary's number of each of `words`."""
+        words, ids = self._whole_words
+        return dict(zip(words, ids.tolist(), strict=True))
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The `transformers` model."""
+        return self._model  # type: ignore[no-any-return]
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Its tokenizer."""
+        return self._tokenizer
+
     def suggest(
         self,
         texts: Sequence[str],

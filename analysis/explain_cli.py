@@ -1,0 +1,187 @@
+"""The command ``explain``."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Attribution(str, enum.Enum):
+    """How contributions are told."""
+
+    AUTO = "auto"
+    GRADIENTS = "gradients"
+    SHAP = "shap"
+    OCCLUSION = "occlusion"
+
+
+class Fill(str, enum.Enum):
+    """What takes the place of hidden words."""
+
+    MLM = "mlm"
+    UNIFORM = "uniform"
+
+
+def explain(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
+            "(ID@REVISION pins one)."
+        ),
+    ],
+    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id[@REVISION].")],
+    out: Annotated[Path, typer.Option(help="JSON file to write.")] = Path("explain.json"),
+    html: Annotated[Path | None, typer.Option(help="Write them as an HTML page too.")] = None,
+    capability: Annotated[
+        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+    ] = None,
+    pass_to_fail: Annotated[
+        bool,
+        typer.Option("--pass-to-fail", help="Failing expansions beside their passing seeds."),
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(help="Most failures of a capability; 0 for all.", min=0)
+    ] = 5,
+    attribution: Annotated[
+        Attribution,
+        typer.Option(help="How contributions are told; auto: gradients, of black boxes shap."),
+    ] = Attribution.AUTO,
+    fill: Annotated[
+        Fill, typer.Option(help="Hidden words: samples of --mlm, or any word of its vocabulary.")
+    ] = Fill.MLM,
+    mlm: Annotated[
+        str, typer.Option(help="Masked language model: embedded, a Hub id or a folder.")
+    ] = "embedded",
+    threshold: Annotated[
+        float, typer.Option(help="Share of fillings that must get the same answer.", max=1)
+    ] = 0.9,
+    samples: Annotated[
+        int, typer.Option(help="Fillings that a reported P rests on.", min=1)
+    ] = 100,
+    search_samples: Annotated[
+        int, typer.Option(help="Most fillings of a set of words in the search.", min=1)
+    ] = 50,
+    label_map: Annotated[
+        str | None,
+        typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive."),
+    ] = None,
+    neutral_band: Annotated[
+        tuple[float, float],
+        typer.Option(help="Binary models: p(positive) strictly between is neutral."),
+    ] = (1 / 3, 2 / 3),
+    seed: Annotated[int, typer.Option(help="Seed of all samples.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
+    cache: Annotated[
+        bool, typer.Option(help="Keep explanations; an interrupted run goes on.")
+    ] = True,
+) -> None:
+    """Find the words that hold a model's failures, and what they have in common."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from s2lct.analysis.attribution import (
+        Judge,
+        default_method,
+        load_model,
+        quiet_transformers,
+    )
+    from s2lct.analysis.errors import AnalysisError
+    from s2lct.analysis.explain import (
+        ExplanationFile,
+        Options,
+        chosen_rows,
+        write_explanations,
+    )
+    from s2lct.analysis.explain import explain as explain_rows
+    from s2lct.analysis.explain_report import aggregate_table, write_html
+    from s2lct.analysis.fillers import load_filler
+    from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.leaderboard.scoring import default_cache
+
+    with told_errors():
+        quiet_transformers()
+        if threshold <= 0:
+            raise AnalysisError(f"--threshold {threshold:g}", mend="give a share in (0, 1]")
+        chosen = select_rows(load_rows(suite), capability)
+        judge = Judge(
+            load_model(model, device=device),
+            label_map=label_map_of(label_map),
+            neutral_band=neutral_band,
+        )
+        with console.status("scoring"):
+            said = judge.labels([row.case.text for row in chosen.rows])
+        rows = chosen_rows(
+            chosen.rows, said.tolist(), pass_to_fail=pass_to_fail, limit=limit or None
+        )
+        if not rows:
+            raise AnalysisError(
+                f"{model}: nothing to explain: no expansion of these capabilities turns a pass "
+                "into a fail"
+                if pass_to_fail
+                else f"{model}: nothing to explain: it passes every case",
+                mend="ask for other capabilities"
+                + (", or leave out --pass-to-fail" if pass_to_fail else ""),
+            )
+        options = Options(
+            threshold=threshold,
+            samples=samples,
+            search_samples=search_samples,
+            method=None if attribution is Attribution.AUTO else attribution.value,
+            seed=seed,
+        )
+        filler = load_filler(fill.value, mlm)
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        ) as progress:
+            task = progress.add_task("explaining", total=len(rows))
+            explanations = explain_rows(
+                judge,
+                rows,
+                filler,
+                options,
+                cache=default_cache().parent / "explanations" if cache else None,
+                advance=lambda done: progress.advance(task, done),
+            )
+        file = ExplanationFile(
+            suite=chosen.name,
+            suite_fingerprint=chosen.fingerprint,
+            model=judge.model.name,
+            model_fingerprint=judge.model.fingerprint,
+            label_rule=str(judge),
+            fillings=filler.description,
+            attribution={
+                "gradients": "integrated gradients",
+                "shap": "Kernel SHAP",
+                "occlusion": "occlusion",
+            }[options.method or default_method(judge)],
+            options=options,
+            explanations=tuple(explanations),
+        )
+        write_explanations(file, out)
+        console.print(aggregate_table(file))
+        if html is not None:
+            write_html(file, html)
+            console.print(f"Page written to [bold]{html}[/]")
+        console.print(
+            f"Written: {out}; beside results: s2lct report RESULT.json --explanations {out} "
+            "--html report.html"
+        )
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Put the command into the ``s2lct`` command line."""
+    app.command()(explain)
