@@ -40,7 +40,6 @@ from s2lct.leaderboard.scoring import Outcomes, failed_cases, probabilities_of, 
 
 MOST_JSON_BYTES = 1 << 20
 MOST_TABLE_BYTES = 64 << 20
-MOST_DECODED_BYTES = 256 << 20
 MOST_MEMORY = 1 << 30
 MOST_SECONDS = 60
 MOST_REASONS = 50
@@ -51,6 +50,7 @@ ROUNDING = 0.02
 """How far a probability may be off where a model ran in bfloat16, or on another machine."""
 
 _READER = Path(__file__).with_name("untrusted_table.py")
+_SPARE_BYTES, _TEXTS_A_ROW = 1 << 20, 8
 _TEXT, _TEXTS = ("string", "large_string"), ("list<string>", "list<null>")
 _TYPES = {
     **dict.fromkeys(("id", "capability", "kind", "seed_id", "text", "production", "label"), _TEXT),
@@ -178,7 +178,7 @@ def _bytes_of(path: Path, most: int) -> bytes:
 def _result_of(data: bytes) -> Result:
     """Bytes as a result, by the letter of JSON and of the schema."""
     try:
-        json.loads(
+        content = json.loads(
             data.decode("utf-8"),
             object_pairs_hook=_without_duplicates,
             parse_constant=_no_number,
@@ -188,6 +188,8 @@ def _result_of(data: bytes) -> Result:
         raise RefusedError("the JSON is nested too deeply") from None
     except ValueError as error:
         raise RefusedError(f"is no JSON in UTF-8 ({error})") from error
+    if isinstance(content, dict) and isinstance(content.get("format"), bool):
+        raise RefusedError("format: is no number")  # Python and pydantic take True for 1
     try:
         return Result.model_validate_json(data, strict=True)
     except ValidationError as error:
@@ -339,7 +341,7 @@ def read_untrusted(
         "types": _TYPES,
         "rows": rows,
         "characters": longest,
-        "bytes": MOST_DECODED_BYTES,
+        "bytes": _SPARE_BYTES + _TEXTS_A_ROW * rows * longest,
         "memory": MOST_MEMORY,
         "seconds": MOST_SECONDS,
     }
