@@ -84,11 +84,13 @@ def import_answers(
 ) -> None:
     """Label consistency, relevance, agreement of the raters, and the cases they dispute."""
     from s2lct.analysis.agreement import disputed_json, evaluate, read_answers, result_json
+    from s2lct.analysis.extras import require
     from s2lct.analysis.study import read_key
     from s2lct.builder.checkpoint import write_text
     from s2lct.builder.cli import console, told_errors
 
     with told_errors():
+        require("krippendorff")
         read = read_key(key)
         result = evaluate(read_answers(answers, read), read, by=by.value, seed=seed)
         console.print(agreement_table(result))

@@ -1,0 +1,187 @@
+"""The command ``diversity``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from s2lct.leaderboard.cli import Kind
+
+if TYPE_CHECKING:
+    from s2lct.analysis.diversity import Source
+    from s2lct.leaderboard.cases import Case
+
+NO_CORPUS = "none"
+
+
+def diversity(
+    suite: Annotated[str, typer.Argument(help="Folder of a built suite, or Hub id[@REVISION].")],
+    against: Annotated[
+        str | None,
+        typer.Option(help="Cases to set beside it: checklist:PATH, JSON lines of CheckList's."),
+    ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="Raw corpus to set beside it, as `s2lct build --corpus` takes it, or none "
+            r"\[default: the one the suite was built from]."
+        ),
+    ] = None,
+    text_column: Annotated[str | None, typer.Option(help="Column with the sentences.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    label_map: Annotated[
+        str | None, typer.Option(help="What labels mean: 0=negative,1=positive.")
+    ] = None,
+    capability: Annotated[
+        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+    ] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Only seeds, or only expansions.")] = None,
+    draws: Annotated[
+        int, typer.Option(help="How often cases are drawn from what is not the suite.", min=1)
+    ] = 3,
+    parser: Annotated[
+        str, typer.Option(help="Constituency parser: embedded, benepar model, folder.")
+    ] = "embedded",
+    seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write plots and table as a page.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write every figure as JSON.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write every figure as CSV.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Write the plots as one picture.")] = None,
+) -> None:
+    """Self-BLEU, productions, distinct n-grams, lengths and depths, beside other sources."""
+    from s2lct.analysis import diversity_report as report
+    from s2lct.analysis.diversity import Reader, Source, compare
+    from s2lct.analysis.extras import require
+    from s2lct.builder.checkpoint import write_text
+    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.models import load_parser, load_tagger
+    from s2lct.leaderboard.cases import load_cases
+
+    with told_errors():
+        require("sacrebleu", *(("matplotlib",) if html or png else ()))
+        chosen = load_cases(suite).select(capability, kind.value if kind else None)
+        own = Source("suite", _grouped(chosen.cases), whole=True)
+        others: list[Source] = []
+        if against is not None:
+            others.append(_checklist(against, tuple(own.texts)))
+        if corpus != NO_CORPUS:
+            columns = {
+                "text_column": text_column,
+                "label_column": label_column,
+                "label_map": label_map_of(label_map),
+            }
+            others.append(_corpus(suite, corpus, columns, tuple(own.texts)))
+        reader = Reader(load_tagger(), load_parser(parser))
+        with _progress(console) as progress:
+            task = progress.add_task("read and parse", total=None)
+            compared = compare(
+                own,
+                others,
+                reader,
+                draws=draws,
+                seed=seed,
+                start=lambda total: progress.update(task, total=total),
+                advance=lambda done: progress.advance(task, done),
+            )
+        console.print(report.table(compared))
+        console.print(report.caption(compared), highlight=False)
+        if html is not None:
+            write_text(html, report.as_html(compared, chosen.name))
+        if json is not None:
+            write_text(json, report.as_json(compared))
+        if csv is not None:
+            write_text(csv, report.as_csv(compared))
+        if png is not None:
+            from s2lct.analysis.diversity_plot import write_png
+
+            write_png(compared, png)
+        if written := [str(path) for path in (html, json, csv, png) if path is not None]:
+            console.print(f"Written: {', '.join(written)}", highlight=False, soft_wrap=True)
+
+
+def _progress(console: Any) -> Any:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+    )
+
+
+def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:
+    """The cases' texts: all, then by capability where there are several."""
+    from s2lct.analysis.diversity import ALL_CASES, Text
+
+    groups: dict[str, list[Any]] = {ALL_CASES: [Text(one.text, one.seed_id) for one in cases]}
+    names = dict.fromkeys(one.capability for one in cases)
+    for name in sorted(names, key=lambda name: (len(name), name)) if len(names) > 1 else ():
+        groups[name] = [Text(one.text, one.seed_id) for one in cases if one.capability == name]
+    return groups
+
+
+def _checklist(against: str, groups: Sequence[str]) -> Source:
+    from s2lct.analysis.checklist import cases_for, read_checklist
+    from s2lct.analysis.diversity import ALL_CASES, Source, Text
+    from s2lct.analysis.errors import AnalysisError
+
+    name, colon, path = against.partition(":")
+    if name != "checklist" or not colon or not path:
+        raise AnalysisError(
+            f"--against {against}: is not checklist:PATH",
+            mend="write it like checklist:sentiment_mft.jsonl.gz",
+        )
+    cases = read_checklist(Path(path))
+    return Source(
+        "CheckList",
+        {
+            group: [
+                Text(one.text, str(number))
+                for number, one in enumerate(
+                    cases if group == ALL_CASES else cases_for(cases, group)
+                )
+            ]
+            for group in groups
+        },
+    )
+
+
+def _corpus(
+    suite: str, spec: str | None, columns: Mapping[str, Any], groups: Sequence[str]
+) -> Source:
+    """The corpus named, or the one that the suite's description names."""
+    from s2lct.analysis.diversity import Source, Text
+    from s2lct.analysis.errors import AnalysisError
+    from s2lct.builder.corpus import read_corpus
+    from s2lct.builder.errors import BuilderError
+    from s2lct.builder.suite import read_description
+
+    if spec is not None:
+        read = read_corpus(spec, **columns)
+    else:
+        mend = "name the corpus with --corpus, or leave it out with --corpus none"
+        if not Path(suite).is_dir():
+            raise AnalysisError(f"{suite}: does not say where its corpus lies", mend=mend)
+        options = read_description(Path(suite))["options"]
+        try:
+            read = read_corpus(
+                options["corpus"],
+                text_column=options["text_column"],
+                label_column=options["label_column"],
+                label_map=options["label_map"],
+            )
+        except BuilderError as error:
+            raise AnalysisError(f"{suite}: {error.problem}", mend=mend) from error
+    texts = [Text(sentence.text, sentence.id) for sentence in read.sentences]
+    return Source("corpus", dict.fromkeys(groups, texts))
