@@ -1,4 +1,4 @@
-"""The command line: what builds and checks suites, joined by scoring and analyses."""
+"""The command line: what builds and checks suites, joined by what scores, publishes and analyses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from rich.table import Table
 
 from s2lct.analysis.cli import add_commands as add_analyses
 from s2lct.builder.errors import BuilderError
+from s2lct.dataset_script.cli import add_commands as add_publishing
 from s2lct.leaderboard.cli import add_commands as add_scoring
+from s2lct.leaderboard.leaderboard_cli import add_commands as add_leaderboard
 
 if TYPE_CHECKING:
     from s2lct.builder.pipeline import CapabilityCounts
@@ -421,6 +423,8 @@ def _escaped(text: str) -> str:
 
 
 add_scoring(app)
+add_publishing(app)
+add_leaderboard(app)
 add_analyses(app)
 
 
