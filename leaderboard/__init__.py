@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.callback import CapabilityCallback
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.errors import ScoringError
+    from s2lct.leaderboard.evaluator import CapabilityEvaluator, CapabilitySuite
     from s2lct.leaderboard.language_model import LabelPrompt, LanguageModel
     from s2lct.leaderboard.metric import compute
     from s2lct.leaderboard.models import load_classifier
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "CapabilityCallback": "callback",
+    "CapabilityEvaluator": "evaluator",
+    "CapabilitySuite": "evaluator",
     "LabelPrompt": "language_model",
     "LanguageModel": "language_model",
     "ScoringError": "errors",
@@ -25,6 +28,8 @@ _HOME = {
 }
 __all__ = [
     "CapabilityCallback",
+    "CapabilityEvaluator",
+    "CapabilitySuite",
     "LabelPrompt",
     "LanguageModel",
     "ScoringError",

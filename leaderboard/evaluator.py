@@ -1,0 +1,244 @@
+"""`evaluate`'s own evaluator and evaluation suite, with the S²LCT metric.
+
+As soon as `evaluate` 0.4.6 is handed a pipeline or a function, it asks transformers for
+TFPreTrainedModel, which transformers 5 no longer has. Here pipelines are prepared without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvaluator
+from evaluate.evaluation_suite import SubTask
+from transformers import Pipeline, PreTrainedModel, pipeline
+
+from s2lct.builder.records import LABELS
+from s2lct.builder.write import ALL, SPLIT, load_suite
+from s2lct.leaderboard.errors import ScoringError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+TASK: Final = "text-classification"
+Predictor = str | PreTrainedModel | Pipeline | Callable[[list[str]], Any]
+
+
+class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
+    """Scores a pipeline, a model or a function on rows of a suite.
+
+    ``CapabilityEvaluator().compute(pipeline, data=rows)`` gives what the metric gives, and how long
+    the model took. `data` is a `datasets.Dataset` with a suite's rows, a folder that `s2lct build`
+    wrote, or a data set's name (then ``subset`` is a capability, and None all of them).
+
+    Args:
+        flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
+    """
+
+    PIPELINE_KWARGS: Mapping[str, Any] = {"truncation": True, "top_k": None}
+
+    def __init__(self, *, flat: bool = False) -> None:
+        super().__init__(TASK, default_metric_name="s2lct")
+        self.METRIC_KWARGS = {"flat": flat}
+
+    def load_data(
+        self, data: str | Path | Dataset, subset: str | None = None, split: str | None = None
+    ) -> Dataset:
+        """Rows of a suite."""
+        return rows_of(data, subset, split or SPLIT) if isinstance(data, (str, Path)) else data
+
+    def prepare_data(
+        self, data: Dataset, input_column: str, second_input_column: str | None, label_column: str
+    ) -> tuple[dict[str, Any], list[str]]:
+        """The rows as references, and their texts."""
+        self.check_required_columns(data, {"input_column": input_column})
+        return {"references": list(data)}, list(data[input_column])
+
+    def prepare_pipeline(
+        self,
+        model_or_pipeline: Predictor,
+        tokenizer: Any = None,
+        feature_extractor: Any = None,
+        device: int | None = None,
+    ) -> Any:
+        """What answers for a list of texts.
+
+        Args:
+            model_or_pipeline: a pipeline, a function from texts to labels or probabilities, a
+                model, or a model's name or folder.
+            tokenizer: of a model; None for its own.
+            feature_extractor: not used.
+            device: of a model: -1 for the CPU, else a GPU's number; None takes a GPU if there is
+                one.
+
+        Raises:
+            ScoringError: it is none of them, a pipeline of another task, or cannot be loaded.
+        """
+        if isinstance(model_or_pipeline, (str, PreTrainedModel)):
+            try:
+                return pipeline(
+                    TASK,
+                    model=model_or_pipeline,
+                    tokenizer=tokenizer,
+                    device=self._infer_device() if device is None else device,
+                )
+            except (OSError, ValueError) as error:
+                named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
+                raise ScoringError(
+                    f"{named}: cannot be loaded ({str(error).splitlines()[0]})",
+                    mend="check the name; with a model in memory pass tokenizer= too",
+                ) from error
+        if isinstance(model_or_pipeline, Pipeline) and model_or_pipeline.task != TASK:
+            raise ScoringError(
+                f"a pipeline for {model_or_pipeline.task}", mend=f'pass pipeline("{TASK}", …)'
+            )
+        if not callable(model_or_pipeline):
+            raise ScoringError(
+                f"model_or_pipeline of type {type(model_or_pipeline).__name__}",
+                mend="pass a pipeline, a function from texts to labels or probabilities, a model "
+                "or a model's name",
+            )
+        return model_or_pipeline
+
+    def prepare_metric(self, metric: str | EvaluationModule | None) -> EvaluationModule:
+        """The metric; None for this package's own."""
+        if metric is None:
+            from s2lct.dataset_script.metric.s2lct import S2lct
+
+            return S2lct()
+        return super().prepare_metric(metric)
+
+    def call_pipeline(self, pipe: Any, texts: list[str]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """What is said of the texts, and how long it took."""
+        options = self.PIPELINE_KWARGS if isinstance(pipe, Pipeline) else {}
+        start = perf_counter()
+        said = pipe(texts, **options)
+        return said, self._compute_time_perf(start, perf_counter(), len(said))
+
+    def predictions_processor(
+        self, predictions: Sequence[Any], label_mapping: Mapping[str, str | int] | None
+    ) -> dict[str, Any]:
+        """Predictions for the metric.
+
+        Args:
+            predictions: what a pipeline or a function gave.
+            label_mapping: what a pipeline's labels mean: negative, neutral or positive, or 0, 1, 2.
+
+        Raises:
+            ScoringError: the mapping lacks a label or means something else.
+        """
+        if label_mapping is None:
+            return {"predictions": predictions}
+        return {"predictions": [_renamed(one, label_mapping) for one in predictions]}
+
+    def compute_metric(
+        self,
+        metric: EvaluationModule,
+        metric_inputs: dict[str, Any],
+        strategy: str = "simple",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        random_state: int | None = None,
+    ) -> dict[str, Any]:
+        """The metric's figures.
+
+        Raises:
+            ScoringError: for ``strategy="bootstrap"``, which would tear families apart.
+        """
+        if strategy != "simple":
+            raise ScoringError(
+                f"strategy={strategy!r}: resamples cases, which are not independent",
+                mend="leave it out: every rate has an interval (ci) from whole seed families",
+            )
+        figures: dict[str, Any] = super().compute_metric(metric, metric_inputs)
+        return figures
+
+
+class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
+    """An evaluation suite with a task for each capability.
+
+    ``CapabilitySuite("s2lct").run(pipeline)`` gives a dict a capability, ``task_name`` among its
+    keys.
+
+    Args:
+        suite: rows, a folder that `s2lct build` wrote, or a data set's name.
+        capabilities: ids; None for all.
+    """
+
+    def __init__(
+        self, suite: str | Path | Dataset = "s2lct", capabilities: Sequence[str] | None = None
+    ) -> None:
+        named = isinstance(suite, (str, Path))
+        super().__init__(str(suite) if named else "s2lct")
+        rows = rows_of(suite) if isinstance(suite, (str, Path)) else suite
+        places: dict[str, list[int]] = {}
+        for place, capability in enumerate(rows["capability"]):
+            places.setdefault(capability, []).append(place)
+        if unknown := [name for name in capabilities or () if name not in places]:
+            raise ScoringError(
+                f"suite {self.name}: has no capability {', '.join(unknown)}",
+                mend=f"choose among {', '.join(places)}",
+            )
+        chosen = capabilities or sorted(places, key=lambda name: (len(name), name))
+        self.suite = [
+            SubTask(TASK, data=rows.select(places[name]), subset=name, args_for_task={})
+            for name in chosen
+        ]
+
+    def run(self, model_or_pipeline: Predictor, **options: Any) -> list[dict[str, Any]]:
+        """Score a model on each capability.
+
+        Args:
+            model_or_pipeline: see `CapabilityEvaluator.prepare_pipeline`; loaded once.
+            options: further arguments of `CapabilityEvaluator.compute`.
+        """
+        self.assert_suite_nonempty()
+        judge = CapabilityEvaluator()
+        prepared = judge.prepare_pipeline(
+            model_or_pipeline, options.pop("tokenizer", None), device=options.pop("device", None)
+        )
+        return [
+            judge.compute(prepared, data=task.data, **(task.args_for_task or {}), **options)
+            | {"task_name": task.subset}
+            for task in self.suite
+        ]
+
+
+def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT) -> Dataset:
+    """Rows of a suite in a folder, or of a data set.
+
+    Raises:
+        ScoringError: there is none.
+    """
+    from datasets import load_dataset
+
+    config = capability or ALL
+    try:
+        if Path(suite).is_dir():
+            return load_suite(Path(suite))[config][split]
+        return load_dataset(str(suite), config, split=split)
+    except Exception as error:
+        lines = str(error).splitlines() or [""]
+        raise ScoringError(
+            f"suite {suite}: {config} cannot be loaded ({type(error).__name__}: {lines[0]})",
+            mend="name a folder that `s2lct build` wrote, a data set on the Hub, or "
+            "`s2lct install` one",
+        ) from error
+
+
+def _renamed(prediction: Any, meanings: Mapping[str, str | int]) -> Any:
+    if isinstance(prediction, Mapping):
+        return dict(prediction) | {"label": _renamed(prediction["label"], meanings)}
+    if isinstance(prediction, (list, tuple)):
+        return [_renamed(one, meanings) for one in prediction]
+    meaning = meanings.get(prediction)
+    if isinstance(meaning, int) and 0 <= meaning < len(LABELS):
+        return LABELS[meaning]
+    if meaning not in LABELS:
+        raise ScoringError(
+            f"label_mapping: {prediction!r} means {meaning!r}",
+            mend=f"give {', '.join(LABELS)} or 0, 1, 2 for every label of the model",
+        )
+    return meaning
