@@ -404,15 +404,19 @@ def write_explanations(file: ExplanationFile, path: Path) -> None:
     write_text(path, text + "\n")
 
 
-def read_explanations(path: Path) -> ExplanationFile:
+def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFile:
     """Read what ``s2lct explain`` wrote.
 
+    Args:
+        path: the file.
+        suite_fingerprint: of the suite that it must be about; empty for any.
+
     Raises:
-        AnalysisError: it cannot be read, or is something else.
+        AnalysisError: it cannot be read, is something else, or is about another suite.
     """
     mend = "make one with `s2lct explain MODEL --suite DIR --out explain.json`"
     try:
-        return ExplanationFile.model_validate_json(path.read_bytes())
+        file = ExplanationFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise AnalysisError(f"{path}: cannot be read ({error.strerror})", mend=mend) from error
     except ValidationError as error:
@@ -421,6 +425,13 @@ def read_explanations(path: Path) -> ExplanationFile:
             f"{path}: holds no explanations ({'.'.join(map(str, fault['loc']))}: {fault['msg']})",
             mend=mend,
         ) from error
+    if suite_fingerprint and file.suite_fingerprint != suite_fingerprint:
+        raise AnalysisError(
+            f"{path}: explains cases of another suite ({file.suite_fingerprint[:12] or '?'}, the "
+            f"results are of {suite_fingerprint[:12]})",
+            mend="explain and score on one version of the suite",
+        )
+    return file
 
 
 def chosen_rows(

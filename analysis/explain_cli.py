@@ -59,9 +59,7 @@ def explain(
     threshold: Annotated[
         float, typer.Option(help="Share of fillings that must get the same answer.", max=1)
     ] = 0.9,
-    samples: Annotated[
-        int, typer.Option(help="Fillings that a reported P rests on.", min=1)
-    ] = 100,
+    samples: Annotated[int, typer.Option(help="Fillings that a reported P rests on.", min=1)] = 100,
     search_samples: Annotated[
         int, typer.Option(help="Most fillings of a set of words in the search.", min=1)
     ] = 50,

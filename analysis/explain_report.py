@@ -157,7 +157,10 @@ def _part_name(kind: Kind, name: str) -> str:
 
 def aggregate_table(file: ExplanationFile) -> Table:
     """A row a capability: what its failures rest on."""
-    table = Table(title=f"{file.model}: what holds its failures (words: sets with it/failures with it)", header_style="bold")
+    table = Table(
+        title=f"{file.model}: what holds its failures (words: sets with it/failures with it)",
+        header_style="bold",
+    )
     table.add_column("")
     for column in ("failures", "words kept", "template", "sentence alone", "masked too"):
         table.add_column(column, justify="right")

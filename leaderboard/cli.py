@@ -145,8 +145,14 @@ def report(
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Refuse figures that do not follow from the cases.")
     ] = False,
+    explanations: Annotated[
+        list[Path] | None,
+        typer.Option(help="Add what `s2lct explain` wrote to the page; may be given again."),
+    ] = None,
 ) -> None:
     """Put results side by side, worst first, with examples."""
+    from s2lct.analysis.explain import read_explanations
+    from s2lct.analysis.explain_report import html_section
     from s2lct.builder.cli import console, told_errors
     from s2lct.leaderboard.report import Scored, check_same_suite, results_table, write_html
     from s2lct.leaderboard.results import read_outcomes, read_result
@@ -155,6 +161,9 @@ def report(
     with told_errors():
         read = [recomputed(path) if recompute else read_result(path) for path in results]
         check_same_suite(read)
+        explained = [
+            read_explanations(path, read[0].suite.fingerprint) for path in explanations or ()
+        ]
         console.print(results_table(read))
         for one in read:
             words = ", ".join(
@@ -168,6 +177,7 @@ def report(
             write_html(
                 [Scored(one, read_outcomes(path)) for one, path in zip(read, results, strict=True)],
                 html,
+                [html_section(file) for file in explained],
             )
             console.print(f"Report written to [bold]{html}[/]")
 

@@ -153,8 +153,12 @@ def telling_failures(outcomes: Outcomes, capability: str) -> list[tuple[Case, st
     return sorted(failing, key=lambda one: (len(one[0].text), one[0].id))[:EXAMPLES]
 
 
-def html_report(scored: Sequence[Scored]) -> str:
+def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> str:
     """The whole report as one HTML page that needs no network.
+
+    Args:
+        scored: the results.
+        sections: what other analyses add, as HTML that is safe.
 
     Raises:
         ScoringError: results of different suites.
@@ -173,6 +177,7 @@ def html_report(scored: Sequence[Scored]) -> str:
     names = capabilities_of([one.result for one in ordered])
     return environment.get_template("report.html.jinja").render(
         scored=ordered,
+        sections=sections,
         capabilities=names,
         labels=LABELS,
         marked=marked,
@@ -208,9 +213,9 @@ def check_same_suite(results: Sequence[Result]) -> None:
             )
 
 
-def write_html(scored: Sequence[Scored], path: Path) -> None:
-    """Write the report to a file, whole or not at all."""
-    page = html_report(scored)
+def write_html(scored: Sequence[Scored], path: Path, sections: Sequence[Markup] = ()) -> None:
+    """Write the report to a file, whole or not at all; see `html_report`."""
+    page = html_report(scored, sections)
     partial = path.with_name(path.name + ".partial")
     partial.write_text(page, encoding="utf-8")
     partial.replace(path)
