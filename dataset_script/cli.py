@@ -158,4 +158,3 @@ def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
     app.add_typer(publish)
     app.command("install")(install_command)
-    app.command("install")(install_command)
