@@ -31,7 +31,8 @@ _FEW = 5
 # Black on these is readable at every rate (contrast 8 : 1 and more), in both colour schemes.
 _PALE, _HOT = (255, 247, 241), (240, 152, 116)
 _CSS = """
-.plot { overflow-x: auto; } .plot svg { max-width: 60rem; min-width: 30rem; } .plot .axis { stroke: var(--border-color-primary); }
+.plot { overflow-x: auto; } .plot svg { max-width: 60rem; min-width: 30rem; }
+.plot .axis { stroke: var(--border-color-primary); }
 .plot text { fill: var(--body-text-color); font-size: 12.5px; }
 .plot .first { stroke: #2f7fe0; fill: #2f7fe0; } .plot .second { stroke: #d9622b; fill: #d9622b; }
 .cases li { margin: .4rem 0; overflow-wrap: anywhere; }
@@ -387,7 +388,7 @@ def comparison_page(one: SuiteStandings, first: str, second: str, capability: st
         (f"Only {b.model.name} fails", failed_b & ~failed_a),
         ("Both fail", failed_a & failed_b),
     ):
-        own = [n for n in np.flatnonzero(chosen) if cases[n].capability == capability]
+        own = [n for n in np.flatnonzero(chosen).tolist() if cases[n].capability == capability]
         items = []
         for n in varied(cases, own)[:EXAMPLES]:
             place = number_of[cases[n]]

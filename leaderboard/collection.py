@@ -22,7 +22,7 @@ from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import KINDS, Case
 from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.results import Result
+from s2lct.leaderboard.results import Result, outcomes_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -275,23 +275,9 @@ def _check_words(result: Result) -> None:
 
 
 def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    text = pa.string()
-    return pa.schema(
-        {
-            "id": text,
-            "capability": text,
-            "kind": text,
-            "seed_id": text,
-            "text": text,
-            "passes": pa.list_(pa.int64()),
-            "inserted": pa.list_(text),
-            "production": text,
-            "splits": pa.list_(text),
-            "label": text,
-        }
-    )
+    """What is read of a result's Parquet file: a case, and the label last."""
+    told = outcomes_schema()
+    return told.remove(told.get_field_index("failed"))
 
 
 def _read_table(folder: Path, result: Result) -> dict[str, Any]:
@@ -313,15 +299,17 @@ def _read_table(folder: Path, result: Result) -> dict[str, Any]:
         if sha256_of(path) != result.outcomes.sha256:
             raise _UnusableError(f"{shown} is not the file that it was made from (SHA-256 differs)")
         wanted = _schema()
-        # Strings stay dictionaries until their true size is known.
-        names = [name for name in wanted.names if wanted.field(name).type == pa.string()]
-        names += [f"{name}.list.element" for name in ("inserted", "splits")]
-        file = pq.ParquetFile(path, read_dictionary=names)
-        _check_size(file, shown, result)
-        told = pq.read_schema(path)
+        told = pq.ParquetFile(path)
+        _check_size(told, shown, result)
         for field in wanted:
-            if field.name not in told.names or told.field(field.name).type != field.type:
+            if told.schema_arrow.names.count(field.name) != 1 or not _holds(
+                told.schema_arrow.field(field.name).type, field.type
+            ):
                 raise _UnusableError(f"{shown} lacks a column {field.name} of type {field.type}")
+        leaves = [told.schema.column(number) for number in range(len(told.schema))]
+        # Strings stay dictionaries until their true size is known.
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        file = pq.ParquetFile(path, read_dictionary=texts)
         table = _unpacked(file.read(columns=wanted.names), wanted, shown)
     except (OSError, ValueError, pa.ArrowException) as error:
         lines = str(error).splitlines()
@@ -329,6 +317,13 @@ def _read_table(folder: Path, result: Result) -> dict[str, Any]:
             f"{shown} cannot be read ({_plain(lines[0] if lines else '')})"
         ) from error
     return {"cases": table.drop_columns(["label"]), "labels": table["label"]}
+
+
+def _holds(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column is of the type wanted; lists that are all empty may have none."""
+    import pyarrow as pa
+
+    return bool(found.equals(wanted) or (pa.types.is_list(wanted) and found == pa.list_(pa.null())))
 
 
 def _check_size(file: Any, shown: str, result: Result) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,6 +27,9 @@ from s2lct.leaderboard.scoring import (
     flipping_productions,
     flipping_words,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
@@ -207,6 +210,28 @@ def case_columns(cases: Sequence[Case]) -> dict[str, list[Any]]:
     }
 
 
+def outcomes_schema() -> pa.Schema:
+    """The columns of a result's Parquet file."""
+    import pyarrow as pa
+
+    text = pa.string()
+    return pa.schema(
+        {
+            "id": text,
+            "capability": text,
+            "kind": text,
+            "seed_id": text,
+            "text": text,
+            "passes": pa.list_(pa.int64()),
+            "inserted": pa.list_(text),
+            "production": text,
+            "splits": pa.list_(text),
+            "label": text,
+            "failed": pa.bool_(),
+        }
+    )
+
+
 def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -216,7 +241,8 @@ def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
         | {
             "label": [LABELS[label] for label in outcomes.labels],
             "failed": outcomes.failed.tolist(),
-        }
+        },
+        schema=outcomes_schema(),
     )
     partial = path.with_name(path.name + ".partial")
     pq.write_table(table, partial)

@@ -20,6 +20,7 @@ from s2lct.leaderboard.collection import (
 from s2lct.leaderboard.statistics import CONFIDENCE, RESAMPLES, Floats, Rate
 
 _TINY = 1e-9
+_LEAST_SPREAD = 1e-7
 Failures = npt.NDArray[np.bool_]
 
 
@@ -243,7 +244,7 @@ def rank_intervals(rates: Floats, samples: Floats) -> npt.NDArray[np.int64]:
     for model in range(models):
         spread = np.sqrt(np.maximum(variance + variance[model] - 2 * covariance[model], 0))
         # Below this the two models differ in no sample, and rounding is all there is.
-        spread[spread < _TINY] = 0
+        spread[spread < _LEAST_SPREAD] = 0
         scale = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
         np.subtract(deviations, deviations[model], out=room)
         np.multiply(room, scale[:, None], out=room)
