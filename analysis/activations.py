@@ -200,6 +200,10 @@ class EncoderModel:
         ]
         return ids
 
+    def longest(self, texts: Iterable[str]) -> int:
+        """Tokens of the longest text, special ones included."""
+        return max(len(self.token_ids(text)) for text in texts)
+
     def activations(
         self, texts: Iterable[str], *, batch_tokens: int = TOKENS_A_BATCH
     ) -> Iterator[Activations]:

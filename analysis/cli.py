@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from s2lct.analysis.coverage_cli import add_commands as add_coverage
 from s2lct.analysis.diversity_cli import diversity
 from s2lct.analysis.explain_cli import add_commands as add_explain
 from s2lct.analysis.masks_cli import add_commands as add_masks
@@ -16,3 +17,4 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(diversity)
     add_explain(app)
     add_masks(app)
+    add_coverage(app)

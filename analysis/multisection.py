@@ -62,12 +62,6 @@ _BYTES_OF_RANGE = 8  # low and high
 _KINDS = ("words", "pairs")
 
 
-def _table_of(vocabulary: Vocabulary | None, encoder: EncoderModel) -> Integers:
-    if vocabulary is None:
-        return np.zeros(0, dtype=np.int64)
-    return vocabulary.table(encoder.tokenizer)
-
-
 @dataclass(frozen=True, eq=False)
 class SectionNeurons:
     """Which word-level and attention neurons there are.
@@ -245,6 +239,48 @@ class Sections:
         self._last: tuple[Activations, TextSections] | None = None
 
     @classmethod
+    def unset(
+        cls,
+        encoder: EncoderModel,
+        layers: Layers,
+        *,
+        bins: int = BINS,
+        places: int = PLACES,
+        vocabulary: Vocabulary | None = None,
+    ) -> Sections:
+        """No neuron has a range yet; `widen` gives them one.
+
+        Args:
+            encoder: the model.
+            layers: whose neurons; the pooler has none.
+            bins: B, 1 to 64.
+            places: tokens from this number on do not count.
+            vocabulary: for neurons of words; None for neurons of places.
+
+        Raises:
+            AnalysisError: neurons that memory cannot hold.
+        """
+        table = np.zeros(0, dtype=np.int64)
+        if vocabulary is not None:
+            table = vocabulary.table(encoder.tokenizer)
+        neurons = SectionNeurons(layers, bins, places, vocabulary, table)
+        config = encoder.model.config
+        shapes = neurons.shapes(int(config.hidden_size), int(config.num_attention_heads))
+        count = sum(int(np.prod(shape)) for shape in shapes.values())
+        check_memory(
+            count * (_BYTES_OF_RANGE + neurons.bits_type.itemsize),
+            f"{count:,} neurons of {neurons.size:,} {neurons.axis} and their pairs",
+            "a smaller --vocab, or --neurons places"
+            if vocabulary
+            else "a smaller --places or fewer --layers",
+        )
+        return cls(
+            neurons,
+            {kind: np.full(shape, np.inf, dtype=np.float32) for kind, shape in shapes.items()},
+            {kind: np.full(shape, -np.inf, dtype=np.float32) for kind, shape in shapes.items()},
+        )
+
+    @classmethod
     def of_texts(
         cls,
         encoder: EncoderModel,
@@ -261,11 +297,10 @@ class Sections:
         Args:
             encoder: the model.
             texts: the reference corpus, such as the training set.
-            layers: whose neurons; the pooler has none.
-            bins: B, 1 to 64.
-            places: tokens from this number on do not count; never more than the longest reference
-                text has.
-            vocabulary: for neurons of words; None for neurons of places.
+            layers: see `unset`.
+            bins: likewise.
+            places: likewise, but never more than the longest reference text has.
+            vocabulary: likewise.
             advance: told how many texts were done.
 
         Raises:
@@ -273,32 +308,21 @@ class Sections:
         """
         texts = reference_texts(texts)
         if vocabulary is None:
-            places = min(places, max(len(encoder.token_ids(text)) for text in texts))
-        neurons = SectionNeurons(layers, bins, places, vocabulary, _table_of(vocabulary, encoder))
-        config = encoder.model.config
-        shapes = neurons.shapes(int(config.hidden_size), int(config.num_attention_heads))
-        count = sum(int(np.prod(shape)) for shape in shapes.values())
-        check_memory(
-            count * (_BYTES_OF_RANGE + neurons.bits_type.itemsize),
-            f"{count:,} neurons of {neurons.size:,} {neurons.axis} and their pairs",
-            "a smaller --vocab, or --neurons places"
-            if vocabulary
-            else "a smaller --places or fewer --layers",
-        )
-        sections = cls(
-            neurons,
-            {kind: np.full(shape, np.inf, dtype=np.float32) for kind, shape in shapes.items()},
-            {kind: np.full(shape, -np.inf, dtype=np.float32) for kind, shape in shapes.items()},
-        )
+            places = min(places, encoder.longest(texts))
+        sections = cls.unset(encoder, layers, bins=bins, places=places, vocabulary=vocabulary)
         for batch in encoder.activations(texts):
             for row in range(len(batch.numbers)):
-                sections._widen(batch.one(row))
+                sections.widen(batch.one(row))
             if advance:
                 advance(len(batch.numbers))
         return sections
 
-    def _widen(self, activations: Activations) -> None:
-        """Take one text into the ranges."""
+    def widen(self, activations: Activations) -> None:
+        """Take one text into the ranges.
+
+        Args:
+            activations: of that text alone.
+        """
         at, values = self.neurons.of_text(activations)
         for ranges, extreme in ((self.low, np.minimum), (self.high, np.maximum)):
             for kind, by in (("words", at.by_word), ("pairs", at.by_pair)):

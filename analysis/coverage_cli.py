@@ -1,0 +1,390 @@
+"""The commands coverage and minimize."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from s2lct.analysis.activations import EncoderModel
+    from s2lct.analysis.masks import Masks
+
+Model = Annotated[
+    str, typer.Option(help="embedded-2class, embedded-3class, a folder, or a Hub id.")
+]
+Reference = Annotated[
+    str,
+    typer.Option(help="Corpus that sets bounds, best the training set: sst:PATH, csv:PATH …"),
+]
+ReferenceCases = Annotated[
+    int | None, typer.Option(help="Only so many random sentences set bounds.", min=2)
+]
+MasksFile = Annotated[
+    Path | None, typer.Option("--masks", help="What `s2lct masks` learned, for mncover.")
+]
+LayersText = Annotated[
+    str, typer.Option("--layers", help="encoder, embeddings, pooler, numbers, ranges: 1-3,6.")
+]
+Bins = Annotated[int, typer.Option(help="Sections of each neuron's range.", min=1, max=64)]
+Places = Annotated[int, typer.Option(help="Tokens behind this place do not count.", min=1)]
+Vocab = Annotated[int, typer.Option(help="With --neurons words: so many commonest pieces.", min=1)]
+Weight = Annotated[float, typer.Option(help="λ, the weight of attention neurons.", min=0)]
+Seed = Annotated[int, typer.Option(help="Seed of draws and shuffles.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
+Kept = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep bounds and what models said.")]
+
+
+class Tokens(str, enum.Enum):
+    """Whose values count."""
+
+    ALL = "all"
+    CLS = "cls"
+
+
+class Neurons(str, enum.Enum):
+    """What word and attention neurons are numbered by."""
+
+    PLACES = "places"
+    WORDS = "words"
+
+
+TokensChoice = Annotated[Tokens, typer.Option(help="Values at all tokens, or at the first alone.")]
+NeuronsChoice = Annotated[
+    Neurons, typer.Option(help="Neurons of places in the text, or of words of the vocabulary.")
+]
+
+
+class By(str, enum.Enum):
+    """What has to grow."""
+
+    MNCOVER = "mncover"
+    COVER = "cover"
+    BOUNDARY = "boundary"
+
+
+def coverage(
+    suites: Annotated[
+        list[str],
+        typer.Argument(
+            help="Folders of built suites, Hub ids, or CheckList's .jsonl[.gz]; NAME=SUITE names "
+            "one in tables and plots."
+        ),
+    ],
+    model: Model,
+    reference: Reference,
+    curve: Annotated[
+        Path | None, typer.Option(help="Write the curves: a page (.html) or a picture (.png).")
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help="Of boundary, cover, mncover, neurons, top; commas between.")
+    ] = "boundary,cover,neurons,top",
+    masks: MasksFile = None,
+    cases: Annotated[
+        int | None,
+        typer.Option(help="So many random cases of each; by default, of the smallest.", min=1),
+    ] = None,
+    random_sentences: Annotated[
+        bool, typer.Option(help="Measure random sentences of the corpus beside the suites.")
+    ] = True,
+    layers: LayersText = "encoder",
+    tokens: TokensChoice = Tokens.ALL,
+    bins: Bins = 10,
+    places: Places = 128,
+    neurons: NeuronsChoice = Neurons.PLACES,
+    vocab: Vocab = 5_000,
+    attention_weight: Weight = 1.0,
+    threshold: Annotated[float, typer.Option(help="Of neurons (DeepXplore).")] = 0.5,
+    top_k: Annotated[int, typer.Option(help="Of top.", min=1)] = 2,
+    reference_cases: ReferenceCases = None,
+    shuffles: Annotated[int, typer.Option(help="Orders that curves average over.", min=1)] = 10,
+    points: Annotated[int, typer.Option(help="Sizes at which curves are taken.", min=1)] = 20,
+    seed: Seed = 0,
+    save: Annotated[
+        Path | None, typer.Option(help="Folder for the states, to merge or go on with.")
+    ] = None,
+    device: Device = "auto",
+    cache: Kept = True,
+) -> None:
+    """Measure what suites cover inside a model, alone and together."""
+    from s2lct.builder.cli import console, told_errors
+
+    with told_errors():
+        from s2lct.analysis.activations import load_encoder
+        from s2lct.analysis.coverage_report import CoverageReport, coverage_table, write_curves
+        from s2lct.analysis.curves import measure, together
+        from s2lct.analysis.errors import AnalysisError
+        from s2lct.analysis.measured_suites import (
+            drawn,
+            named_suites,
+            reference_and_held_out,
+        )
+        from s2lct.analysis.metrics import MetricOptions, build_metrics
+        from s2lct.leaderboard.results import file_name
+
+        if curve is not None and curve.suffix not in (".html", ".png"):
+            raise AnalysisError(f"--curve {curve}", mend="name a file .html or .png")
+        names = [name.strip() for name in metric.split(",") if name.strip()]
+        loaded = named_suites(suites)
+        bounds, held_out = reference_and_held_out(reference, reference_cases, seed)
+        if random_sentences and held_out.cases:
+            loaded[held_out.name] = held_out
+        most = cases or min(len({case.text for case in suite.cases}) for suite in loaded.values())
+        texts = {
+            name: [case.text for case in drawn(suite.cases, most, seed)]
+            for name, suite in loaded.items()
+        }
+        encoder = load_encoder(model, device=device)
+        options = MetricOptions(
+            layers=layers,
+            tokens=tokens.value,
+            bins=bins,
+            places=places,
+            words=neurons is Neurons.WORDS,
+            vocabulary=vocab,
+            attention_weight=attention_weight,
+            threshold=threshold,
+            top=top_k,
+        )
+        with _bars(console) as bar:
+            metrics = build_metrics(
+                names,
+                encoder,
+                bounds,
+                options,
+                masks=_masks_of(masks, encoder),
+                cache=_folder(cache),
+                advance=bar("bounds", len(bounds)),
+            )
+            measured = [
+                measure(
+                    name,
+                    own,
+                    encoder,
+                    metrics,
+                    shuffles=shuffles if curve else 0,
+                    points=points,
+                    seed=seed,
+                    advance=bar(name, len(own)),
+                )
+                for name, own in texts.items()
+            ]
+        report = CoverageReport(
+            model=model,
+            fingerprint=encoder.fingerprint,
+            reference=f"{reference} ({len(bounds):,} sentences)",
+            shuffles=shuffles if curve else 0,
+            measured=tuple(measured),
+            rows=tuple(together(measured)),
+            notes=tuple(encoder.notes),
+        )
+        for note in encoder.notes:
+            console.print(note, highlight=False, markup=False)
+        console.print(coverage_table(report))
+        if curve is not None:
+            write_curves(report, curve)
+            console.print(f"Curves written to [bold]{curve}[/]")
+        if save is not None:
+            for one in measured:
+                for name, state in one.states.items():
+                    state.save(save / f"{file_name(one.suite)}-{name}.safetensors")
+            console.print(f"States written to [bold]{save}[/]")
+
+
+def minimize(
+    suite: Annotated[
+        str, typer.Argument(help="Folder of a built suite, or CheckList's .jsonl[.gz].")
+    ],
+    model: Model,
+    reference: Reference,
+    out: Annotated[Path, typer.Option(help="Folder for the reduced suite.")],
+    by: Annotated[By, typer.Option(help="The coverage that a case has to raise.")] = By.BOUNDARY,
+    threshold: Annotated[
+        str, typer.Option(help="By more than so much; commas between several.")
+    ] = "0",
+    masks: MasksFile = None,
+    capability: Annotated[
+        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Most cases of a capability.", min=1)] = None,
+    layers: LayersText = "encoder",
+    tokens: TokensChoice = Tokens.ALL,
+    bins: Bins = 10,
+    places: Places = 128,
+    neurons: NeuronsChoice = Neurons.PLACES,
+    vocab: Vocab = 5_000,
+    attention_weight: Weight = 1.0,
+    reference_cases: ReferenceCases = None,
+    label_map: Annotated[
+        str | None,
+        typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive."),
+    ] = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    cache: Kept = True,
+) -> None:
+    """Keep only the cases that raise coverage, and see whether failures stay.
+
+    With several thresholds, OUT holds a folder for each.
+    """
+    from s2lct.builder.cli import console, label_map_of, told_errors
+
+    with told_errors():
+        from s2lct.analysis.activations import load_encoder
+        from s2lct.analysis.coverage_report import reduction_table
+        from s2lct.analysis.measured_suites import (
+            is_checklist,
+            load_test_suite,
+            reference_and_held_out,
+            write_reduced_checklist,
+        )
+        from s2lct.analysis.metrics import MetricOptions, build_metrics
+        from s2lct.analysis.minimize import (
+            check_out,
+            check_reducible,
+            reductions,
+            write_reduced_suite,
+        )
+        from s2lct.analysis.minimize import minimize as reduce_suite
+        from s2lct.leaderboard.models import load_classifier
+        from s2lct.leaderboard.scoring import default_cache, score
+
+        thresholds = _thresholds(threshold)
+        loaded = load_test_suite(suite)
+        check_reducible(loaded)
+        several = len(thresholds) > 1
+        outs = [out / f"threshold-{t:g}" if several else out for t in thresholds]
+        if is_checklist(suite):
+            outs = [path.with_name(path.name + ".jsonl") for path in outs]
+        else:
+            for path in outs:
+                check_out(path)
+        chosen = loaded.select(capability, None, limit)
+        bounds, _ = reference_and_held_out(reference, reference_cases, seed)
+        encoder = load_encoder(model, device=device)
+        options = MetricOptions(
+            layers=layers,
+            tokens=tokens.value,
+            bins=bins,
+            places=places,
+            words=neurons is Neurons.WORDS,
+            vocabulary=vocab,
+            attention_weight=attention_weight,
+        )
+        with _bars(console) as bar:
+            metric = build_metrics(
+                [by.value],
+                encoder,
+                bounds,
+                options,
+                masks=_masks_of(masks, encoder),
+                cache=_folder(cache),
+                advance=bar("bounds", len(bounds)),
+            )[by.value]
+            outcomes = score(
+                load_classifier(model, device=device, dtype="float32"),
+                chosen,
+                label_map=label_map_of(label_map),
+                cache=default_cache() if cache else None,
+                advance=bar("failures", len({case.text for case in chosen.cases})),
+            )
+            reduced = reduce_suite(
+                encoder,
+                chosen.cases,
+                metric,
+                thresholds,
+                advance=bar("reduction", len(chosen.cases)),
+            )
+        for note in encoder.notes:
+            console.print(note, highlight=False, markup=False)
+        table = reductions(chosen.cases, outcomes.failed, reduced)
+        title = f"{loaded.name} reduced by {metric.name} on {model}"
+        console.print(reduction_table(table, thresholds, title))
+        about: dict[str, Any] = {
+            "by": metric.name,
+            "model": model,
+            "model_fingerprint": encoder.fingerprint,
+            "reference": reference,
+            "reference_sentences": len(bounds),
+            "metric": metric.identity(),
+        }
+        for path, one in zip(outs, reduced, strict=True):
+            if is_checklist(suite):
+                write_reduced_checklist(Path(suite), one.kept, path)
+            else:
+                write_reduced_suite(Path(suite), one, path, about)
+        if any(one.for_expansions for one in reduced):
+            stayed = ", ".join(f"{len(one.for_expansions):,}" for one in reduced)
+            console.print(f"Seeds that stay for an expansion's sake: {stayed}.", highlight=False)
+        console.print(f"Written: {', '.join(map(str, outs))}", highlight=False, markup=False)
+
+
+def _thresholds(text: str) -> list[float]:
+    from s2lct.analysis.errors import AnalysisError
+
+    try:
+        return sorted({float(part) for part in text.split(",") if part.strip()})
+    except ValueError:
+        raise AnalysisError(
+            f"--threshold {text}: is no list of numbers", mend="pass such as 0,1e-4,1e-3"
+        ) from None
+
+
+def _masks_of(path: Path | None, encoder: EncoderModel) -> Masks | None:
+    """Masks from a file, if they were learned for this model."""
+    from s2lct.analysis.errors import AnalysisError
+    from s2lct.analysis.masks import Masks
+
+    if path is None:
+        return None
+    masks = Masks.load(path)
+    if masks.about.get("weights_sha256", encoder.fingerprint) != encoder.fingerprint:
+        raise AnalysisError(
+            f"--masks {path}: were learned for {masks.about.get('model', 'another model')}",
+            mend=f"learn them for {encoder.name}: s2lct masks CORPUS --model {encoder.name}",
+        )
+    return masks
+
+
+def _folder(cache: bool) -> Path | None:
+    from s2lct.leaderboard.scoring import default_cache
+
+    return default_cache().parent / "coverage" if cache else None
+
+
+@contextmanager
+def _bars(console: Any) -> Iterator[Callable[[str, int], Callable[[int], None]]]:
+    """Progress bars: asked for a name and a total, gives what to tell of the steps."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+    ) as progress:
+
+        def bar(name: str, total: int) -> Callable[[int], None]:
+            task = progress.add_task(name, total=total)
+            return lambda done: progress.advance(task, done)
+
+        yield bar
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Put the commands into the ``s2lct`` command line."""
+    app.command()(coverage)
+    app.command()(minimize)
