@@ -152,7 +152,8 @@ def draw(
             f"{seeds} need {sets * seeds}",
             mend=f"--sets {sets} --seeds {max(1, len(families) // sets)}, or build a larger suite",
         )
-    drawn = families[: sets * seeds]
+    # Dealt out capability by capability, so each set has its share of each.
+    drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
     ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
     named = SuiteCases(suite.name, suite.version, suite.fingerprint, ())
