@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from s2lct.builder.errors import BuilderError
 
 _TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
+_LONGEST = 200
 REPEAT = "Nothing was published; the same command can be given again."
 
 
@@ -66,7 +67,8 @@ def told_hub_errors(action: str, repo: str, state: str = REPEAT) -> Iterator[Non
             reason = f"the connection to {_endpoint()} failed ({_first_line(lost)})"
             mend = "check the network and HF_ENDPOINT"
         elif isinstance(error, ValueError) and "metadata" in str(error).lower():
-            reason, mend = f"the Hub refuses the card ({_first_line(error)})", "mend the card"
+            said = " ".join(str(error).split())[:_LONGEST]
+            reason, mend = f"the Hub refuses the card ({said})", "mend what it names"
         else:
             raise
         raise PublishError(
@@ -80,7 +82,7 @@ def _refusal(error: OSError, repo: str) -> tuple[str, str]:
 
     response = error.response  # type: ignore[attr-defined]
     status: int = response.status_code
-    said = response.headers.get("X-Error-Message") or ""
+    said = getattr(error, "server_message", None) or ""
     owner = repo.split("/")[0]
     if status == 401:
         if get_token() is None:
@@ -121,7 +123,7 @@ def _refusal(error: OSError, repo: str) -> tuple[str, str]:
 
 
 def _in_brackets(said: str) -> str:
-    return f": {' '.join(said.split())[:200]}" if said else ""
+    return f": {' '.join(said.split())[:_LONGEST]}" if said else ""
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -132,7 +134,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+    return lines[0][:_LONGEST] if lines else type(error).__name__
 
 
 def _endpoint() -> str:

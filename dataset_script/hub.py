@@ -220,7 +220,10 @@ class Hub:
         named = f"{visibility} {publication.kind} {publication.repo}"
         outcome.changed = True
         if dry_run:
-            outcome.lines.append(f"would create the {named}")
+            from huggingface_hub import get_token
+
+            unseen = "" if get_token() else " (there is none that can be seen without a token)"
+            outcome.lines.append(f"would create the {named}{unseen}")
             return
         with told_hub_errors("create", publication.repo):
             self.api.create_repo(

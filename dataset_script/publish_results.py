@@ -114,7 +114,7 @@ def publish_results(
         listed = {one.path: one.result for one in checked}
         known = dict(_published(hub, repo, state, without=listed))
         files["README.md"] = render_results_card(repo, _rows((known | listed).items())).encode()
-    models = ", ".join(one.result.model.name for one in checked)
+    models = ", ".join(_printable(one.result.model.name) for one in checked)
     publication = Publication(
         repo=repo,
         kind="dataset",
@@ -179,9 +179,15 @@ def _rows(results: Iterable[tuple[str, Result]]) -> list[dict[str, Any]]:
 
 
 def _line(result: Result) -> str:
-    low, high = result.overall.ci
-    return (
-        f"{result.model.name}: fails {result.overall.failure_rate:.1%} [{low:.1%}, {high:.1%}] "
+    overall = result.overall
+    low, high = overall.ci
+    return _printable(
+        f"{result.model.name}: fails {overall.failure_rate:.1%} [{low:.1%}, {high:.1%}] "
         f"of suite {result.suite.version or result.suite.fingerprint[:_SHORT]} "
-        f"({result.overall.cases:,} cases)"
+        f"({overall.cases:,} cases)"
     )
+
+
+def _printable(text: str) -> str:
+    """A text of one line without control characters."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -19,8 +19,7 @@ _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard")
 _SHIPPED = (".py", ".jinja", ".json", ".yaml", ".js", ".css", ".html", "py.typed")
 # Weights, corpora and what trains them are for building suites, not for scoring on them.
 _LEFT_OUT = ("training", "weights", "data", "__pycache__")
-_SCORING = (
-    "datasets",
+_COMMON = (
     "huggingface-hub",
     "jinja2",
     "numpy",
@@ -32,8 +31,9 @@ _SCORING = (
     "typer",
 )
 METRIC_REQUIREMENTS = (
-    *_SCORING,
+    *_COMMON,
     "afinn",
+    "datasets",
     "evaluate",
     "safetensors",
     "textblob",
@@ -41,7 +41,7 @@ METRIC_REQUIREMENTS = (
     "transformers",
     "vaderSentiment",
 )
-LEADERBOARD_REQUIREMENTS = (*_SCORING, "matplotlib", "pandas")
+LEADERBOARD_REQUIREMENTS = (*_COMMON, "pandas")
 
 
 def publish_metric(

