@@ -1,4 +1,4 @@
-"""The command line: what builds and checks suites, joined by what scores, publishes and analyses."""
+"""The command line: building and checking suites, joined by what is done with them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """S²LCT: failure rates of a sentiment model, one linguistic capability at a time."""
 
+from typing import Any
+
 import datasets
 import evaluate
 
@@ -25,15 +27,16 @@ references= (rows of the suite, or their ids with suite=). flat=True names figur
 """
 
 
-class S2lct(evaluate.Metric):
+class S2lct(evaluate.Metric):  # type: ignore[misc]
     """The metric.
 
     What is added is kept in memory: evaluate's own cache collides between processes, and its
     features would not let predictions be labels or probabilities alike.
     """
 
-    def _info(self):
-        self._predictions, self._references = [], []
+    def _info(self) -> evaluate.MetricInfo:
+        self._predictions: list[Any] = []
+        self._references: list[Any] = []
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -44,11 +47,11 @@ class S2lct(evaluate.Metric):
             homepage="https://github.com/s2lct/s2lct",
         )
 
-    def add(self, *, prediction=None, reference=None, **kwargs):
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
         """Add one prediction and the row it is for."""
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
-    def add_batch(self, *, predictions=None, references=None, **kwargs):
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
         """Add predictions and the rows they are for."""
         if kwargs or predictions is None or references is None:
             raise ValueError("add_batch takes predictions= and references=, and nothing else")
@@ -60,7 +63,9 @@ class S2lct(evaluate.Metric):
         self._predictions += predictions
         self._references += references
 
-    def compute(self, *, predictions=None, references=None, **options):
+    def compute(
+        self, *, predictions: Any = None, references: Any = None, **options: Any
+    ) -> dict[str, Any]:
         """Failure rates; what was added before counts where no predictions are given."""
         if predictions is None and options.get("model") is None:
             predictions, references = self._predictions or None, self._references
@@ -68,5 +73,5 @@ class S2lct(evaluate.Metric):
         self._predictions, self._references = [], []
         return result
 
-    def _compute(self, predictions, references, **options):
+    def _compute(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
         return compute(predictions=predictions, references=references, **options)
