@@ -27,6 +27,7 @@ SENTENCES_AT_ONCE = 64
 GROWTH_ORDERS = 20
 GROWTH_STEPS = 40
 ALL_CASES = "all"
+SEEDS = "seeds"
 _CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})
 
 Floats = npt.NDArray[np.float64]
@@ -107,7 +108,7 @@ class Source:
 
     Attributes:
         name: shown beside its figures.
-        texts: by capability, and ``all``: what cases of it are drawn from.
+        texts: by group (``all``, ``seeds``, a capability): what its cases are drawn from.
         whole: whether the texts are measured as they are, rather than drawn from.
     """
 
@@ -122,7 +123,8 @@ class Comparison:
 
     Attributes:
         sources: their names, the suite first.
-        groups: by capability, ``all`` first, and source: the figures.
+        groups: the figures by group and source; ``all`` first, then ``seeds``, whose expansions
+            do not count, then the capabilities.
         growth: by source, (number of cases, mean distinct productions among so many).
         draws: how often cases were drawn from a source that is not the suite.
     """

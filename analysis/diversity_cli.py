@@ -121,10 +121,12 @@ def _progress(console: Any) -> Any:
 
 
 def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:
-    """The cases' texts: all, then by capability where there are several."""
-    from s2lct.analysis.diversity import ALL_CASES, Text
+    """Texts by group: all; the seeds, if there is more; each capability, if there are several."""
+    from s2lct.analysis.diversity import ALL_CASES, SEEDS, Text
 
     groups: dict[str, list[Any]] = {ALL_CASES: [Text(one.text, one.seed_id) for one in cases]}
+    if len({one.kind for one in cases}) > 1:
+        groups[SEEDS] = [Text(one.text, one.seed_id) for one in cases if one.kind == "seed"]
     names = dict.fromkeys(one.capability for one in cases)
     for name in sorted(names, key=lambda name: (len(name), name)) if len(names) > 1 else ():
         groups[name] = [Text(one.text, one.seed_id) for one in cases if one.capability == name]
@@ -133,7 +135,7 @@ def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:
 
 def _checklist(against: str, groups: Sequence[str]) -> Source:
     from s2lct.analysis.checklist import cases_for, read_checklist
-    from s2lct.analysis.diversity import ALL_CASES, Source, Text
+    from s2lct.analysis.diversity import Source, Text
     from s2lct.analysis.errors import AnalysisError
 
     name, colon, path = against.partition(":")
@@ -146,11 +148,9 @@ def _checklist(against: str, groups: Sequence[str]) -> Source:
     return Source(
         "CheckList",
         {
+            # Groups that are no capability are drawn from all cases.
             group: [
-                Text(one.text, str(number))
-                for number, one in enumerate(
-                    cases if group == ALL_CASES else cases_for(cases, group)
-                )
+                Text(one.text, str(number)) for number, one in enumerate(cases_for(cases, group))
             ]
             for group in groups
         },

@@ -9,7 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s2lct.analysis.diversity import QUANTILES, Comparison, Diversity, Figure, Spread
+from s2lct.analysis.diversity import (
+    ALL_CASES,
+    QUANTILES,
+    SEEDS,
+    Comparison,
+    Diversity,
+    Figure,
+    Spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +75,9 @@ def _name_rows(axes: Axes, comparison: Comparison) -> None:
     axes.set_yticks(range(len(comparison.groups)), list(comparison.groups))
     axes.set_ylim(len(comparison.groups) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    if len(comparison.groups) > 1:
-        axes.axhline(0.5, color=INK, linewidth=0.6, alpha=0.5)
+    together = sum(group in (ALL_CASES, SEEDS) for group in comparison.groups)
+    if len(comparison.groups) > together:
+        axes.axhline(together - 0.5, color=axes.spines["left"].get_edgecolor(), linewidth=0.6)
 
 
 _Q = [f"{100 * one:.0f}" for one in QUANTILES]

@@ -1,0 +1,455 @@
+"""How diverse cases are, against naive implementations and on real texts."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import json
+import re
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nltk
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from s2lct.analysis.checklist import TEST_OF, cases_for, read_checklist
+from s2lct.analysis.diversity import (
+    Comparison,
+    Reader,
+    Reading,
+    Source,
+    Text,
+    compare,
+    depth,
+    distinct,
+    growth,
+    measure,
+    merged,
+    productions,
+    self_bleu,
+    sentences,
+    spread,
+)
+from s2lct.analysis.diversity_report import as_csv, as_html, as_json
+from s2lct.analysis.errors import AnalysisError
+from s2lct.builder.cli import app
+from s2lct.builder.models import load_parser, load_tagger
+from s2lct.builder.records import Token
+from s2lct.builder.tree import read_tree
+from s2lct.leaderboard.cases import load_cases
+
+RUNNER = CliRunner(env={"COLUMNS": "200"})
+WORDS = st.sampled_from(["a", "film", "the", "The", "is", "dull,", "good.", "not", "“so”", "n't"])
+TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=9).map(" ".join), min_size=2, max_size=8)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_self_bleu_is_sacrebleus_against_all_others(texts: list[str]) -> None:
+    from sacrebleu.metrics.bleu import BLEU
+
+    bleu = BLEU(effective_order=True)
+    naive = [
+        bleu.sentence_score(text, texts[:number] + texts[number + 1 :]).score
+        for number, text in enumerate(texts)
+    ]
+    assert self_bleu(texts) == pytest.approx(naive)
+
+
+def test_equal_texts_are_not_diverse_and_disjoint_ones_are() -> None:
+    assert self_bleu(["A dull film it is."] * 3) == pytest.approx([100] * 3)
+    assert max(self_bleu(["one two three four five", "six seven eight nine ten"])) < 20
+
+
+TREES = st.recursive(
+    st.sampled_from(["DT", "NN", "VB"]).map(lambda tag: (tag, ())),
+    lambda below: st.tuples(
+        st.sampled_from(["S", "NP", "VP"]), st.lists(below, min_size=1, max_size=3)
+    ),
+    max_leaves=12,
+).filter(lambda tree: bool(tree[1]))
+
+
+def bracketed(tree: tuple[str, Sequence[Any]], counter: Any) -> str:
+    label, children = tree
+    inside = " ".join(bracketed(child, counter) for child in children) or str(next(counter))
+    return f"({label} {inside})"
+
+
+@given(TREES)
+def test_productions_and_depth_are_nltks(tree: tuple[str, Sequence[Any]]) -> None:
+    text = bracketed(tree, itertools.count())
+    ours, theirs = read_tree(text), nltk.Tree.fromstring(text)
+    expected = [str(one) for one in theirs.productions() if one.is_nonlexical()]
+    assert sorted(productions(ours)) == sorted(expected)
+    assert depth(ours) == theirs.height() - 2
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=6), max_size=6), st.integers(1, 3))
+def test_distinct_counts_ngrams(texts: list[list[str]], n: int) -> None:
+    ngrams = [
+        " ".join(words[start : start + n])
+        for words in texts
+        for start in range(len(words))
+        if start + n <= len(words)
+    ]
+    assert distinct(texts, n) == pytest.approx(len(set(ngrams)) / len(ngrams) if ngrams else 0)
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=30))
+def test_spread(values: list[int]) -> None:
+    found = spread(values)
+    assert found.mean == pytest.approx(statistics.mean(values))
+    assert found.sd == pytest.approx(statistics.pstdev(values))
+    assert found.quantiles[2] == pytest.approx(statistics.median(values))
+    assert list(found.quantiles) == sorted(found.quantiles)
+
+
+READINGS = st.lists(
+    st.builds(
+        Reading,
+        words=st.lists(st.sampled_from("abcd"), max_size=6).map(tuple),
+        productions=st.frozensets(st.sampled_from([f"S -> {n}" for n in range(9)]), max_size=5),
+        depth=st.none() | st.integers(1, 9),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(deadline=None)
+@given(READINGS)
+def test_measures_of_readings(readings: list[Reading]) -> None:
+    texts = [Text(f"text {n % 3} and {n}", f"family {n % 4}") for n in range(len(readings))]
+    measured = measure(texts, readings)
+    every = {one for reading in readings for one in reading.productions}
+    assert measured.productions.value == len(every)
+    assert measured.unparsed == sum(reading.depth is None for reading in readings)
+    assert measured.words.mean == pytest.approx(np.mean([len(one.words) for one in readings]))
+    if len(texts) > 1:
+        scores = self_bleu([one.text for one in texts])
+        assert measured.self_bleu.value == pytest.approx(scores.mean())
+        assert measured.self_bleu.low is not None and measured.self_bleu.high is not None
+        assert measured.self_bleu.low <= measured.self_bleu.value + 1e-9
+        assert measured.self_bleu.high >= measured.self_bleu.value - 1e-9
+    curve = growth(readings)
+    assert curve[-1] == (len(readings), len(every))
+    sizes = [size for _, size in curve]
+    assert sizes == sorted(sizes)
+    if len(readings) == 1:
+        assert merged([measured, measured]).productions.value == len(every)
+
+
+def test_several_draws_give_their_mean_and_bounds() -> None:
+    one, two = (
+        measure(
+            [Text("a b", "1"), Text("c d", "2")],
+            [
+                Reading(("a", "b"), frozenset(found), 3),
+                Reading(("c",) * length, frozenset(), 5),
+            ],
+        )
+        for found, length in ((("x",), 2), (("x", "y", "z"), 4))
+    )
+    both = merged([one, two])
+    assert (both.productions.value, both.productions.low, both.productions.high) == (2, 1, 3)
+    assert both.words.mean == pytest.approx((2 + 3) / 2)
+    assert both.distinct[1].value == pytest.approx((3 / 4 + 3 / 6) / 2)
+    assert merged([one]) == one
+
+
+def tokens_of(text: str) -> list[Token]:
+    tokens, at = [], 0
+    for word in text.split():
+        at = text.index(word, at)
+        tag = "." if word in {".", "?", "!"} else "''" if word == "”" else "NN"
+        tokens.append(Token(word, tag, word.lower(), at, at + len(word)))
+        at += len(word)
+    return tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", []),
+        ("It is dull", ["It is dull"]),
+        ("It is dull .", ["It is dull ."]),
+        ("I said , “ It is dull . ” But now I like it .",
+         ["I said , “ It is dull . ”", "But now I like it ."]),
+        ("“ Is it dull ? ” she asks .", ["“ Is it dull ? ” she asks ."]),
+        ("Is it “ dull ” ? No .", ["Is it “ dull ” ?", "No ."]),
+        ("Dull ! ! ? Yes . )", ["Dull ! ! ?", "Yes . )"]),
+        (". .", [". ."]),
+    ],
+)  # fmt: skip
+def test_texts_are_split_into_sentences(text: str, parts: list[str]) -> None:
+    found = sentences(tokens_of(text))
+    assert [" ".join(token.text for token in part) for part in found] == parts
+
+
+@given(st.lists(st.sampled_from([".", "a", "B", '"', "”", "?", ")"]), max_size=20).map(" ".join))
+def test_splitting_loses_nothing(text: str) -> None:
+    tokens = tokens_of(text)
+    parts = sentences(tokens)
+    assert [token for part in parts for token in part] == tokens
+    assert all(parts)
+
+
+class CountingParser:
+    """The embedded parser, which remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self._parser = load_parser()
+        self.asked: list[str] = []
+
+    @property
+    def fingerprint(self) -> str:
+        return self._parser.fingerprint
+
+    def parse(self, found: Sequence[Sequence[Token]]) -> list[str | None]:
+        self.asked += [" ".join(token.text for token in one) for one in found]
+        return self._parser.parse(found)
+
+
+def test_real_texts_are_read_sentence_by_sentence_and_once() -> None:
+    parser = CountingParser()
+    reader = Reader(load_tagger(), parser)
+    texts = [
+        "The film is dull.",
+        "I liked it. The film is dull.",
+        "The film is dull.",
+        "word " * 2_000,
+        "🎬",
+    ]
+    done: list[int] = []
+    first, second, again, endless, odd = reader.read(texts, done.append)
+    assert first == again
+    assert first.words == ("the", "film", "is", "dull")
+    assert "NP -> DT NN" in first.productions
+    assert second.productions > first.productions
+    assert first.depth is not None and second.depth == max(first.depth, second.depth or 0)
+    assert endless.depth is None
+    assert odd.words == ()
+    assert sum(done) == 4
+    assert parser.asked.count("The film is dull .") == 1
+    before = len(parser.asked)
+    assert reader.read(texts[:2]) == [first, second]
+    assert len(parser.asked) == before
+
+
+def made_up_sources() -> tuple[Source, list[Source]]:
+    own = {
+        "all": [Text(f"Film {n} is dull.", f"s{n // 2}") for n in range(6)],
+        "LC2": [Text(f"Film {n} is dull.", f"s{n // 2}") for n in range(4)],
+    }
+    other = [Text(f"Number {n} of {'the good ' * (n % 7)}series.", str(n)) for n in range(20)]
+    few = [Text("A village by the sea.", "0"), Text("A train arrives.", "1")]
+    return (
+        Source("suite", own, whole=True),
+        [
+            Source("other", {"all": other, "LC2": other[:9]}),
+            Source("few", {"all": few, "LC2": few}),
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def reader() -> Reader:
+    return Reader(load_tagger(), load_parser())
+
+
+@pytest.fixture(scope="module")
+def compared(reader: Reader) -> Comparison:
+    suite, others = made_up_sources()
+    return compare(suite, others, reader, draws=2)
+
+
+def test_every_source_gives_the_same_number_of_cases(compared: Comparison, reader: Reader) -> None:
+    counts = {
+        group: [measured.cases for measured in by_source.values()]
+        for group, by_source in compared.groups.items()
+    }
+    assert counts == {"all": [6, 6, 2], "LC2": [4, 4, 2]}
+    assert compared.sources == ("suite", "other", "few")
+    assert set(compared.growth) == {"suite", "other", "few"}
+    suite, others = made_up_sources()
+    assert compare(suite, others, reader, draws=2) == compared
+    reseeded = compare(suite, others, reader, draws=2, seed=7)
+    assert reseeded.groups["all"]["suite"] == compared.groups["all"]["suite"]
+    assert reseeded.groups["all"]["other"] != compared.groups["all"]["other"]
+
+
+def test_pages_and_tables_are_the_same_again_and_hold_the_figures(compared: Comparison) -> None:
+    page = as_html(compared, "<b>suite</b>")
+    assert page == as_html(compared, "<b>suite</b>")
+    assert "<b>suite</b>" not in page
+    assert page.count("<svg") == 6
+    assert "nan" not in page.lower().replace("nano", "")
+    assert not re.search(r"(src|href)=\"https?://", page)
+    records = list(csv.DictReader(as_csv(compared).splitlines()))
+    of = {(one["group"], one["source"], one["metric"]): float(one["value"]) for one in records}
+    assert of["LC2", "suite", "productions"] == compared.groups["LC2"]["suite"].productions.value
+    assert of["all", "other", "words_mean"] == compared.groups["all"]["other"].words.mean
+    read = json.loads(as_json(compared))
+    assert read["groups"]["all"]["few"]["cases"] == 2
+    assert (
+        read["groups"]["all"]["suite"]["distinct"]["2"]["value"] == of["all", "suite", "distinct_2"]
+    )
+
+
+CHECKLIST = [
+    {"test": test, "capability": "X", "texts": [f"{text} {number}."], "expected": expected}
+    for test, text, expected in [
+        *(
+            (test, "That is not bad", ["positive", "neutral"])
+            for test in sorted({*TEST_OF.values()})
+        ),
+        ("Q & A: no", "Do I like it? No", ["negative"]),
+    ]
+    for number in range(30)
+]
+
+
+@pytest.fixture(scope="module")
+def checklist_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("checklist") / "mft.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in CHECKLIST)
+    return path
+
+
+def test_checklists_cases_are_read_and_find_their_capability(checklist_path: Path) -> None:
+    cases = read_checklist(checklist_path)
+    assert [case.text for case in cases] == [row["texts"][0] for row in CHECKLIST]
+    assert {case.test for case in cases_for(cases, "LC4")} == {TEST_OF["LC4"]}
+    assert {case.passes for case in cases_for(cases, "LC10")} == {("negative",)}
+    assert {case.passes for case in cases_for(cases, "LC11")} == {("neutral", "positive")}
+    assert cases_for(cases, "LC12") == cases
+
+
+@pytest.mark.shared_data
+def test_every_capability_has_cases_in_checklists_release(shared_folder: Path) -> None:
+    cases = read_checklist(shared_folder / "data" / "checklist" / "sentiment_mft.jsonl.gz")
+    assert len(cases) == 68_912
+    for name in TEST_OF:
+        assert 500 < len(cases_for(cases, name)) < len(cases), name
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b"", "holds no case"),
+        ("a.jsonl", b"\n{\n", "line 2: is no case"),
+        ("a.jsonl", b"[1]\n", "line 1: is no case"),
+        ("a.jsonl", b'{"test": "", "capability": "", "texts": [], "expected": []}', "line 1"),
+        ("a.jsonl", b'{"test": "", "capability": "", "texts": ["a"], "expected": ["x"]}', "line 1"),
+        ("a.jsonl", b'{"test": "", "capability": "", "texts": [1], "expected": ["neutral"]}', "1"),
+        ("a.jsonl", b"\xff\xfe\n", "line 1: is no case"),
+        ("a.jsonl.gz", b"not gzip", "Not a gzipped file"),
+        ("a.jsonl.gz", gzip.compress(b"\n" * 99)[:-8], "ended before"),
+    ],
+)
+def test_broken_files_of_cases_are_named(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(AnalysisError) as error:
+        read_checklist(path)
+    assert str(path) in error.value.problem
+    assert message in error.value.problem
+
+
+def invoke(*arguments: str | Path, code: int = 0) -> str:
+    result = RUNNER.invoke(app, ["diversity", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
+    suite_folder: Path, checklist_path: Path, tmp_path: Path
+) -> None:
+    out = {kind: tmp_path / f"d.{kind}" for kind in ("html", "json", "csv", "png")}
+    options = [part for kind, path in out.items() for part in (f"--{kind}", path)]
+    shown = invoke(suite_folder, "--against", f"checklist:{checklist_path}", "--draws", 1, *options)
+    cases = load_cases(suite_folder).cases
+    read = json.loads(out["json"].read_text())
+    assert read["sources"] == ["suite", "CheckList", "corpus"]
+    names = sorted({case.capability for case in cases}, key=lambda name: int(name[2:]))
+    assert list(read["groups"]) == ["all", "seeds", *names]
+    for name, by_source in read["groups"].items():
+        own = [case for case in cases if name in ("all", f"{case.kind}s", case.capability)]
+        assert by_source["suite"]["cases"] == len(own)
+        assert by_source["CheckList"]["cases"] == len(own)
+        assert by_source["corpus"]["cases"] == min(len(own), 33)
+    assert out["png"].read_bytes().startswith(b"\x89PNG")
+    assert all(name in shown for name in (*names, "CheckList", "corpus", "self-"))
+    assert invoke(suite_folder, "--corpus", "none", "--capability", "LC2", "--kind", "seed")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--against", "nonsense.jsonl"], "is not checklist:PATH"),
+        (["--against", "checklist:/nowhere/x.jsonl"], "/nowhere/x.jsonl: No such file"),
+        (["--corpus", "csv:/nowhere/films.csv"], "films.csv"),
+        (["--capability", "LC77"], "LC77"),
+    ],
+)
+def test_bad_options_get_one_clear_error(
+    suite_folder: Path, options: list[str], message: str
+) -> None:
+    shown = invoke(suite_folder, *options, code=1)
+    assert message in shown
+    assert "→" in shown
+
+
+def test_a_suite_whose_corpus_is_gone_asks_for_it(suite_folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "suite"
+    shutil.copytree(suite_folder, copy)
+    described = json.loads((copy / "suite.json").read_text())
+    described["options"]["corpus"] = "csv:/gone/films.csv"
+    (copy / "suite.json").write_text(json.dumps(described))
+    assert "--corpus none" in invoke(copy, code=1)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_plots_take_the_pages_colours_and_fit_a_phone(
+    compared: Comparison, tmp_path: Path, scheme: str
+) -> None:
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists():
+        pytest.skip("no Chromium at /usr/bin/chromium")
+    from playwright.sync_api import sync_playwright
+
+    path = tmp_path / "page.html"
+    path.write_text(as_html(compared, "suite"), encoding="utf-8")
+    flags = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(chromium), args=flags.split())
+        page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        assert asked == [path.as_uri()]
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        fills = page.eval_on_selector_all(
+            "svg text", "texts => texts.map(one => getComputedStyle(one).fill)"
+        )
+        assert set(fills) == {page.evaluate("getComputedStyle(document.body).color")}
+        widths = page.eval_on_selector_all(
+            "svg", "all => all.map(one => one.getBoundingClientRect().width)"
+        )
+        assert len(widths) == 6
+        assert all(300 < width <= 390 for width in widths)
+        browser.close()
