@@ -5,9 +5,11 @@ from __future__ import annotations
 import typer
 
 from s2lct.analysis.coverage_cli import add_commands as add_coverage
+from s2lct.analysis.augment_cli import add_commands as add_augment
 from s2lct.analysis.diversity_cli import diversity
 from s2lct.analysis.explain_cli import add_commands as add_explain
 from s2lct.analysis.masks_cli import add_commands as add_masks
+from s2lct.analysis.retrain_cli import add_commands as add_retrain
 from s2lct.analysis.study_cli import study_app
 
 
@@ -16,5 +18,7 @@ def add_commands(app: typer.Typer) -> None:
     app.add_typer(study_app, name="study")
     app.command()(diversity)
     add_explain(app)
+    add_retrain(app)
     add_masks(app)
+    add_augment(app)
     add_coverage(app)
