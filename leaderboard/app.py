@@ -188,7 +188,8 @@ def board_name(one: SuiteStandings) -> str:
     version, fingerprint = one.suite.version, one.suite.fingerprint[:12]
     return (
         f"{version or 'unknown version'} ({fingerprint or 'no fingerprint'}): "
-        f"{len(one.standings)} models, {len(one.suite.cases)} cases"
+        f"{len(one.standings)} {'model' if len(one.standings) == 1 else 'models'}, "
+        f"{len(one.suite.cases)} cases"
     )
 
 

@@ -1,0 +1,463 @@
+"""The leaderboard in a browser: the static page, the app and the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from s2lct.builder.cli import app
+from s2lct.builder.config import fingerprint_of
+from s2lct.builder.hashing import sha256_of
+from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.collection import collect
+from s2lct.leaderboard.results import write_result
+from s2lct.leaderboard.scoring import Outcomes, failed_cases
+from s2lct.leaderboard.site import build_site, page
+from s2lct.leaderboard.standings import all_standings
+from s2lct.leaderboard.statistics import compare
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = (
+    "</script><img src=x onerror=window.pwned=1><script>window.pwned=1</script>${window.pwned=1}"
+)
+FORMULA = "=HYPERLINK(0)"
+PASSES = {"LC4": {1, 2}, "LC9": {0}, "LC10": {0}}
+
+
+def suite(version: str, seeds: int = 20) -> SuiteCases:
+    cases: list[Case] = []
+    for capability, passes in PASSES.items():
+        for number in range(seeds):
+            seed = f"{capability}-{number}-{version}"
+            text = f"Sentence {number} of {capability} & <b>more</b>."
+            splits = frozenset({"train" if number % 2 else "test"})
+            rest = (seed, text, frozenset(passes))
+            cases.append(Case(seed, capability, "seed", *rest, splits=splits))
+            cases.append(
+                Case(
+                    f"{seed}-x", capability, "expansion", seed, f"Also {text}",
+                    frozenset(passes), ("Also",), "S -> ADVP NP", splits,
+                )
+            )  # fmt: skip
+    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    return SuiteCases("made up", version, fingerprint_of(rows), tuple(cases))
+
+
+def write(name: str, failing: float, of: SuiteCases, folder: Path, **facts: Any) -> Path:
+    """A model that fails this share of the cases, always the same of them."""
+    draw = np.random.default_rng(len(name)).random(len(of.cases))
+    labels = np.array(
+        [
+            min({0, 1, 2} - case.passes) if one < failing else min(case.passes)
+            for case, one in zip(of.cases, draw, strict=True)
+        ]
+    )
+    failed = failed_cases(of.cases, labels)
+    return write_result(
+        Outcomes(name, "r1", "0" * 64, "as it says", of, labels, failed, **facts), folder
+    )
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    now = suite("1.1.0")
+    good = write("org/good", 0.05, now, folder, parameters=4_000_000, licence="mit")
+    write("org/fair", 0.3, now, folder, parameters=110_000_000, licence="apache-2.0")
+    write(FORMULA, 0.5, now, folder)
+    write(HOSTILE, 0.8, now, folder, licence="<u>mine</u>")
+    write("org/older", 0.4, suite("1.0.0"), folder)
+    (folder / "verified.json").write_text(json.dumps({sha256_of(good): "2026-02-03"}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    done = CliRunner().invoke(app, ["leaderboard", "build", str(results), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return out
+
+
+@dataclass
+class Visit:
+    """A tab, and what went wrong or out in it."""
+
+    tab: Any
+    allowed: str
+    said: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tab.on("console", self._hear)
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.on("request", self._see)
+
+    def _hear(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.said.append(message.text)
+
+    def _see(self, request: Any) -> None:
+        if not request.url.startswith((self.allowed, "data:", "blob:")):
+            self.left.append(request.url)
+
+    def column(self, number: int) -> list[str]:
+        rows = self.tab.locator("tbody tr")
+        return [row.locator("td").nth(number).inner_text() for row in rows.all()]
+
+    def names(self) -> list[str]:
+        return [name.inner_text() for name in self.tab.locator("tbody tr .first a").all()]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"no Chromium at {CHROMIUM}")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """Opens addresses; in the end nothing was complained of, fetched from elsewhere, or run."""
+    open_ones: list[Visit] = []
+
+    def open_page(address: str, allowed: str = "", **options: Any) -> Visit:
+        context = browser.new_context(accept_downloads=True, **options)
+        one = Visit(context.new_page(), allowed or address.partition("#")[0])
+        open_ones.append(one)
+        one.tab.goto(address)
+        return one
+
+    yield open_page
+    for one in open_ones:
+        assert one.said == []
+        assert one.left == []
+        assert one.tab.evaluate("window.pwned") is None
+        one.tab.context.close()
+
+
+def address(site: Path, *route: str) -> str:
+    return (site / "index.html").as_uri() + ("#/" + "/".join(route) if route else "")
+
+
+def suite_id(site: Path) -> str:
+    return json.loads((site / "leaderboard.json").read_text())[0]["suite_fingerprint"][:12]
+
+
+@pytest.mark.browser
+def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
+    board = visit(address(site))
+    assert board.names() == ["org/good", "org/fair", FORMULA, HOSTILE]
+    assert board.column(1) == ["1", "2–3", "2–3", "4"]
+    told = board.tab.locator("main").inner_text()
+    assert "4 models on suite 1.1.0: 120 cases, 3 capabilities" in told
+    board.tab.get_by_role("link", name="suite 1.0.0, 1 model").click()
+    board.tab.get_by_text("1 model on suite 1.0.0").wait_for()
+    assert board.names() == ["org/older"]
+
+
+@pytest.mark.browser
+def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) -> None:
+    board = visit(address(site))
+    headings = board.tab.locator("thead th").all_inner_texts()
+    for number, heading in enumerate(headings):
+        cell, button = board.tab.locator("thead th").nth(number), "thead th button"
+        board.tab.locator(button).nth(number).click()
+        one_way, order = board.column(number), cell.get_attribute("aria-sort")
+        board.tab.locator(button).nth(number).focus()
+        board.tab.keyboard.press("Enter")
+        other_way = board.column(number)
+        assert {order, cell.get_attribute("aria-sort")} == {"ascending", "descending"}, heading
+        known = [[text for text in way if text not in ("–", "no")] for way in (one_way, other_way)]
+        # Missing values stay last whichever way it goes.
+        assert [way[: len(known[0])] for way in (one_way, other_way)] == known, heading
+        assert (known[0][0], known[0][-1]) == (known[1][-1], known[1][0]), heading
+    board.tab.get_by_role("button", name="LC9").click()
+    rates = [float(text) for text in board.column(headings.index("LC9"))]
+    assert rates == sorted(rates) and rates[0] < rates[-1]
+    board.tab.get_by_role("button", name="LC9").click()
+    assert [float(text) for text in board.column(headings.index("LC9"))] == rates[::-1]
+
+
+@pytest.mark.browser
+def test_filters_narrow_table_plot_and_download(site: Path, visit: Any) -> None:
+    board = visit(address(site))
+    tab = board.tab
+    tab.get_by_label("Find").fill("ORG/")
+    assert board.names() == ["org/good", "org/fair"]
+    assert "2 of 4 models" in tab.locator("main").inner_text()
+    assert tab.locator("figure svg circle").count() == 2
+    tab.get_by_label("Licence").select_option("apache-2.0")
+    assert board.names() == ["org/fair"]
+    tab.get_by_label("Licence").select_option("")
+    tab.get_by_label("Size").select_option("1e7")
+    assert board.names() == ["org/good"]
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="These rows as JSON").click()
+    rows = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    assert [row["model"] for row in rows] == ["org/good"]
+    tab.get_by_label("Size").select_option("none")
+    tab.get_by_label("Find").fill("")
+    assert board.names() == [FORMULA, HOSTILE]
+    tab.get_by_label("Size").select_option("")
+    tab.get_by_label("verified only").check()
+    assert board.names() == ["org/good"]
+
+
+@pytest.mark.browser
+def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> None:
+    board = visit(address(site))
+    with board.tab.expect_download() as saved:
+        board.tab.get_by_role("button", name="These rows as CSV").click()
+    drawn = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8"))))
+    beside = list(csv.DictReader((site / "leaderboard.csv").open(encoding="utf-8", newline="")))
+    assert [row["model"] for row in drawn] == ["org/good", "org/fair", f"'{FORMULA}", HOSTILE]
+    for row, same in zip(drawn, beside, strict=False):
+        assert row["model"] == same["model"]
+        for name in ("failure_rate", "LC4", "LC9", "LC10", "contamination_free"):
+            assert float(row[name]) == pytest.approx(float(same[name]), abs=1e-4)
+    table = pq.read_table(site / "leaderboard.parquet").to_pylist()
+    assert table == json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))
+    assert table[2]["model"] == FORMULA
+    assert len(table) == len(beside) == 5
+
+
+@pytest.mark.browser
+def test_two_models_are_compared_down_to_cases(site: Path, results: Path, visit: Any) -> None:
+    board = visit(address(site))
+    tab = board.tab
+    tab.get_by_label("Compare org/good").check()
+    tab.get_by_label("Compare org/older").wait_for(state="detached")
+    tab.get_by_label(f"Compare {HOSTILE}").check()
+    tab.get_by_role("link", name="Compare the two").click()
+    tab.get_by_role("heading", name="org/good against").wait_for()
+    (found, _) = all_standings(collect(results))
+    of = {standing.model.name: standing.model for standing in found.standings}
+    cases = found.suite.cases
+    first = failed_cases(cases, of["org/good"].labels.astype(np.int64))
+    second = failed_cases(cases, of[HOSTILE].labels.astype(np.int64))
+    for row in tab.locator("tbody tr").all():
+        cells = row.locator("td").all_inner_texts()
+        told = compare(cases, first, second)
+        one = told[cells[0].split()[0]]
+        assert [int(cell) for cell in (cells[1], cells[4], cells[5])] == [
+            one.cases, one.first_only, one.second_only,
+        ]  # fmt: skip
+        assert float(cells[6]) == pytest.approx(one.adjusted, rel=1e-2)
+        assert cells[7] == "org/good is better"
+    tab.get_by_role("button", name="Cases of LC9").click()
+    only = tab.locator("section", has=tab.get_by_text("Only org/good fails")).first
+    either = [
+        n for n, case in enumerate(cases) if case.capability == "LC9" and first[n] and not second[n]
+    ]
+    assert f"({len(either)})" in only.inner_text()
+    section = tab.locator("section", has_text=f"Only {HOSTILE} fails").first
+    text = section.locator("li").first.inner_text()
+    assert re.search(r"Sentence \d+ of LC9 & <b>more</b>\.", text)
+    assert "org/good said negative" in text and "passes: negative" in text
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="What both said, as CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8"))))
+    assert [row["first_failed"] == "true" for row in rows] == first.tolist()
+
+
+@pytest.mark.browser
+def test_a_capability_has_its_page(site: Path, visit: Any) -> None:
+    board = visit(address(site, suite_id(site), "capability", "LC4"))
+    tab = board.tab
+    told = tab.locator("main").inner_text()
+    assert "Negated negative" in told and "20 seeds, 20 expansions" in told
+    assert "neutral or positive" in told
+    best = tab.locator("section", has_text="Best models").locator("tbody tr").all_inner_texts()
+    worst = tab.locator("section", has_text="Worst models").locator("tbody tr").all_inner_texts()
+    assert best[0].startswith("org/good") and worst[0].startswith(HOSTILE)
+    assert tab.locator("figure svg .rug").count() == 4
+    assert tab.locator("mark").first.inner_text() == "Also"
+    tab.get_by_role("link", name="LC9 →").click()
+    tab.get_by_role("heading", name="LC9 Question and yes").wait_for()
+    tab.go_back()
+    tab.get_by_role("heading", name="LC4 Negated negative").wait_for()
+
+
+@pytest.mark.browser
+def test_a_model_has_its_page_and_a_wrong_address_says_so(site: Path, visit: Any) -> None:
+    board = visit(address(site))
+    board.tab.get_by_role("link", name=HOSTILE).click()
+    board.tab.locator("h1", has_text=HOSTILE).wait_for()
+    assert "<u>mine</u>" in board.tab.locator("dl").inner_text()
+    lost = visit(address(site, suite_id(site), "capability", "LC99"))
+    assert "nothing under that address" in lost.tab.get_by_role("status").inner_text()
+    assert len(lost.names()) == 4
+
+
+# WCAG's contrast of text on every heat from 0 to 100 %, and of quiet text and links on the page.
+CONTRAST = """() => {
+  const part = (value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  };
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const page = numbers(getComputedStyle(document.body).backgroundColor).slice(0, 3);
+  const over = ([r, g, b, a = 1]) => [r, g, b].map((one, n) => a * one + (1 - a) * page[n]);
+  const ratio = (one, other) => {
+    const [high, low] = [light(one), light(other)].sort((a, b) => b - a);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const ratios = [];
+  const cell = document.querySelector("td.heat");
+  for (let rate = 0; rate <= 100; rate += 1) {
+    cell.style.setProperty("--rate", rate / 100);
+    const style = getComputedStyle(cell);
+    const fill = style.backgroundImage === "none" ? style.backgroundColor
+      : style.backgroundImage.match(/rgba?\\([^)]*\\)/)[0];
+    ratios.push(ratio(over(numbers(fill)), numbers(style.color)));
+  }
+  for (const one of document.querySelectorAll("small, .quiet, a")) {
+    ratios.push(ratio(page, numbers(getComputedStyle(one).color)));
+  }
+  return [ratios.length, Math.min(...ratios), ratios[0] !== ratios[100]];
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_keeps_its_contrast_on_every_heat(site: Path, visit: Any, scheme: str) -> None:
+    board = visit(address(site), color_scheme=scheme)
+    count, least, changes = board.tab.evaluate(CONTRAST)
+    assert count > 110 and changes
+    assert least >= 4.5
+
+
+@pytest.mark.browser
+def test_a_phone_scrolls_the_table_not_the_page(site: Path, visit: Any) -> None:
+    board = visit(address(site), viewport={"width": 390, "height": 800})
+    tab = board.tab
+    for route in ("", f"#/{suite_id(site)}/capability/LC4"):
+        tab.evaluate("route => { location.hash = route; }", route)
+        tab.wait_for_timeout(100)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    tab.evaluate("location.hash = ''")
+    tab.get_by_role("region", name="Leaderboard").wait_for()
+    where = "document.querySelector('tbody td').getBoundingClientRect().left"
+    before = tab.evaluate(where)
+    tab.evaluate("document.querySelector('.wide').scrollLeft = 400")
+    assert tab.evaluate("document.querySelector('.wide').scrollLeft") > 300
+    assert tab.evaluate(where) == pytest.approx(before, abs=1)
+
+
+@pytest.mark.browser
+def test_many_models_are_drawn_as_they_are_needed(visit: Any, tmp_path: Path) -> None:
+    of = suite("1.0.0", seeds=3)
+    for number in range(150):
+        write(f"m{number:03}" + "x" * (number % 7), number / 150, of, tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "out")
+    board = visit(address(tmp_path / "out"))
+    assert 0 < board.tab.locator("tbody tr").count() < 150
+    board.tab.get_by_role("button", name="Draw all 150 rows").click()
+    assert board.tab.locator("tbody tr").count() == 150
+    board.tab.get_by_label("Find").fill("m149")
+    assert board.names() == ["m149xx"]
+
+
+def test_the_page_is_the_same_from_the_parquet_file_and_holds_no_address(
+    site: Path, tmp_path: Path
+) -> None:
+    build_site(collect(site / "outcomes.parquet"), tmp_path)
+    for name in ("index.html", "leaderboard.csv", "leaderboard.json", "outcomes.parquet"):
+        assert (tmp_path / name).read_bytes() == (site / name).read_bytes()
+    content = (site / "index.html").read_text(encoding="utf-8")
+    assert "http://" not in content.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in content
+    assert content.count("<script") == 2 and "<img" not in content
+
+
+def test_left_out_files_are_told_and_an_empty_folder_is_an_error(
+    results: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    args = ["leaderboard", "build", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
+    empty = CliRunner().invoke(app, args)
+    assert empty.exit_code == 1 and "no usable result file" in empty.output
+    assert not (tmp_path / "out").exists()
+    write("org/one", 0.3, suite("1.0.0"), tmp_path / "in")
+    (tmp_path / "in" / "broken.json").write_text("{}")
+    done = CliRunner().invoke(app, args)
+    assert done.exit_code == 0 and "left out broken.json: is no result file" in done.output
+    assert "org/one" in page(all_standings(collect(tmp_path / "in")))
+
+
+@pytest.mark.browser
+def test_the_app_opens_filters_and_compares(results: Path, visit: Any) -> None:
+    gradio = pytest.importorskip("gradio")
+    from s2lct.leaderboard.app import serve
+
+    url = serve(results, block=False)
+    try:
+        tab = visit(url, allowed=url).tab
+        board = tab.locator("#board")
+        board.get_by_text("org/fair").first.wait_for()
+        assert HOSTILE in board.inner_text()
+        tab.get_by_label("Verified only").check()
+        board.get_by_text("org/fair").first.wait_for(state="detached")
+        assert "org/good" in board.inner_text()
+        tab.get_by_label("Verified only").uncheck()
+        board.get_by_text("org/fair").first.wait_for()
+        board.get_by_placeholder("Filter...").fill("fair")
+        board.get_by_text("org/good").first.wait_for(state="detached")
+        board.get_by_placeholder("Filter...").fill("")
+        tab.get_by_role("tab", name="Capabilities").click()
+        tab.get_by_role("heading", name="LC4 Negated negative").wait_for()
+        tab.get_by_role("tab", name="Compare").click()
+        tab.get_by_text("org/good is better").locator("visible=true").first.wait_for()
+        tab.get_by_label("Second model").click()
+        tab.get_by_role("option", name=HOSTILE).click()
+        tab.get_by_role("heading", name=f"Only {HOSTILE} fails").wait_for()
+        tab.get_by_label("Suite").click()
+        tab.get_by_role("option", name=re.compile(r"^1\.0\.0")).click()
+        tab.get_by_role("tab", name="Leaderboard").click()
+        board.get_by_text("org/older").locator("visible=true").wait_for()
+        assert "org/fair" not in board.inner_text()
+    finally:
+        gradio.close_all(verbose=False)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_opens(results: Path, visit: Any, tmp_path: Path, scheme: str) -> None:
+    files = [path for path in results.glob("*.json") if "older" not in path.name]
+    files.remove(results / "verified.json")
+    out = tmp_path / "report.html"
+    done = CliRunner().invoke(app, ["report", *map(str, files), "--html", str(out)])
+    assert done.exit_code == 0, done.output
+    tab = visit(out.as_uri(), color_scheme=scheme).tab
+    assert HOSTILE in tab.locator("body").inner_text()
+    assert tab.locator("td.heat").count() == 12
+    assert tab.locator("img").count() == 0
+    _, least, changes = tab.evaluate(CONTRAST)
+    assert changes and least >= 4.5
