@@ -1,19 +1,23 @@
 """What an encoder classifier computes for texts: hidden states, attention weights, pooled output.
 
 Coverage compares numbers with bounds that other texts set, so a text has to give the same bits
-whatever else is computed beside it. Padding changes the last bits, and so may the shape of a matrix
-product. Texts are therefore computed unpadded, together only with texts of exactly their length,
-and no product has fewer than `LEAST_ROWS` rows (below, matrix libraries take other kernels: a short
-text is computed several times over and read once). Whether a text's bits then stay the same in
-every batch is tried once with random tokens, on the machine, thread count and model at hand. Where
-they do not (several threads that share one product, some GPUs), every text is computed alone.
+whatever else is computed beside it. Padding changes the last bits, and so do the shape of a matrix
+product and the number of threads that share it. Texts are therefore computed unpadded, together
+only with texts of exactly their length; no product has fewer than `LEAST_ROWS` rows (below, matrix
+libraries take other kernels: a short text is computed several times over and read once); and each
+batch is computed by a single thread, several batches at a time by several. Whether a text's bits
+then stay the same in every batch is tried once with random tokens, on the machine and model at
+hand. Where they do not (some GPUs), every text is computed alone.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
+import threading
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +40,7 @@ _PROBE_LENGTHS = (5, 19, 47)
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
+Given = TypeVar("Given")
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
@@ -138,6 +143,7 @@ class EncoderModel:
     classes: tuple[str, ...]
     max_tokens: int
     notes: list[str] = field(default_factory=list)
+    _seen: Any = field(default_factory=threading.local, repr=False)
 
     @classmethod
     def of(cls, tokenizer: Any, model: Any, name: str = "model") -> EncoderModel:
@@ -216,15 +222,45 @@ class EncoderModel:
             texts: any texts.
             batch_tokens: most tokens in a batch; changes nothing but speed and memory.
         """
+        largest = batch_tokens if self.batches_are_exact else 0
+        yield from self._run(self._computed, self._grouped(texts, largest))
+
+    def _grouped(
+        self, texts: Iterable[str], batch_tokens: int
+    ) -> Iterator[list[tuple[int, list[int]]]]:
+        """Numbers and tokens of texts of one length, as many as fit into a batch."""
         waiting: dict[int, list[tuple[int, list[int]]]] = {}
         for number, text in enumerate(texts):
             ids = self.token_ids(text)
             same = waiting.setdefault(len(ids), [])
             same.append((number, ids))
-            if not self.batches_are_exact or (len(same) + 1) * len(ids) > batch_tokens:
-                yield self._computed(waiting.pop(len(ids)))
+            if (len(same) + 1) * len(ids) > batch_tokens:
+                yield waiting.pop(len(ids))
         for _, same in sorted(waiting.items()):
-            yield self._computed(same)
+            yield same
+
+    def _run(self, work: Callable[[Given], Result], given: Iterable[Given]) -> Iterator[Result]:
+        """What ``work`` makes of each, in order; on a CPU each by a thread of its own."""
+        import torch
+
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        with self._recording():
+            if threads == 1:
+                yield from map(work, given)
+                return
+            try:
+                with ThreadPoolExecutor(
+                    threads, initializer=torch.set_num_threads, initargs=(1,)
+                ) as pool:
+                    running: deque[Future[Result]] = deque()
+                    for one in given:
+                        running.append(pool.submit(work, one))
+                        if len(running) > threads:
+                            yield running.popleft().result()
+                    while running:
+                        yield running.popleft().result()
+            finally:
+                torch.set_num_threads(threads)
 
     def in_order(
         self, texts: Sequence[str], of: Callable[[Activations], Result], *, window: int = 64
@@ -251,24 +287,27 @@ class EncoderModel:
             alone = -(-LEAST_ROWS // length)
             most = max(alone + 3, TOKENS_A_BATCH // 4 // length)
             ids = self._random_ids(rng, most, length)
-            first = self._forward(np.repeat(ids[:1], alone, axis=0))
+            batches = [np.repeat(ids[:1], alone, axis=0)]
+            rows = [0]
             for count in (alone + 1, alone + 2, most):
-                batch = ids[:count].copy()
                 for row in (0, count - 1):
+                    batch = ids[:count].copy()
                     batch[[0, row]] = batch[[row, 0]]
-                    found = self._forward(batch)
-                    batch[[0, row]] = batch[[row, 0]]
-                    if not all(
-                        np.array_equal(ours[row], theirs[0])
-                        for ours, theirs in zip(found[1:], first[1:], strict=True)
-                        if theirs.size
-                    ):
-                        self.notes.append(
-                            f"model {self.name}: bits depend on the batch here, so every text is "
-                            "computed alone (one thread, OMP_NUM_THREADS=1, may be faster)"
-                        )
-                        logger.info(self.notes[-1])
-                        return False
+                    batches.append(batch)
+                    rows.append(row)
+            first, *others = self._run(self._forward, batches)
+            for found, row in zip(others, rows[1:], strict=True):
+                if not all(
+                    np.array_equal(ours[row], theirs[0])
+                    for ours, theirs in zip(found[1:], first[1:], strict=True)
+                    if theirs.size
+                ):
+                    self.notes.append(
+                        f"model {self.name}: bits depend on the batch here, so every text is "
+                        "computed alone, which is slower"
+                    )
+                    logger.info(self.notes[-1])
+                    return False
         return True
 
     def _random_ids(self, rng: np.random.Generator, texts: int, tokens: int) -> Integers:
@@ -297,24 +336,12 @@ class EncoderModel:
         """Logits, pooled output (empty without pooler), hidden states, attention weights."""
         import torch
 
-        seen: dict[str, Any] = {}
-
-        def ask(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-            return args, kwargs | {"output_hidden_states": True, "output_attentions": True}
-
-        hooks = [
-            self.base.register_forward_pre_hook(ask, with_kwargs=True),
-            self.base.register_forward_hook(lambda *call: seen.update(base=call[-1])),
-        ]
-        if self._pooler is not None:
-            hooks.append(self._pooler.register_forward_hook(lambda *c: seen.update(pooler=c[1][0])))
         inputs = torch.from_numpy(ids).to(self.device)
-        try:
-            with torch.inference_mode():
-                logits = self.model(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits
-        finally:
-            for hook in hooks:
-                hook.remove()
+        seen: dict[str, Any] = {}
+        self._seen.now = seen
+        with torch.inference_mode():
+            logits = self.model(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits
+        self._seen.now = {}
         given = seen["base"]
         pooled = torch.empty(0)
         if "pooler" in seen:
@@ -325,6 +352,30 @@ class EncoderModel:
             tensor.float().cpu().numpy()
             for tensor in (logits, pooled, *given.hidden_states, *(given.attentions or ()))
         ]
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        """Hooks that ask the encoder for its states and keep what each thread's pass gave."""
+
+        def ask(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+            return args, kwargs | {"output_hidden_states": True, "output_attentions": True}
+
+        def keep(name: str, what: Any) -> None:
+            getattr(self._seen, "now", {})[name] = what
+
+        hooks = [
+            self.base.register_forward_pre_hook(ask, with_kwargs=True),
+            self.base.register_forward_hook(lambda *call: keep("base", call[-1])),
+        ]
+        if self._pooler is not None:
+            hooks.append(
+                self._pooler.register_forward_hook(lambda *call: keep("pooler", call[1][0]))
+            )
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
 
     @cached_property
     def _pooler(self) -> Any:
@@ -342,7 +393,7 @@ class EncoderModel:
     def _check_is_encoder(self) -> None:
         ids = self._random_ids(np.random.default_rng(0), 1, min(8, self.max_tokens))
         try:
-            _, _, *states = self._forward(ids)
+            ((_, _, *states),) = self._run(self._forward, [ids])
         except (TypeError, ValueError) as error:
             raise _no_encoder(self.name, str(error).splitlines()[0]) from error
         weights = [state for state in states if state.ndim == 4]

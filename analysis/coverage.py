@@ -30,7 +30,8 @@ Marks = Mapping[str, tuple[Index, Bits]]
 """What one text covers: for each part of a metric's state, where, and which bits."""
 Own = TypeVar("Own", bound="Coverage")
 
-_FORMAT = "1"
+_FORMAT = 1
+_METADATA = "s2lct coverage"
 _BITS_OF_BYTE = np.array([bin(n).count("1") for n in range(256)], dtype=np.uint8)
 
 
@@ -80,7 +81,7 @@ class Layers:
                 hidden.add(0)
             elif part == "pooler" and encoder.has_pooler:
                 pooler = True
-            elif first.isdecimal() and (last.isdecimal() or not dash):
+            elif first.isdecimal() and (last.isdecimal() or not dash) and int(first):
                 hidden |= set(range(int(first), int(last or first) + 1)) or {-1}
             else:
                 hidden.add(-1)
@@ -256,15 +257,17 @@ class Coverage(ABC):
         tensors = {f"state/{part}": bits for part, bits in self.state.items()}
         tensors |= {f"constants/{name}": array for name, array in self.constants().items()}
         described = {
-            "kind": f"s2lct coverage {self.kind}",
+            "kind": self.kind,
             "format": _FORMAT,
             "model": self.model,
-            "texts": str(self.texts),
-            "settings": json.dumps(self.settings(), sort_keys=True),
+            "texts": self.texts,
+            "settings": self.settings(),
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-        write_bytes(path, save(arrays, metadata=described))
+        # One entry: safetensors orders several at random.
+        metadata = {_METADATA: json.dumps(described, sort_keys=True)}
+        write_bytes(path, save(arrays, metadata=metadata))
 
     @classmethod
     def load(cls, path: Path) -> Coverage:
@@ -277,8 +280,8 @@ class Coverage(ABC):
 
         try:
             with safe_open(path, framework="numpy") as file:
-                described = file.metadata() or {}
-                kind = described.get("kind", "").removeprefix("s2lct coverage ")
+                described = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
+                kind = described.get("kind")
                 if kind not in cls._kinds or described.get("format") != _FORMAT:
                     raise ValueError("it holds no coverage")
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -288,7 +291,7 @@ class Coverage(ABC):
                 if name.startswith("constants/")
             }
             coverage = cls._kinds[kind].rebuilt(
-                described["model"], json.loads(described["settings"]), constants
+                described["model"], described["settings"], constants
             )
             for part, bits in coverage.state.items():
                 found = arrays[f"state/{part}"]

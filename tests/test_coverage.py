@@ -224,9 +224,7 @@ def test_cover_is_what_a_slow_loop_counts(
     for batch in batched(encoder, TESTS, batch_tokens):
         coverage.update(batch)
     assert coverage.name == "COVER"
-    assert coverage.value == pytest.approx(
-        slow_sections(encoder, bins, weight, places), rel=1e-13
-    )
+    assert coverage.value == pytest.approx(slow_sections(encoder, bins, weight, places), rel=1e-13)
 
 
 @pytest.mark.parametrize("batch_tokens", BATCHES)
@@ -250,3 +248,348 @@ def test_mncover_is_what_a_slow_loop_counts(
     assert whole.cover(encoder, TESTS).value == plain.cover(encoder, TESTS).value
     if not words:
         assert coverage.value < plain.value
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 0.9])
+def test_neuron_coverage_is_what_a_slow_loop_counts(
+    encoder: EncoderModel, threshold: float
+) -> None:
+    neurons = NeuronValues(Layers((1, 2)))
+    coverage = NeuronCoverage(encoder.fingerprint, neurons, (12, 12), threshold)
+    top = TopNeuronCoverage(encoder.fingerprint, neurons, (12, 12), 3)
+    coverage.cover(encoder, TESTS)
+    top.cover(encoder, TESTS)
+    active, first = set(), set()
+    for text in TESTS:
+        hidden, _ = plainly_run(encoder, text)
+        for layer in (1, 2):
+            means = [sum(column) / len(column) for column in zip(*hidden[layer], strict=True)]
+            low, high = min(means), max(means)
+            active |= {
+                (layer, n) for n, v in enumerate(means) if (v - low) / (high - low) > threshold
+            }
+            first |= {(layer, n) for n in sorted(range(12), key=lambda n: -means[n])[:3]}
+    assert coverage.values == {"NC": len(active) / 24}
+    assert top.values == {"TKNC": len(first) / 24}
+
+
+def test_the_pooler_has_neurons_where_there_is_one(encoder: EncoderModel) -> None:
+    if encoder.name == "roberta":
+        assert encoder.has_pooler
+    neurons = NeuronValues(Layers.parse("pooler,embeddings", encoder))
+    bounds = Bounds.of_texts(encoder, REFERENCE, neurons)
+    assert bounds.low.shape == (24,)
+    alone = list(encoder.activations(TESTS, batch_tokens=1))
+    for batch in encoder.activations(TESTS):
+        for row, number in enumerate(batch.numbers):
+            (same,) = (one for one in alone if one.numbers == (number,))
+            assert batch.pooled is not None
+            assert np.array_equal(batch.pooled[row], same.pooled[0])
+
+
+def made_up(hidden: Sequence[Sequence[float]], attention: Sequence[Sequence[float]]) -> Activations:
+    """One text's activations: a layer of hidden states (tokens, dim), a head's weights."""
+    states = np.array([hidden], dtype=np.float32)
+    tokens = states.shape[1]
+    return Activations(
+        numbers=(0,),
+        input_ids=np.arange(tokens)[None],
+        special=np.zeros((1, tokens), dtype=bool),
+        hidden=(np.zeros_like(states), states),
+        attentions=(np.array([[attention]], dtype=np.float32),),
+        pooled=None,
+        logits=np.zeros((1, 2), dtype=np.float32),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "corners"),
+    [(1.0, 0), (3.0, 0), (np.nextafter(np.float32(3), np.float32(4)), 1), (0.999, 1), (2.0, 0)],
+)
+def test_a_value_equal_to_a_bound_is_within(value: float, corners: int) -> None:
+    neurons = NeuronValues(Layers((1,)))
+    bounds = Bounds(np.array([1.0], dtype=np.float32), np.array([3.0], dtype=np.float32))
+    coverage = BoundaryCoverage("", neurons, bounds)
+    coverage.update(made_up([[2.0], [value]], [[0.5, 0.5], [0.5, 0.5]]))
+    assert coverage.value == corners / 2
+    assert coverage.values["SActCov"] == (corners if value > 3 else 0)
+
+
+def test_a_neuron_that_never_varied_is_beyond_its_bounds_at_any_other_value() -> None:
+    neurons = NeuronValues(Layers((1,)))
+    one = np.array([1.0], dtype=np.float32)
+    coverage = BoundaryCoverage("", neurons, Bounds(one, one))
+    coverage.update(made_up([[1.0]], [[1.0]]))
+    assert coverage.value == 0
+    coverage.update(made_up([[1.5]], [[1.0]]))
+    coverage.update(made_up([[0.5]], [[1.0]]))
+    assert coverage.values == {"BoundCov": 1.0, "SActCov": 1.0}
+
+
+def sections_of(low: float, high: float, bins: int = 4) -> Sections:
+    """One place; one word neuron with the range given; an attention neuron that never varied."""
+    neurons = SectionNeurons(Layers((1,)), bins, 1, None, np.zeros(0, dtype=np.int64))
+    one = np.ones((1, 1, 1, 1), dtype=np.float32)
+    return Sections(
+        neurons,
+        {"words": np.full((1, 1, 1), low, dtype=np.float32), "pairs": one},
+        {"words": np.full((1, 1, 1), high, dtype=np.float32), "pairs": one},
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "section"),
+    [
+        (0.0, 0),
+        (0.999, 0),
+        (1.0, 1),  # an inner edge belongs to the upper section
+        (2.0, 2),
+        (3.0, 3),
+        (4.0, 3),  # the upper bound belongs to the last
+        (np.nextafter(np.float32(4), np.float32(5)), None),
+        (-1e-6, None),
+    ],
+)
+def test_sections_at_their_edges(value: float, section: int | None) -> None:
+    coverage = SectionCoverage("", sections_of(0.0, 4.0))
+    coverage.update(made_up([[value]], [[1.0]]))
+    assert coverage.state["words"].item() == (0 if section is None else 1 << section)
+    # The attention neuron never varied: it has no sections to cover, and none to miss.
+    assert coverage.value == (0 if section is None else 1 / 4)
+
+
+def test_without_a_neuron_that_varied_there_is_nothing_to_cover() -> None:
+    coverage = SectionCoverage("", sections_of(2.0, 2.0))
+    with pytest.raises(AnalysisError, match="no neuron has a range"):
+        _ = coverage.value
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(-1e6, 1e6, width=32),
+            st.floats(-1e6, 1e6, width=32),
+            st.floats(-1e6, 1e6, width=32),
+        ),
+        min_size=1,
+        max_size=20,
+    ),
+    st.integers(1, 64),
+)
+def test_every_value_within_a_range_has_one_section(
+    drawn: list[tuple[float, float, float]], bins: int
+) -> None:
+    for one, other, value in drawn:
+        low, high = sorted((one, other))
+        coverage = SectionCoverage("", sections_of(low, high, bins))
+        coverage.update(made_up([[value]], [[1.0]]))
+        mark = int(coverage.state["words"].item())
+        assert mark.bit_count() == (low <= value <= high and low < high)
+        assert mark < 1 << bins
+
+
+def all_metrics(encoder: EncoderModel) -> list[Coverage]:
+    layers = Layers.parse("encoder", encoder)
+    neurons = NeuronValues(layers)
+    vocabulary = Vocabulary.of_texts(encoder.tokenizer, REFERENCE, 25)
+    places = Sections.of_texts(encoder, REFERENCE, layers)
+    words = Sections.of_texts(encoder, REFERENCE, layers, vocabulary=vocabulary)
+    print_ = encoder.fingerprint
+    return [
+        BoundaryCoverage(print_, neurons, Bounds.of_texts(encoder, REFERENCE, neurons)),
+        SectionCoverage.of_model(encoder, places),
+        SectionCoverage.of_model(encoder, words, attention_weight=0.3),
+        SectionCoverage.of_model(encoder, places, some_masks(vocabulary)),
+        SectionCoverage.of_model(encoder, words, some_masks(vocabulary)),
+        NeuronCoverage(print_, neurons, (12, 12), 0.7),
+        TopNeuronCoverage(print_, neurons, (12, 12)),
+    ]
+
+
+def same(one: Coverage, other: Coverage) -> bool:
+    return (
+        one.identity() == other.identity()
+        and one.values == other.values
+        and one.state.keys() == other.state.keys()
+        and all(np.array_equal(one.state[part], other.state[part]) for part in one.state)
+    )
+
+
+def test_merging_resuming_and_permuting_change_nothing(bert: EncoderModel, tmp_path: Path) -> None:
+    for metric in all_metrics(bert):
+        whole = metric.emptied().cover(bert, TESTS)
+        assert whole.value > 0
+        assert metric.value == 0
+        merged = metric.emptied().cover(bert, TESTS[:4])
+        merged.merge(metric.emptied().cover(bert, TESTS[4:]))
+        assert same(merged, whole)
+        assert merged.texts == len(TESTS)
+        assert same(metric.emptied().cover(bert, TESTS[::-1]), whole)
+        assert same(metric.emptied().cover(bert, TESTS * 2), whole)
+        halfway = metric.emptied().cover(bert, TESTS[:4])
+        halfway.save(tmp_path / "half.safetensors")
+        resumed = Coverage.load(tmp_path / "half.safetensors").cover(bert, TESTS[4:])
+        assert same(resumed, whole)
+        resumed.save(tmp_path / "resumed.safetensors")
+        merged.save(tmp_path / "merged.safetensors")
+        assert (tmp_path / "resumed.safetensors").read_bytes() == (
+            tmp_path / "merged.safetensors"
+        ).read_bytes()
+
+
+def test_ranges_of_two_halves_merge_to_those_of_the_whole(bert: EncoderModel) -> None:
+    neurons = NeuronValues(Layers((1, 2)))
+    halves = [Bounds.of_texts(bert, half, neurons) for half in (REFERENCE[:4], REFERENCE[4:])]
+    whole = Bounds.of_texts(bert, REFERENCE, neurons)
+    assert np.array_equal(halves[0].merged(halves[1]).low, whole.low)
+    assert np.array_equal(halves[0].merged(halves[1]).high, whole.high)
+    vocabulary = Vocabulary.of_texts(bert.tokenizer, REFERENCE, 25)
+    first, second, all_of = (
+        Sections.of_texts(bert, texts, neurons.layers, vocabulary=vocabulary)
+        for texts in (REFERENCE[:4], REFERENCE[4:], REFERENCE)
+    )
+    for kind in ("words", "pairs"):
+        assert np.array_equal(first.merged(second).low[kind], all_of.low[kind])
+        assert np.array_equal(first.merged(second).high[kind], all_of.high[kind])
+
+
+def test_growth_is_what_adding_adds(bert: EncoderModel) -> None:
+    for metric in all_metrics(bert):
+        state = metric.emptied()
+        for marks in bert.in_order(TESTS, metric.marks, window=4):
+            before, growth = state.value, state.growth(marks)
+            state.add(marks)
+            assert state.value == pytest.approx(before + growth, abs=1e-12)
+        assert same(state, metric.emptied().cover(bert, TESTS))
+
+
+def test_states_of_other_settings_or_models_do_not_merge(
+    bert: EncoderModel, encoder: EncoderModel
+) -> None:
+    neurons = NeuronValues(Layers((1, 2)))
+    one = NeuronCoverage(bert.fingerprint, neurons, (12, 12), 0.5)
+    with pytest.raises(AnalysisError, match="other settings"):
+        one.merge(NeuronCoverage(bert.fingerprint, neurons, (12, 12), 0.6))
+    if encoder.name != "bert":
+        with pytest.raises(AnalysisError, match="another model"):
+            one.cover(encoder, TESTS)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", None])
+def test_a_file_that_holds_no_coverage_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "state.safetensors"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(AnalysisError, match="cannot be read"):
+        Coverage.load(path)
+    with pytest.raises(AnalysisError, match="cannot be read"):
+        Masks.load(path)
+
+
+def test_masks_come_back_from_their_file(bert: EncoderModel, tmp_path: Path) -> None:
+    masks = replace(
+        some_masks(Vocabulary.of_texts(bert.tokenizer, REFERENCE, 13)), about={"model": "bert"}
+    )
+    masks.save(tmp_path / "masks.safetensors")
+    back = Masks.load(tmp_path / "masks.safetensors")
+    assert back.vocabulary == masks.vocabulary
+    assert back.about == {"model": "bert"}
+    assert np.array_equal(back.words, masks.words)
+    assert np.array_equal(back.pairs, masks.pairs)
+
+
+def test_a_decoder_is_refused(tokenizer: Any) -> None:
+    with pytest.raises(AnalysisError, match=r"decoder-only") as told:
+        EncoderModel.of(tokenizer, tiny("gpt2", tokenizer), "gpt2")
+    assert "BERT" in told.value.mend
+
+
+def test_a_word_list_has_no_neurons() -> None:
+    with pytest.raises(AnalysisError, match="no neurons"):
+        load_encoder("vader")
+
+
+def test_attention_that_returns_no_weights_is_switched_and_said(tokenizer: Any) -> None:
+    model = tiny("bert", tokenizer, attn_implementation="sdpa")
+    encoder = EncoderModel.of(tokenizer, model, "tiny")
+    assert model.config._attn_implementation == "eager"
+    assert "sdpa" in encoder.notes[0]
+    assert "eager" in encoder.notes[0]
+    eager = EncoderModel.of(tokenizer, tiny("bert", tokenizer, attn_implementation="eager"))
+    assert eager.notes == []
+
+
+def test_a_reference_corpus_of_one_sentence_is_refused(bert: EncoderModel) -> None:
+    neurons = NeuronValues(Layers((1, 2)))
+    with pytest.raises(AnalysisError, match="1 sentence"):
+        Bounds.of_texts(bert, ["Once.", "Once."], neurons)
+    with pytest.raises(AnalysisError, match="1 sentence"):
+        Sections.of_texts(bert, ["Once."], neurons.layers)
+
+
+def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(bert: EncoderModel) -> None:
+    many = Vocabulary(tuple(f"word{number}" for number in range(999_999)))
+    with pytest.raises(AnalysisError, match=r"1,000,000 words.*GB") as told:
+        Sections.of_texts(bert, REFERENCE, Layers((1, 2)), vocabulary=many)
+    assert "--vocab" in told.value.mend
+    with pytest.raises(AnalysisError, match=r"1,000,000 × 1,000,000.*GB"):
+        Masks.full(many)
+
+
+@pytest.mark.parametrize("layers", ["7", "0", "x", "1-9", "-1", "2-1", "encoder,8"])
+def test_layers_that_a_model_lacks_are_refused(bert: EncoderModel, layers: str) -> None:
+    with pytest.raises(AnalysisError, match="no such layer"):
+        Layers.parse(layers, bert)
+
+
+def test_layers_are_named_in_many_ways(bert: EncoderModel) -> None:
+    assert Layers.parse("encoder", bert) == Layers((1, 2))
+    assert Layers.parse("embeddings, 2", bert) == Layers((0, 2))
+    assert Layers.parse("1-2,pooler", bert) == Layers((1, 2), pooler=True)
+
+
+def test_a_vocabulary_holds_the_commonest_pieces(bert: EncoderModel) -> None:
+    vocabulary = Vocabulary.of_texts(bert.tokenizer, ["a b a", "a c b"], 4)
+    assert vocabulary.pieces == ("a", "[CLS]", "[SEP]", "b")
+    assert vocabulary.size == 5
+    entries = vocabulary.table(bert.tokenizer)[bert.token_ids("a c")]
+    assert entries.tolist() == [1, 0, 4, 2]
+
+
+def test_long_texts_are_cut_where_the_model_ends(bert: EncoderModel) -> None:
+    (batch,) = bert.activations(["good " * 500])
+    assert batch.tokens == 64
+
+
+@pytest.mark.parametrize("name", ["embedded-2class", "embedded-3class"])
+def test_the_embedded_models_are_looked_into(name: str) -> None:
+    import torch
+
+    from s2lct.leaderboard.models import load_classifier
+
+    encoder = load_encoder(name)
+    (said,) = load_classifier(name).probabilities(TESTS)
+    found = np.zeros_like(said[1])
+    for batch in encoder.activations(TESTS):
+        logits = torch.from_numpy(batch.logits)
+        found[list(batch.numbers)] = torch.softmax(logits, dim=-1).numpy()
+    assert len(batch.hidden) == 7
+    assert len(batch.attentions) == 6
+    assert found == pytest.approx(said[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 150])
+def test_no_bit_of_the_embedded_encoder_depends_on_the_batch(batch_tokens: int) -> None:
+    encoder = load_encoder("embedded-2class")
+    alone = {}
+    for batch in encoder.activations(TESTS):
+        for row, number in enumerate(batch.numbers):
+            alone[number] = batch.one(row)
+    for batch in encoder.activations(TESTS[::-1], batch_tokens=batch_tokens):
+        for row, number in enumerate(batch.numbers):
+            ours, theirs = batch.one(row), alone[len(TESTS) - 1 - number]
+            for layer, other in zip(ours.hidden, theirs.hidden, strict=True):
+                assert np.array_equal(layer, other)
+            for layer, other in zip(ours.attentions, theirs.attentions, strict=True):
+                assert np.array_equal(layer, other)
