@@ -22,6 +22,7 @@ from s2lct.leaderboard.labels import Array
 from s2lct.leaderboard.models import (
     TOKENS_A_BATCH,
     fingerprint_of,
+    hub_commit,
     load_pretrained,
     place,
     weights_sha256,
@@ -131,14 +132,15 @@ class LanguageModel:
         device: str = "auto",
         dtype: str = "auto",
     ) -> None:
+        commit = hub_commit(name, revision)
         tokenizer, model = load_pretrained(
-            name, revision, "AutoModelForCausalLM", _is_language_model
+            name, commit or revision, "AutoModelForCausalLM", _is_language_model
         )
         place(model, device, dtype)
         self.name = name
         self.asks = asks or LabelPrompt()
         self.classes = self.asks.classes
-        self.revision = getattr(model.config, "_commit_hash", None) or ""
+        self.revision = commit
         answers = fingerprint_of(tokenizer, model)
         self.weights_sha256 = weights_sha256(name, self.revision) or answers
         asked = json.dumps([answers, self.asks.prompt, self.asks.words])

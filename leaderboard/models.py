@@ -195,12 +195,16 @@ class SequenceClassifier(Network):
     def __init__(
         self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
     ) -> None:
+        commit = hub_commit(name, revision)
         tokenizer, model = load_pretrained(
-            name, revision, "AutoModelForSequenceClassification", _check_classification_head
+            name,
+            commit or revision,
+            "AutoModelForSequenceClassification",
+            _check_classification_head,
         )
         super().__init__(tokenizer, model, name)
         place(model, device, dtype)
-        self.revision = getattr(model.config, "_commit_hash", None) or ""
+        self.revision = commit
         self.fingerprint = fingerprint_of(tokenizer, model)
         self.weights_sha256 = weights_sha256(name, self.revision) or self.fingerprint
 
@@ -239,6 +243,24 @@ def place(model: Any, device: str, dtype: str) -> None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     halved = dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
     model.eval().to(torch.bfloat16 if halved else torch.float32).to(device)
+
+
+def hub_commit(name: str, revision: str | None) -> str:
+    """The commit that a revision stands for; empty for a folder, and where no Hub tells.
+
+    Args:
+        name: a Hub id or a folder.
+        revision: branch, tag or commit; None for the newest.
+    """
+    if Path(name).exists():
+        return ""
+    from huggingface_hub import hf_hub_download
+
+    try:
+        # The cache keeps files in a folder named after their commit, so this works offline too.
+        return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
+    except Exception:
+        return ""  # loading it tells what is wrong
 
 
 def load_pretrained(
