@@ -120,7 +120,7 @@ def agreement_table(result: StudyResult) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1))
+    table = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
     table.add_column("")
     for column in ("cases", "consistent %", "relevant %", "α sentiment", "α relevance"):
         table.add_column(column, justify="right")
@@ -153,7 +153,7 @@ def _shown(estimate: Estimate, written: Callable[[float], str]) -> str:
 
 def _without_zero(value: float) -> str:
     """Two decimals, as coefficients up to 1 are written: ``.77``."""
-    return f"{value:.2f}".replace("0.", ".", 1)
+    return f"{round(value, 2) + 0:.2f}".replace("0.", ".", 1)
 
 
 def disputed_lines(result: StudyResult, most: int = 10) -> list[str]:
