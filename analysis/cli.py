@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from s2lct.analysis.coverage_cli import add_commands as add_coverage
 from s2lct.analysis.augment_cli import add_commands as add_augment
+from s2lct.analysis.coverage_cli import add_commands as add_coverage
 from s2lct.analysis.diversity_cli import diversity
 from s2lct.analysis.explain_cli import add_commands as add_explain
 from s2lct.analysis.masks_cli import add_commands as add_masks
