@@ -1,0 +1,255 @@
+"""From a corpus to a leaderboard and a second version, through the command line and a Hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hub_fixtures import HubClient
+from hub_server import MAINTAINER, STRANGER
+
+DATASET = "s2lct-org/s2lct"
+RESULTS = "s2lct-org/s2lct-results"
+MODEL = "stranger/tiny-sentiment"
+FIRST = ("LC4", "LC8")
+SECOND = (*FIRST, "LC9")
+
+FULL_NAMES = f"""
+import json
+import evaluate
+from datasets import load_dataset
+rows = load_dataset("{DATASET}", "LC4", revision="v1.0.0", split="test")
+metric = evaluate.load("{DATASET}")
+said = metric.compute(model=lambda texts: ["negative"] * len(texts), suite=rows)
+print(json.dumps([list(rows["id"]), said["LC4"]["seed"]["failure_rate"]]))
+"""
+LITERAL_NAMES = """
+import json
+import evaluate
+from datasets import load_dataset
+rows = load_dataset("s2lct", "LC4")["test"]
+said = evaluate.load("s2lct").compute(predictions=["negative"] * len(rows), references=rows)
+print(json.dumps([list(rows["id"]), said["LC4"]["seed"]["failure_rate"]]))
+"""
+UPLOAD_MODEL = """
+import sys
+from huggingface_hub import HfApi
+HfApi().create_repo(sys.argv[1])
+HfApi().upload_folder(repo_id=sys.argv[1], folder_path=sys.argv[2])
+"""
+PROPOSED = """
+import sys
+from huggingface_hub import snapshot_download
+print(snapshot_download(sys.argv[1], repo_type="dataset", revision=f"refs/pr/{sys.argv[2]}",
+    local_dir=sys.argv[3]))
+"""
+MERGE = """
+import sys
+from huggingface_hub import HfApi
+HfApi().merge_pull_request(sys.argv[1], int(sys.argv[2]), repo_type="dataset")
+"""
+PROPOSE_RAW = """
+import sys
+from huggingface_hub import HfApi
+HfApi().upload_folder(repo_id=sys.argv[1], folder_path=sys.argv[2], path_in_repo="results/1.0.0",
+    repo_type="dataset", create_pr=True)
+"""
+HUB_LEADERBOARD = """
+import json, sys
+from huggingface_hub import HfApi
+api = HfApi()
+told = api.get_dataset_leaderboard(sys.argv[1])
+entries = sorted({(entry.model_id, entry.pull_request) for entry in told})
+tags = [tag.name for tag in api.list_repo_refs(sys.argv[1], repo_type="dataset").tags]
+print(json.dumps([entries, tags]))
+"""
+
+
+@pytest.fixture
+def outputs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Whatever any process printed; in the end searched for tokens."""
+    told: list[str] = []
+    run = HubClient._run
+
+    def recorded(client: HubClient, command: list[str], cwd: Path | None) -> object:
+        done = run(client, command, cwd)
+        told.extend((done.stdout, done.stderr))
+        return done
+
+    monkeypatch.setattr(HubClient, "_run", recorded)
+    yield told
+    assert told
+    assert not [text for text in told if MAINTAINER.token in text or STRANGER.token in text]
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    from s2lct.builder.models.encoder import encoder_path
+
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        initializer_range=0.5,
+        id2label={0: "negative", 1: "neutral", 2: "positive"},
+        label2id={"negative": 0, "neutral": 1, "positive": 2},
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def build(client: HubClient, corpus: Path, out: Path, capabilities: tuple[str, ...]) -> None:
+    chosen = [option for name in capabilities for option in ("--capability", name)]
+    sizes = ("--seeds", 4, "--masks", 5, "--expansions", 4)
+    client.s2lct("build", "--corpus", f"csv:{corpus}", "--out", out, *chosen, *map(str, sizes))
+
+
+def ids_of(client: HubClient, folder: Path, capability: str) -> list[str]:
+    out = client.home / "cases.jsonl"
+    client.s2lct("export", folder, "--out", out)
+    cases = map(json.loads, out.read_text().splitlines())
+    return [case["id"] for case in cases if case["capability"] == capability]
+
+
+def last_json(printed: str) -> list[object]:
+    told: list[object] = json.loads(printed.splitlines()[-1])
+    return told
+
+
+def standings(site: Path) -> dict[str, dict[str, dict[str, object]]]:
+    """Rows of the leaderboard by suite version and model."""
+    told: dict[str, dict[str, dict[str, object]]] = {}
+    for row in json.loads((site / "leaderboard.json").read_text()):
+        told.setdefault(row["suite_version"], {})[row["model"]] = row
+    return told
+
+
+def test_from_a_corpus_to_a_leaderboard_and_a_second_version(
+    hub: HubClient,
+    stranger: HubClient,
+    corpus_path: Path,
+    model_folder: Path,
+    tmp_path: Path,
+    outputs: list[str],
+) -> None:
+    maintainer, first, second = hub, tmp_path / "first", tmp_path / "second"
+    reader = replace(hub, home=tmp_path / "reader", token="")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    # Build and publish.
+    build(maintainer, corpus_path, first, FIRST)
+    maintainer.s2lct("publish", "dataset", first, "--repo", DATASET, "--version", "1.0.0")
+    maintainer.s2lct("publish", "metric", "--repo", DATASET)
+
+    # Both lines, by full name, and by literal name without a network.
+    expected = [ids_of(maintainer, first, "LC4"), 1.0]
+    assert expected[0]
+    assert last_json(reader.python(FULL_NAMES, cwd=empty)) == expected
+    reader.s2lct("install", DATASET)
+    assert last_json(reader.offline_now().python(LITERAL_NAMES, cwd=empty)) == expected
+
+    # The maintainer scores one model, a stranger another that is the stranger's own.
+    suite = f"{DATASET}@v1.0.0"
+    maintainer.s2lct("score", "vader", "--suite", suite, "--out", "results")
+    maintainer.s2lct("publish", "results", "results/vader.json", "--to", RESULTS)
+    stranger.python(UPLOAD_MODEL, MODEL, str(model_folder))
+    stranger.s2lct("score", MODEL, "--suite", suite, "--out", "results")
+    (result,) = (stranger.home / "results").glob("*.json")
+    assert stranger.try_s2lct("publish", "results", result, "--to", RESULTS).returncode == 1
+    stranger.s2lct("publish", "results", result, "--to", RESULTS, "--create-pr")
+    stranger.s2lct("publish", "model-result", result, "--create-pr")
+    assert last_json(reader.python(HUB_LEADERBOARD, DATASET)) == [[[MODEL, 1]], ["v1.0.0"]]
+
+    # What the stranger proposed is checked, with the model itself, and merged.
+    proposed = tmp_path / "proposed"
+    maintainer.python(PROPOSED, RESULTS, "1", str(proposed))
+    (submission,) = (path for path in proposed.rglob("*.json") if "tiny-sentiment" in path.name)
+    told = maintainer.s2lct("leaderboard", "check", submission, "--suite", suite, "--rescore")
+    assert "accepted" in told
+    assert "scored again" in told
+    maintainer.python(MERGE, RESULTS, "1")
+
+    # The leaderboard.
+    reader.s2lct("leaderboard", "build", RESULTS, "--out", "site")
+    ranked = standings(reader.home / "site")
+    assert set(ranked) == {"1.0.0"}
+    assert set(ranked["1.0.0"]) == {"vader", MODEL}
+    told_rates = json.loads(result.read_text())
+    assert ranked["1.0.0"][MODEL]["failure_rate"] == told_rates["overall"]["failure_rate"]
+    maintainer.s2lct(
+        "publish", "leaderboard", "--repo", "s2lct-org/leaderboard", "--results", RESULTS
+    )
+    assert "README.md" in hub.server.files("space", "s2lct-org/leaderboard")
+
+    # A capability more makes a minor version; another number is refused, and nothing moves.
+    build(maintainer, corpus_path, second, SECOND)
+    publish_again = ("publish", "dataset", second, "--repo", DATASET, "--version")
+    refused = maintainer.try_s2lct(*publish_again, "1.0.1")
+    assert refused.returncode == 1
+    assert "1.1.0" in refused.stderr
+    released = hub.server.files("dataset", DATASET, "v1.0.0")
+    assert "LC9" in maintainer.s2lct(*publish_again, "1.1.0")
+    assert hub.server.files("dataset", DATASET, "v1.0.0") == released
+    assert last_json(reader.python(HUB_LEADERBOARD, DATASET))[1] == ["v1.0.0", "v1.1.0"]
+    assert "## 1.1.0" in hub.server.files("dataset", DATASET)["CHANGELOG.md"].decode()
+    assert "replaces version 1.0.0" in reader.s2lct("install", DATASET)
+
+    # Results on the older version stay, apart from those on the new one.
+    maintainer.s2lct("score", "vader", "--suite", f"{DATASET}@v1.1.0", "--out", "newer")
+    maintainer.s2lct("publish", "results", "newer/vader.json", "--to", RESULTS)
+    reader.s2lct("leaderboard", "build", RESULTS, "--out", "site")
+    ranked = standings(reader.home / "site")
+    assert {version: set(models) for version, models in ranked.items()} == {
+        "1.0.0": {"vader", MODEL},
+        "1.1.0": {"vader"},
+    }
+    assert ranked["1.1.0"]["vader"]["LC9"] is not None
+    assert ranked["1.0.0"]["vader"]["LC9"] is None
+
+    # A hostile submission: a script for a name, and better figures than the cases bear out.
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    lies = json.loads(result.read_text())
+    lies["model"]["name"] = "<script>alert(1)</script>"
+    lies["overall"]["failure_rate"] = 0.0
+    for capability in lies["capabilities"].values():
+        capability["seed"] |= {"failures": 0, "failure_rate": 0.0}
+    (hostile / "best.json").write_text(json.dumps(lies))
+    table = result.with_suffix(".parquet")
+    (hostile / table.name).write_bytes(table.read_bytes())
+    refused = stranger.try_s2lct("publish", "results", hostile / "best.json", "--to", RESULTS)
+    assert refused.returncode == 1
+    stranger.python(PROPOSE_RAW, RESULTS, str(hostile))
+    maintainer.python(PROPOSED, RESULTS, "2", str(tmp_path / "attack"))
+    (attack,) = (tmp_path / "attack").rglob("best.json")
+    refused = maintainer.try_s2lct("leaderboard", "check", attack, "--suite", suite)
+    assert refused.returncode == 1
+    reasons = refused.stdout.splitlines()
+    assert reasons[0].startswith("refused")
+    assert len(reasons) >= 2
+    assert "Traceback" not in refused.stderr
+    # Even where somebody merges it, it does not come onto the page.
+    maintainer.python(MERGE, RESULTS, "2")
+    assert "left out" in reader.s2lct("leaderboard", "build", RESULTS, "--out", "site")
+    assert standings(reader.home / "site") == ranked
+    assert "<script>alert" not in (reader.home / "site" / "index.html").read_text()
+
+    # No cache, result or page holds a token.
+    for client in (maintainer, stranger, reader):
+        for path in (path for path in client.home.rglob("*") if path.is_file()):
+            content = path.read_bytes()
+            assert MAINTAINER.token.encode() not in content, path
+            assert STRANGER.token.encode() not in content, path
