@@ -80,7 +80,7 @@ def serve(
         )
     except OSError as error:
         raise ScoringError(
-            f"--port {port}: cannot be listened at ({error})",
+            f"--port {port}: cannot be listened at ({str(error).partition('.')[0]})",
             mend="choose another --port, or none to take the first free one",
         ) from error
     return str(address)
