@@ -251,7 +251,8 @@ def rank_intervals(rates: Floats, samples: Floats) -> npt.NDArray[np.int64]:
         largest = np.maximum(room.max(axis=0), -room.min(axis=0))
         critical = float(np.quantile(largest, CONFIDENCE))
         difference = rates - rates[model]
-        shown = np.abs(difference) > np.maximum(critical * spread, _TINY)
+        # Resampled counts are whole numbers: ties are common, and a tie shows nothing.
+        shown = np.abs(difference) > critical * spread + _TINY
         ranks[model] = (
             1 + int((shown & (difference < 0)).sum()),
             models - int((shown & (difference > 0)).sum()),
