@@ -194,10 +194,22 @@ class EncoderModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over tokenizer and weights."""
+        """SHA-256 over tokenizer and weights, whatever the tokenizer was last used for."""
         from s2lct.leaderboard.models import fingerprint_of
 
-        return fingerprint_of(self.tokenizer, self.model)
+        # Calling a fast tokenizer leaves truncation and padding in what it is written as.
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if backend is not None:
+            truncation, padding = backend.truncation, backend.padding
+            backend.no_truncation()
+            backend.no_padding()
+        try:
+            return fingerprint_of(self.tokenizer, self.model)
+        finally:
+            if backend is not None and truncation is not None:
+                backend.enable_truncation(**truncation)
+            if backend is not None and padding is not None:
+                backend.enable_padding(**padding)
 
     def token_ids(self, text: str) -> list[int]:
         """A text's tokens, special ones included, cut after `max_tokens`."""

@@ -70,7 +70,8 @@ def coverage_table(report: CoverageReport) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("", title=f"Coverage of {escape(report.model)}, %", header_style="bold")
+    table = Table(title=f"Coverage of {escape(report.model)}, %", header_style="bold")
+    table.add_column("", min_width=24)
     for column in ("cases", *report.figures):
         table.add_column(column, justify="right")
     for row in report.rows:
@@ -86,11 +87,11 @@ def reduction_table(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("", title=escape(title), header_style="bold")
-    for column in ("cases", *(f"> {threshold:g}" for threshold in thresholds), "smaller by, %"):
-        table.add_column(column, justify="right")
-    for column in ("failures before, %", "after: mean", "max"):
-        table.add_column(column, justify="right")
+    table = Table(title=escape(title), header_style="bold")
+    table.add_column("", min_width=24)
+    counts = (f"> {threshold:g}" for threshold in thresholds)
+    for column in ("cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max"):
+        table.add_column(column, justify="right", min_width=min(len(column), 6))
     for name, row in (*reductions.items(), ("all", overall(reductions))):
         if name == "all":
             table.add_section()

@@ -557,6 +557,16 @@ def test_a_vocabulary_holds_the_commonest_pieces(bert: EncoderModel) -> None:
     assert entries.tolist() == [1, 0, 4, 2]
 
 
+def test_using_the_tokenizer_leaves_the_fingerprint_as_it_is(tokenizer: Any) -> None:
+    from copy import deepcopy
+
+    own, model = deepcopy(tokenizer), tiny("bert", tokenizer)
+    before = EncoderModel.of(own, model).fingerprint
+    own(["one", "two words"], truncation=True, max_length=7, padding=True)
+    assert EncoderModel.of(own, model).fingerprint == before
+    assert own.backend_tokenizer.truncation["max_length"] == 7
+
+
 def test_long_texts_are_cut_where_the_model_ends(bert: EncoderModel) -> None:
     (batch,) = bert.activations(["good " * 500])
     assert batch.tokens == 64
