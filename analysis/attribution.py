@@ -264,10 +264,15 @@ def _summed(pieces: Array, offsets: Sequence[tuple[int, int]], words: Sequence[W
 
 def _without(text: str, words: Sequence[Word], absent: Iterable[int]) -> str:
     """A text without some of its words; the spaces in front of them go too."""
-    for number in sorted(absent, reverse=True):
-        word = words[number]
-        text = text[: word.start].rstrip() + text[word.end :]
-    return text.strip()
+    gone = set(absent)
+    left, end = "", 0
+    for number, word in enumerate(words):
+        if number not in gone:
+            between = text[end : word.start]
+            touching = not between and left[-1:].isalnum() and word.text[:1].isalnum()
+            left += (" " if touching else between) + word.text
+        end = word.end
+    return left.strip()
 
 
 def _occlusion(judge: Judge, texts: Sequence[str], labels: Sequence[int]) -> list[Array]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -29,7 +30,6 @@ from s2lct.builder.records import LABELS
 CONFIDENCE = 0.95
 STAGES = (10, 20, 50, 100, 200, 500)
 """The search's samples of a template: more are drawn while the threshold lies in the interval."""
-SEARCH_CONFIDENCE = 0.95
 CASES_AT_ONCE = 16
 
 Search = Generator[frozenset[int], bool, frozenset[int]]
@@ -70,7 +70,7 @@ class Explanation(_Strict):
         failed: whether it says another.
         words: all of its words.
         probability: P(f(T(x)) = f(x)) of the kept words, by samples that the search did not see.
-        ci: the bounds of its 95 % Wilson interval.
+        ci: the bounds of its 95 % interval (Clopper and Pearson).
         nothing_shown: the same of the fully masked text, as the search estimated it.
         samples: how many fillings ``probability`` rests on.
     """
@@ -146,12 +146,22 @@ class Estimate:
         """The share of hits."""
         return self.hits / self.samples
 
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Wilson's score interval (Wilson 1927)."""
-        from scipy.stats import binomtest
+    def interval(self) -> tuple[float, float]:
+        """The exact interval (Clopper and Pearson 1934), which holds P at least that often."""
+        return _interval(self.hits, self.samples, "exact")
 
-        bounds = binomtest(self.hits, self.samples).proportion_ci(confidence, method="wilson")
-        return float(bounds.low), float(bounds.high)
+    def may_be(self, threshold: float) -> bool:
+        """Whether the threshold lies in Wilson's narrower interval (1927)."""
+        low, high = _interval(self.hits, self.samples, "wilson")
+        return low < threshold <= high
+
+
+@cache
+def _interval(hits: int, samples: int, method: str) -> tuple[float, float]:
+    from scipy.stats import binomtest
+
+    bounds = binomtest(hits, samples).proportion_ci(CONFIDENCE, method=method)
+    return float(bounds.low), float(bounds.high)
 
 
 def search(order: Sequence[int]) -> Search:
@@ -235,8 +245,7 @@ class _Case:
         before = self.estimates.get(self.shown, Estimate(0, 0))
         now = Estimate(before.hits + hits, before.samples + samples)
         self.estimates[self.shown] = now
-        low, high = now.interval(SEARCH_CONFIDENCE)
-        if now.samples < options.search_samples and low < options.threshold <= high:
+        if now.samples < options.search_samples and now.may_be(options.threshold):
             return
         answer = now.probability >= options.threshold
         self._decided[self.shown] = answer
@@ -252,7 +261,7 @@ def explain(
     filler: Filler,
     options: Options | None = None,
     *,
-    cache: Path | None = None,
+    keep: Path | None = None,
     advance: Advance | None = None,
 ) -> list[Explanation]:
     """Explain what a model says of cases.
@@ -262,7 +271,7 @@ def explain(
         rows: the cases.
         filler: where the samples come from.
         options: see `Options`.
-        cache: a folder that keeps explanations, so that an interrupted run goes on; None keeps
+        keep: a folder that keeps explanations, so that an interrupted run goes on; None keeps
             nothing, nor is anything kept of a model or filler without a fingerprint.
         advance: told how many cases were done.
 
@@ -280,7 +289,7 @@ def explain(
     for start in range(0, len(rows), CASES_AT_ONCE):
         part = rows[start : start + CASES_AT_ONCE]
         kept = None
-        if cache is not None and model.fingerprint and filler.fingerprint:
+        if keep is not None and model.fingerprint and filler.fingerprint:
             described = {
                 "format": 1,
                 "model": model.fingerprint,
@@ -290,7 +299,7 @@ def explain(
                 "method": chosen.method or default_method(judge),
                 "cases": [[row.case.id, row.case.text, row.template] for row in part],
             }
-            kept = cache / f"{fingerprint_of(described)[:32]}.json"
+            kept = keep / f"{fingerprint_of(described)[:32]}.json"
         explained = _read_kept(kept)
         if explained is None:
             explained = _explain_together(judge, part, filler, chosen)

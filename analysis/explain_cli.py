@@ -151,7 +151,7 @@ def explain(
                 rows,
                 filler,
                 options,
-                cache=default_cache().parent / "explanations" if cache else None,
+                keep=default_cache().parent / "explanations" if cache else None,
                 advance=lambda done: progress.advance(task, done),
             )
         file = ExplanationFile(

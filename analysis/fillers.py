@@ -40,16 +40,20 @@ class Template:
     def filled(self, fills: Sequence[str]) -> str:
         """The text with other words in the hidden places, spaced as the text is.
 
+        A word in the place of a mark is kept apart from the word before or behind it.
+
         Args:
             fills: one for each hidden word, from left to right.
         """
-        pieces: list[str] = []
-        end = 0
-        for number, fill in zip(self.hidden, fills, strict=True):
-            word = self.words[number]
-            pieces += [self.text[end : word.start], fill]
+        fill = dict(zip(self.hidden, fills, strict=True))
+        filled, end = "", 0
+        for number, word in enumerate(self.words):
+            piece = fill.get(number, word.text)
+            between = self.text[end : word.start]
+            touching = not between and filled[-1:].isalnum() and piece[:1].isalnum()
+            filled += (" " if touching else between) + piece
             end = word.end
-        return "".join(pieces) + self.text[end:]
+        return filled + self.text[end:]
 
 
 @dataclass(frozen=True, slots=True)

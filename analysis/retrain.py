@@ -57,7 +57,7 @@ class TrainOptions(_Strict):
     """
 
     epochs: float = Field(default=1.0, gt=0)
-    lr: float = Field(default=5e-5, gt=0)
+    lr: float = Field(default=2e-5, gt=0)
     batch_size: int = Field(default=16, ge=1)
     mix: float = Field(default=0.0, ge=0, le=1)
     checkpoint_steps: int = Field(default=100, ge=1)

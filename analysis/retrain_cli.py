@@ -47,7 +47,7 @@ def retrain(
         ),
     ] = None,
     epochs: Annotated[float, typer.Option(help="Times that every case is seen.")] = 1.0,
-    lr: Annotated[float, typer.Option(help="Learning rate at the start.")] = 5e-5,
+    lr: Annotated[float, typer.Option(help="Learning rate at the start.")] = 2e-5,
     batch_size: Annotated[int, typer.Option(help="Cases a step.", min=1)] = 16,
     keep_models: Annotated[
         bool | None,
