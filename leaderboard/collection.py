@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,10 +131,10 @@ def collect(source: str | Path, advance: Advance | None = None) -> Collection:
     if path.is_file():
         return read_collection(path)
     folder = path if path.is_dir() else _snapshot(str(source))
-    verified = _verified(folder)
+    skipped: list[str] = []
+    verified = _verified(folder, skipped)
     seen: list[tuple[Any, tuple[Case, ...]]] = []
     read: list[_Read] = []
-    skipped: list[str] = []
     files = [file for file in sorted(folder.rglob("*.json")) if file.name != VERIFIED_FILE]
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
@@ -181,19 +181,19 @@ def _snapshot(name: str) -> Path:
         ) from error
 
 
-def _verified(folder: Path) -> dict[str, str]:
-    """Days of verification by SHA-256 of result files."""
-    path = folder / VERIFIED_FILE
-    if not path.is_file():
-        return {}
-    try:
-        told = json.loads(_bytes_of(path))
-        return {str(key): str(day)[:10] for key, day in told.items()}
-    except (_UnusableError, OSError, ValueError, AttributeError, RecursionError) as error:
-        raise ScoringError(
-            f"{path}: is no list of verified results ({error})",
-            mend='it is an object of {"SHA-256 of a result file": "date"}',
-        ) from error
+def _verified(folder: Path, skipped: list[str]) -> dict[str, str]:
+    """Days of verification by SHA-256 of result files: they name it wherever they lie."""
+    days: dict[str, str] = {}
+    for path in sorted(folder.rglob(VERIFIED_FILE)):
+        try:
+            told = json.loads(_bytes_of(path))
+            days |= {key: date.fromisoformat(day[:10]).isoformat() for key, day in told.items()}
+        except (
+            _UnusableError, OSError, ValueError, TypeError, AttributeError, RecursionError,
+        ) as error:  # fmt: skip
+            name = path.relative_to(folder).as_posix()
+            skipped.append(f"{_plain(name)}: is no list of verified results ({_plain(str(error))})")
+    return days
 
 
 def _bytes_of(path: Path) -> bytes:

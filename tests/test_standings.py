@@ -231,6 +231,18 @@ def test_of_two_results_of_a_model_the_verified_then_the_newest_counts(tmp_path:
     assert len(collection.skipped) == 2
 
 
+@pytest.mark.parametrize("content", ["[]", "{", '{"a": 3}', '{"a": "soon"}', "[" * 100_000])
+def test_a_broken_list_of_verified_results_verifies_nothing(content: str, tmp_path: Path) -> None:
+    path = write_result(outcomes("m", RIGHT), tmp_path / "1.0.0")
+    day = {sha256_of(path): "2026-02-01T10:00:00+00:00"}
+    path.with_name("verified.json").write_text(json.dumps(day))
+    (tmp_path / "verified.json").write_text(content)
+    collection = collect(tmp_path)
+    assert [one.verified for one in collection.suites[0].models] == ["2026-02-01"]
+    (line,) = collection.skipped
+    assert line.startswith("verified.json: is no list of verified results")
+
+
 def changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
     def apply(path: Path) -> None:
         told = json.loads(path.read_text())
@@ -323,9 +335,6 @@ def test_nothing_usable_is_one_clear_error(tmp_path: Path) -> None:
         collect(tmp_path)
     with pytest.raises(ScoringError, match="neither a folder nor a Parquet file"):
         collect(tmp_path / "missing")
-    (tmp_path / "verified.json").write_text("[]")
-    with pytest.raises(ScoringError, match="is no list of verified results"):
-        collect(tmp_path)
 
 
 def test_one_parquet_file_holds_the_whole_collection(tmp_path: Path) -> None:
