@@ -120,10 +120,12 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
     known = load_cases(suite)
     of_id = {case.id: case for case in known.cases}
     if unknown := [number for number in ids if number not in of_id]:
+        named = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3:,} more" if unknown[3:] else "")
         raise ScoringError(
-            f"suite {known.name}: has no case {', '.join(unknown[:3])}"
-            + (f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""),
-            mend="score against the version of the suite that the predictions were made on",
+            f"suite {known.name}{f' {known.version}' if known.version else ''}: has no case {named}"
+            f" ({len(unknown):,} of {len(ids):,} references)",
+            mend="pass the version of the suite that the predictions were made on "
+            "(suite=ID@REVISION)",
         )
     return SuiteCases(
         known.name, known.version, known.fingerprint, tuple(of_id[number] for number in ids)

@@ -159,7 +159,8 @@ class Network:
         order = sorted(range(len(ids)), key=lambda number: (-len(ids[number]), number))
         batch: list[int] = []
         for number in order:
-            if batch and (len(batch) + 1) * len(ids[batch[0]]) > TOKENS_A_BATCH:
+            full = batch and (len(batch) + 1) * len(ids[batch[0]]) > TOKENS_A_BATCH
+            if full or (batch and self._tokenizer.pad_token_id is None):
                 yield batch, self._padded(encoded, batch)
                 batch = []
             batch.append(number)
@@ -167,8 +168,16 @@ class Network:
             yield batch, self._padded(encoded, batch)
 
     def _padded(self, encoded: Any, numbers: Sequence[int]) -> Any:
+        from transformers import BatchEncoding
+
         chosen = {name: [values[n] for n in numbers] for name, values in encoded.items()}
-        return self._tokenizer.pad(chosen, return_tensors="pt").to(self._model.device)
+        if self._tokenizer.pad_token_id is None:  # one text, as it is
+            return BatchEncoding(chosen, tensor_type="pt").to(self._model.device)
+        # On the left, positions of a text would depend on what it is batched with; XLNet, which
+        # has none, reads the last token.
+        side = "left" if self._model.config.model_type == "xlnet" else "right"
+        padded = self._tokenizer.pad(chosen, return_tensors="pt", padding_side=side)
+        return padded.to(self._model.device)
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the logits, in double precision; a model in training goes on training."""
@@ -202,6 +211,11 @@ class SequenceClassifier(Network):
             "AutoModelForSequenceClassification",
             _check_classification_head,
         )
+        if tokenizer.pad_token_id is None and model.config.pad_token_id is not None:
+            tokenizer.pad_token = tokenizer.convert_ids_to_tokens(model.config.pad_token_id)
+        elif model.config.pad_token_id is None:
+            # Decoders read the last token that is none of padding.
+            model.config.pad_token_id = tokenizer.pad_token_id
         super().__init__(tokenizer, model, name)
         place(model, device, dtype)
         self.revision = commit

@@ -431,3 +431,39 @@ def test_the_weights_sum_is_what_sha256sum_says(llama_folder: Path, tmp_path: Pa
     parts = LanguageModel(str(sharded))
     assert parts.weights_sha256 == shell("sha256sum model-*.safetensors | sha256sum", sharded)
     assert parts.fingerprint == whole.fingerprint  # the same answers, whatever the files
+
+
+@pytest.mark.parametrize("kind", ["Llama", "GPT2"])
+@pytest.mark.parametrize("pads", ["nobody", "the tokenizer", "the config", "both, left"])
+def test_classifiers_on_decoders_depend_on_no_batch(kind: str, pads: str, tmp_path: Path) -> None:
+    import transformers
+
+    special = {"eos_token": "</s>"} | (
+        {"pad_token": "<pad>"} if pads in ("the tokenizer", "both, left") else {}
+    )
+    tokenizer = trained_tokenizer("$A </s>", **special)
+    if pads == "both, left":
+        tokenizer.padding_side = "left"
+    torch.manual_seed(2)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        pad_token_id=2 if pads in ("the config", "both, left") else None,
+        id2label={0: "negative", 1: "neutral", 2: "positive"},
+    )
+    getattr(transformers, f"{kind}ForSequenceClassification")(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model = load_classifier(str(tmp_path))
+    network = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    expected = []
+    for text in TEXTS:
+        with torch.inference_mode():
+            logits = network(torch.tensor([tokenizer(text)["input_ids"]])).logits[0]
+        expected.append(torch.softmax(logits.double(), -1).numpy())
+    assert np.abs(said(model, TEXTS) - np.stack(expected)).max() < 1e-5
+    assert np.stack(expected).std(axis=0).max() > 0.01

@@ -355,6 +355,9 @@ both = [metric.compute(model="vader", suite=suite, capabilities=["LC4"])]
 for row in load_suite(Path(suite))["LC9"]["test"]:
     metric.add(prediction="positive", reference=row)
 both.append(metric.compute())
+rows = load_suite(Path(suite))["LC9"]["test"]
+stars = [[0.1, 0.1, 0.2, 0.3, 0.3]] * len(rows)  # together most for positive, alone for none
+both.append(metric.compute(predictions=stars, references=rows))
 print(json.dumps(both))
 """
     done = subprocess.run(
@@ -365,7 +368,8 @@ print(json.dumps(both))
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    by_model, added = json.loads(done.stdout.strip().splitlines()[-1])
+    by_model, added, by_stars = json.loads(done.stdout.strip().splitlines()[-1])
+    assert by_stars == added
     assert by_model == compute(model="vader", suite=suite_folder, capabilities=["LC4"])
     assert list(added) == ["overall", "LC9"]
     assert added["overall"]["cases"] == len(load_cases(suite_folder).select(["LC9"]).cases)
