@@ -78,6 +78,7 @@ def augment(
 
     with told_errors():
         from s2lct.analysis.activations import load_encoder
+        from s2lct.analysis.attribution import quiet_transformers
         from s2lct.analysis.augment import (
             EmbeddingSimilarity,
             SearchSettings,
@@ -97,6 +98,7 @@ def augment(
         from s2lct.builder.corpus import read_corpus
         from s2lct.builder.randomness import shuffle_key
 
+        quiet_transformers()
         check_corpus_path(out)
         settings = SearchSettings(similarity, threshold, tries, most, seed)
         if by is GuidedBy.MNCOVER and masks is None:

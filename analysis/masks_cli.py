@@ -37,6 +37,9 @@ def masks(
     beta_pairs: Annotated[float, typer.Option(help="Weight of the pair mask's KL.")] = 1e-3,
     beta_sparse: Annotated[float, typer.Option(help="Weight of |M_A|.")] = 1e-3,
     temperature: Annotated[float, typer.Option(help="Of the Gumbel-Softmax.")] = 1.0,
+    words_above: Annotated[
+        float, typer.Option(help="Keep words of a higher probability than this.", min=0, max=1)
+    ] = 0.5,
     batch_size: Annotated[int, typer.Option(help="Texts a step.", min=1)] = 32,
     limit: Annotated[
         int | None, typer.Option(help="Learn from so many random texts only.", min=1)
@@ -68,6 +71,7 @@ def masks(
 
     with told_errors():
         from s2lct.analysis.activations import Vocabulary, load_encoder
+        from s2lct.analysis.attribution import quiet_transformers
         from s2lct.analysis.corpus_parts import parts_of_corpus
         from s2lct.analysis.word_interactions import (
             WimaskSettings,
@@ -82,6 +86,7 @@ def masks(
         settings = WimaskSettings(
             epochs, lr, beta_words, beta_pairs, beta_sparse, temperature, batch_size, seed
         )
+        quiet_transformers()
         check_settings(settings, vocab)
         read = read_corpus(
             corpus,
@@ -120,6 +125,7 @@ def masks(
                 [sentence.text for sentence in parts.dev],
                 vocabulary,
                 settings,
+                words_above=words_above,
                 checkpoint=checkpoint,
                 advance=advance,
             )
@@ -127,7 +133,7 @@ def masks(
             "model": model,
             "weights_sha256": encoder.fingerprint,
             "corpus": {"name": read.name, "fingerprint": read.fingerprint, "texts": len(texts)},
-            "settings": asdict(settings),
+            "settings": asdict(settings) | {"words_above": words_above},
             "held_out": learned.held_out,
             "fidelity": learned.fidelity,
             "fidelity_of_masks": learned.fidelity_of_masks,

@@ -18,6 +18,10 @@ the model's own predictions as they are:
 
 After training M_W(v) is 1 where the mean probability over v's occurrences in the training texts is
 above 1/2, and M_A(u, v) where the pair's is. A pair that never occurred stays at 1/2, hence 0.
+
+The paper's text leaves open, and is read here, as follows. Special tokens ([CLS], [SEP]) are no
+words of the text: they go through as they are, in no pair; their M_W is 1. The layers start with
+next to nothing mixed in and most words let through.
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ KEPT_ABOVE = 0.5
 STEPS_A_CHECKPOINT = 200
 _BYTES_A_PAIR = 12  # a logit and two moments of its gradient, in single precision
 _KIND = "s2lct masks in training"
+_FIRST_LOGIT = 2.0
 
 Advance = Callable[[int, dict[str, float]], None]
 
@@ -84,13 +89,15 @@ class LearnedMasks:
 
     Attributes:
         vocabulary: the task vocabulary, of V entries.
-        words: probability that a word is let through, shape (V,); 0 for one that never occurred.
+        words: probability that a word is let through, shape (V,); 0 for one that never occurred,
+            1 for a special token.
         pairs: probability that a pair is, shape (V, V); row i's word receives column j's.
         fidelity: share of held-out texts of which the masked model says what the model says,
             words masked by the trained layer, text by text (the paper's Table 5).
         fidelity_of_masks: the same, words masked by the vocabulary's mask M_W, which coverage uses.
         held_out: how many held-out texts.
         losses: mean loss and its terms over the last epoch's steps.
+        words_above: M_W is 1 where the probability is above this.
     """
 
     vocabulary: Vocabulary
@@ -100,6 +107,7 @@ class LearnedMasks:
     fidelity_of_masks: float
     held_out: int
     losses: dict[str, float]
+    words_above: float = KEPT_ABOVE
 
     def masks(self, about: Mapping[str, Any] | None = None) -> Masks:
         """M_W and M_A, as coverage takes them.
@@ -117,7 +125,7 @@ class LearnedMasks:
     @property
     def word_mask(self) -> Booleans:
         """M_W, shape (V,)."""
-        return np.greater(self.words, KEPT_ABOVE)
+        return np.greater(self.words, self.words_above)
 
     @property
     def pair_mask(self) -> Booleans:
@@ -130,9 +138,10 @@ class Masked:
     """A batch's masks.
 
     Attributes:
-        words: probability that a word is let through, shape (texts, tokens); 0 for padding.
-        pairs: probability that a pair is, shape (texts, tokens, tokens); 0 where either is padding
-            or a token meets itself.
+        words: probability that a word is let through, shape (texts, tokens); 0 where there is no
+            word, but padding or a special token.
+        pairs: probability that a pair is, shape (texts, tokens, tokens); 0 where either is no word
+            or a word meets itself.
     """
 
     words: torch.Tensor
@@ -154,11 +163,13 @@ class Bottleneck(nn.Module):
         # One logit a pair, as a table with sparse gradients: a step touches its own pairs alone.
         self.pair_logits = nn.Embedding(entries * entries, 1, sparse=True)
         nn.init.zeros_(self.pair_logits.weight)
+        # At first next to nothing is mixed in and most words pass: training starts from the model's
+        # own answers and takes away, instead of searching for them in noise.
         self.neighbours = nn.Linear(width, width, bias=False)
-        nn.init.normal_(self.neighbours.weight, std=0.02)
+        nn.init.normal_(self.neighbours.weight, std=1e-3)
         self.word_layer = nn.Linear(width, 1)
-        nn.init.normal_(self.word_layer.weight, std=0.02)
-        nn.init.zeros_(self.word_layer.bias)
+        nn.init.normal_(self.word_layer.weight, std=1e-3)
+        nn.init.constant_(self.word_layer.bias, _FIRST_LOGIT)
 
     def forward(
         self,
@@ -174,12 +185,13 @@ class Bottleneck(nn.Module):
         Args:
             embedded: e, shape (texts, tokens, width).
             entries: vocabulary entries, shape (texts, tokens).
-            mask: 1 for tokens, 0 for padding, shape (texts, tokens).
+            mask: 1 for words, 0 for padding and special tokens, shape (texts, tokens).
             draws: of the masks, in training; None takes what is more probable than not.
             word_mask: M_W, shape (V,), in place of the word layer's own; None for the layer's.
 
         Returns:
-            M_W · e', shape (texts, tokens, width), and the probabilities.
+            M_W · e', shape (texts, tokens, width), and e where there is no word; the masks'
+            probabilities.
         """
         tokens = entries.shape[1]
         real = mask.bool()
@@ -198,6 +210,7 @@ class Bottleneck(nn.Module):
             else word_mask.to(embedded.dtype)[entries]
         )
         masked = Masked(word_logits.sigmoid() * real, logits.sigmoid() * both)
+        let_through = torch.where(real, let_through, 1.0)
         return mixed * let_through[:, :, None], masked
 
     def _drawn(self, logits: torch.Tensor, draws: torch.Generator | None) -> torch.Tensor:
@@ -227,7 +240,7 @@ def loss_terms(
         logits: of the masked model, shape (texts, classes).
         predicted: the model's own class numbers, shape (texts,).
         masked: the masks' probabilities.
-        mask: 1 for tokens, 0 for padding, shape (texts, tokens).
+        mask: 1 for words, 0 for padding and special tokens, shape (texts, tokens).
 
     Returns:
         ``cross_entropy``; ``words`` and ``pairs``, sums of KL divergences over a text; ``sparse``,
@@ -283,6 +296,9 @@ class MaskedModel:
         self.encoder, self.bottleneck = encoder, bottleneck.to(encoder.device)
         self._table = torch.from_numpy(vocabulary.table(encoder.tokenizer)).to(encoder.device)
         self._embeddings = embeddings_of(encoder)
+        tokenizer = encoder.tokenizer
+        special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+        self.special = torch.tensor(special, device=encoder.device)
 
     def logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """What the model itself says, shape (texts, classes)."""
@@ -299,11 +315,11 @@ class MaskedModel:
     ) -> tuple[torch.Tensor, Masked]:
         """What it says behind the bottleneck, and the masks' probabilities."""
         seen: list[Masked] = []
-        entries = self._table[ids]
+        entries, words = self._table[ids], self.words_of(ids, mask)
 
         def hook(module: Any, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
             let_through, masked = self.bottleneck(
-                embedded, entries, mask, draws=draws, word_mask=word_mask
+                embedded, entries, words, draws=draws, word_mask=word_mask
             )
             seen.append(masked)
             return let_through  # type: ignore[no-any-return]
@@ -318,6 +334,10 @@ class MaskedModel:
     def entries_of(self, ids: torch.Tensor) -> torch.Tensor:
         """Vocabulary entries of token ids."""
         return self._table[ids]
+
+    def words_of(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """1 for words, 0 for padding and special tokens."""
+        return mask * ~torch.isin(ids, self.special)
 
 
 def embeddings_of(encoder: EncoderModel) -> Any:
@@ -406,6 +426,7 @@ def learn_masks(
     vocabulary: Vocabulary,
     settings: WimaskSettings | None = None,
     *,
+    words_above: float = KEPT_ABOVE,
     checkpoint: Path | None = None,
     advance: Advance | None = None,
 ) -> LearnedMasks:
@@ -417,6 +438,8 @@ def learn_masks(
         held_out: to measure fidelity on.
         vocabulary: the task vocabulary; see `Vocabulary.of_texts`.
         settings: see `WimaskSettings`; None for its defaults.
+        words_above: M_W is 1 where the probability is above this; 1/2 in the paper's reading, but
+            the KL divergence keeps what does not matter near 1/2, on either side.
         checkpoint: a file that takes what was learned so far, and from which the same training
             goes on to the same bytes; None keeps nothing.
         advance: told how many steps were done, and the last one's loss terms.
@@ -443,7 +466,7 @@ def learn_masks(
         training.run(advance)
         words = training.word_probabilities()
         fidelity, of_masks = _fidelity(
-            model, held_out, settings.batch_size, torch.from_numpy(words > KEPT_ABOVE)
+            model, held_out, settings.batch_size, torch.from_numpy(words > words_above)
         )
     size = vocabulary.size
     pairs = model.bottleneck.pair_logits.weight.detach().view(size, size).sigmoid()
@@ -455,6 +478,7 @@ def learn_masks(
         of_masks,
         len(held_out),
         training.mean_losses(),
+        words_above,
     )
 
 
@@ -547,7 +571,8 @@ class _Training:
             rng_for(self._settings.seed, "step", str(self._done)).getrandbits(62)
         )
         logits, masked = self._model.masked_logits(ids, mask, draws=draws)
-        terms = loss_terms(logits, self._predicted[list(numbers)], masked, mask)
+        words = self._model.words_of(ids, mask)
+        terms = loss_terms(logits, self._predicted[list(numbers)], masked, words)
         loss = total_loss(terms, self._settings)
         for optimizer in (self._adam, self._sparse):
             optimizer.zero_grad(set_to_none=True)
@@ -569,11 +594,14 @@ class _Training:
         for numbers in self._texts.batches(self._settings.batch_size):
             ids, mask = self._texts.batch(numbers)
             _, masked = self._model.masked_logits(ids, mask)
-            real = mask.bool()
+            real = self._model.words_of(ids, mask).bool()
             entries = self._model.entries_of(ids)[real].cpu()
             sums.index_add_(0, entries, masked.words[real].double().cpu())
             counts.index_add_(0, entries, torch.ones(len(entries)))
-        return (sums / counts.clamp(min=1)).float().numpy()
+        means = sums / counts.clamp(min=1)
+        special = self._model.entries_of(self._model.special).cpu()
+        means[special[special < size - 1]] = 1.0
+        return means.float().numpy()
 
     def _save(self) -> None:
         """Weights and both optimizers' moments; of the pairs, those that a step has touched."""
