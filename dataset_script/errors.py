@@ -60,7 +60,7 @@ def told_hub_errors(action: str, repo: str, state: str = REPEAT) -> Iterator[Non
         if invalid is not None:
             reason, mend = str(invalid), "a repository is named ORG/NAME"
         elif offline:
-            reason, mend = "HF_HUB_OFFLINE is set", "unset it to publish"
+            reason, mend = "HF_HUB_OFFLINE is set", "unset it"
         elif answer is not None:
             reason, mend = _refusal(answer, repo)
         elif lost is not None:
