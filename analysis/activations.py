@@ -167,6 +167,8 @@ class EncoderModel:
                 "switched to eager"
             )
             logger.info(notes[-1])
+        if not hasattr(model, getattr(model, "base_model_prefix", "") or "no prefix"):
+            raise _no_encoder(name, f"{type(model).__name__} has no encoder under its head")
         network = Network(tokenizer, model.eval(), name)
         encoder = cls(name, tokenizer, model, network.classes, network.most_tokens, notes)
         encoder._check_is_encoder()
@@ -275,7 +277,7 @@ class EncoderModel:
                 torch.set_num_threads(threads)
 
     def in_order(
-        self, texts: Sequence[str], of: Callable[[Activations], Result], *, window: int = 64
+        self, texts: Sequence[str], of: Callable[[Activations], Result], *, window: int = 256
     ) -> Iterator[Result]:
         """What ``of`` makes of each text's activations, in the order of the texts.
 
@@ -414,7 +416,7 @@ class EncoderModel:
                 f"model {self.name}: returns no attention weights, even with eager attention",
                 mend="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
             )
-        if all((np.triu(layer[0, head], 1) == 0).all() for layer in weights for head in (0,)):
+        if all((np.triu(layer[0], 1) == 0).all() for layer in weights):
             raise _no_encoder(self.name, "it is decoder-only: no token looks at a later one")
 
 

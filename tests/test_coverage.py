@@ -505,6 +505,16 @@ def test_a_decoder_is_refused(tokenizer: Any) -> None:
     assert "BERT" in told.value.mend
 
 
+@pytest.mark.parametrize(
+    ("architecture", "told"), [("fnet", "returns no attention weights"), ("t5", "is no encoder")]
+)
+def test_models_without_attention_or_with_a_decoder_are_refused(
+    tokenizer: Any, architecture: str, told: str
+) -> None:
+    with pytest.raises(AnalysisError, match=told):
+        EncoderModel.of(tokenizer, tiny(architecture, tokenizer), architecture)
+
+
 def test_a_word_list_has_no_neurons() -> None:
     with pytest.raises(AnalysisError, match="no neurons"):
         load_encoder("vader")
