@@ -37,7 +37,7 @@ def table(comparison: Comparison) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    shown = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1))
+    shown = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
     shown.add_column("")
     shown.add_column("")
     for column in COLUMNS:
