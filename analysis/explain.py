@@ -262,7 +262,7 @@ def explain(
     options: Options | None = None,
     *,
     keep: Path | None = None,
-    advance: Advance | None = None,
+    advance: Advance = lambda done: None,
 ) -> list[Explanation]:
     """Explain what a model says of cases.
 
@@ -301,14 +301,14 @@ def explain(
             }
             kept = keep / f"{fingerprint_of(described)[:32]}.json"
         explained = _read_kept(kept)
-        if explained is None:
-            explained = _explain_together(judge, part, filler, chosen)
+        if explained is not None:
+            advance(len(part))
+        else:
+            explained = _explain_together(judge, part, filler, chosen, advance)
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 write_bytes(kept, _LIST.dump_json(explained))
         done += explained
-        if advance:
-            advance(len(part))
     return done
 
 
@@ -325,7 +325,7 @@ def _read_kept(path: Path | None) -> list[Explanation] | None:
 
 
 def _explain_together(
-    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options
+    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options, advance: Advance
 ) -> list[Explanation]:
     texts = [row.case.text for row in rows]
     said = [int(label) for label in judge.labels(texts)]
@@ -339,6 +339,7 @@ def _explain_together(
         hits = _hits(judge, filler, draws, [case.said for case in open_cases], options.seed)
         for case, draw, count in zip(open_cases, draws, hits, strict=True):
             case.take(count, draw.samples, options)
+        advance(sum(case.kept is not None for case in open_cases))
     reported = [
         Draw(
             Template(case.row.case.text, case.words, case.kept or frozenset()),

@@ -326,7 +326,9 @@ def test_a_killed_run_goes_on_and_gives_the_same(tmp_path: Path) -> None:
             yield list(range(len(texts))), np.stack([bad, 1 - bad], axis=1)
 
     options = Options(method="occlusion")
-    whole = explain(Judge(Counted()), rows, FILLER, options)
+    done: list[int] = []
+    whole = explain(Judge(Counted()), rows, FILLER, options, advance=done.append)
+    assert sum(done) == len(rows)
     asked.clear()
     first = explain(Judge(Counted()), rows[:CASES_AT_ONCE], FILLER, options, keep=tmp_path)
     asked.clear()

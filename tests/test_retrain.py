@@ -365,8 +365,11 @@ def test_binary_models_drop_neutral_cases(tmp_path: Path) -> None:
     judge = Judge(tiny(("negative", "positive")))
     assert judge.rule is not None
     assert learnable(judge.rule, [Example("a", 1), Example("b", 0)]) == [Example("b", 0)]
-    retrainer = Retrainer(judge, suite, made_up_corpus(), tmp_path, keep_models=False)
+    corpus, options = made_up_corpus(), TrainOptions(mix=0.5)
+    retrainer = Retrainer(judge, suite, corpus, tmp_path, options, keep_models=False)
     run = retrainer.run("LC5+LC9", ["LC5", "LC9"], 0)
+    assert run.mixed == len(mixed_sentences(corpus, suite.rows, 0.5, 0)) > 0
+    assert run.steps == -(-(run.train + run.mixed) // 16)
     split = split_of(suite.rows, ["LC5", "LC9"], 0)
     dropped = sum(row.label == 1 for row in split.train)
     assert 0 < dropped == run.dropped_neutral
