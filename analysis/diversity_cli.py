@@ -66,7 +66,7 @@ def diversity(
         own = Source("suite", _grouped(chosen.cases), whole=True)
         others: list[Source] = []
         if against is not None:
-            others.append(_checklist(against, tuple(own.texts)))
+            others.append(_checklist(against, tuple(own.texts), capability or ()))
         if corpus != NO_CORPUS:
             columns = {
                 "text_column": text_column,
@@ -133,7 +133,11 @@ def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:
     return groups
 
 
-def _checklist(against: str, groups: Sequence[str]) -> Source:
+def _checklist(against: str, groups: Sequence[str], capabilities: Sequence[str]) -> Source:
+    """CheckList's cases by group.
+
+    Groups that are no capability are drawn from the tests of the capabilities asked for, or all.
+    """
     from s2lct.analysis.checklist import cases_for, read_checklist
     from s2lct.analysis.diversity import Source, Text
     from s2lct.analysis.errors import AnalysisError
@@ -145,10 +149,12 @@ def _checklist(against: str, groups: Sequence[str]) -> Source:
             mend="write it like checklist:sentiment_mft.jsonl.gz",
         )
     cases = read_checklist(Path(path))
+    if capabilities:
+        wanted = {id(one) for asked in capabilities for one in cases_for(cases, asked)}
+        cases = [one for one in cases if id(one) in wanted]
     return Source(
         "CheckList",
         {
-            # Groups that are no capability are drawn from all cases.
             group: [
                 Text(one.text, str(number)) for number, one in enumerate(cases_for(cases, group))
             ]

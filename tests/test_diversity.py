@@ -394,6 +394,20 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
     assert invoke(suite_folder, "--corpus", "none", "--capability", "LC2", "--kind", "seed")
 
 
+def test_a_capability_alone_is_set_beside_its_own_test(suite_folder: Path, tmp_path: Path) -> None:
+    rows = [
+        {"test": TEST_OF[name], "capability": "X", "texts": [text], "expected": ["neutral"]}
+        for name, text in (("LC1", "Red, red, red, red."), ("LC2", "Green."))
+        for _ in range(50)
+    ]
+    path, out = tmp_path / "mft.jsonl", tmp_path / "d.json"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    options = ["--against", f"checklist:{path}", "--corpus", "none", "--json", out]
+    invoke(suite_folder, "--capability", "LC2", *options)
+    groups = json.loads(out.read_text())["groups"]
+    assert {group["CheckList"]["words"]["mean"] for group in groups.values()} == {1}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
