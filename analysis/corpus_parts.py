@@ -33,11 +33,6 @@ def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
     Raises:
         AnalysisError: the corpus is too small, or has splits but none to train on.
     """
-    if len(corpus.sentences) < _LEAST:
-        raise AnalysisError(
-            f"corpus {corpus.name}: has {len(corpus.sentences)} sentences",
-            mend=f"give at least {_LEAST}, some hundreds to learn anything",
-        )
     by_split: dict[str, list[Sentence]] = {}
     for sentence in corpus.sentences:
         by_split.setdefault(sentence.split, []).append(sentence)
@@ -46,6 +41,11 @@ def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
         raise AnalysisError(
             f"corpus {corpus.name}: has the splits {', '.join(sorted(by_split))}, none to train on",
             mend="call the sentences to train on train",
+        )
+    if len({sentence.text for sentence in train}) < _LEAST:
+        raise AnalysisError(
+            f"corpus {corpus.name}: has {len(train)} sentences to train on",
+            mend=f"give at least {_LEAST}, some hundreds to learn anything",
         )
     dev = by_split.get("dev") or by_split.get("validation") or []
     test = by_split.get("test") or []
