@@ -10,6 +10,8 @@ import pytest
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Two workers test beside each other: one thread each, or they wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hub_fixtures import hub, hub_server, stranger
 
