@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,7 +26,8 @@ from s2lct.leaderboard.labels import Array
 if TYPE_CHECKING:
     from s2lct.leaderboard.language_model import LabelPrompt
 
-TOKENS_A_BATCH = 2_048
+TOKENS_A_BATCH = 1_024
+TOKENS_A_BATCH_ON_GPU = 65_536
 MOST_TOKENS = 512
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
 
@@ -153,31 +155,32 @@ class Network:
         return int(self._most_tokens)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
-        """Tokenised texts of like lengths, longest first, padded to the longest of each batch."""
-        encoded = self._tokenizer(list(texts), truncation=True, max_length=self._most_tokens)
-        ids: list[list[int]] = encoded["input_ids"]
-        order = sorted(range(len(ids)), key=lambda number: (-len(ids[number]), number))
-        batch: list[int] = []
-        for number in order:
-            full = batch and (len(batch) + 1) * len(ids[batch[0]]) > TOKENS_A_BATCH
-            if full or (batch and self._tokenizer.pad_token_id is None):
-                yield batch, self._padded(encoded, batch)
-                batch = []
-            batch.append(number)
-        if batch:
-            yield batch, self._padded(encoded, batch)
+        """Tokenised texts, longest first; those of a batch are of one length.
 
-    def _padded(self, encoded: Any, numbers: Sequence[int]) -> Any:
+        Nothing is padded, so no time goes into padding and nobody's answer depends on it.
+        """
+        encoded = self._tokenizer(list(texts), truncation=True, max_length=self._most_tokens)
+        lengths = [len(ids) for ids in encoded["input_ids"]]
+        order = sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
+        # Decoders find a text's end by the padding token, and take one text where there is none.
+        alone = self._tokenizer.pad_token_id is None
+        tokens = TOKENS_A_BATCH_ON_GPU if self._model.device.type == "cuda" else TOKENS_A_BATCH
+        for length, group in groupby(order, key=lengths.__getitem__):
+            numbers = list(group)
+            size = 1 if alone else max(1, tokens // max(1, length))
+            for start in range(0, len(numbers), size):
+                batch = numbers[start : start + size]
+                yield batch, self._tensors(encoded, batch)
+
+    def _tensors(self, encoded: Any, numbers: Sequence[int]) -> Any:
         from transformers import BatchEncoding
 
-        chosen = {name: [values[n] for n in numbers] for name, values in encoded.items()}
-        if self._tokenizer.pad_token_id is None:  # one text, as it is
-            return BatchEncoding(chosen, tensor_type="pt").to(self._model.device)
-        # On the left, positions of a text would depend on what it is batched with; XLNet, which
-        # has none, reads the last token.
-        side = "left" if self._model.config.model_type == "xlnet" else "right"
-        padded = self._tokenizer.pad(chosen, return_tensors="pt", padding_side=side)
-        return padded.to(self._model.device)
+        chosen = {
+            name: [values[number] for number in numbers]
+            for name, values in encoded.items()
+            if name != "attention_mask"
+        }
+        return BatchEncoding(chosen, tensor_type="pt").to(self._model.device)
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the logits, in double precision; a model in training goes on training."""
