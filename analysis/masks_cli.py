@@ -152,7 +152,7 @@ def masks(
         if learned.fidelity < _LOW_FIDELITY:
             errors.print(
                 f"The masked model agrees with {model} on {learned.fidelity:.1%} of the held-out "
-                "texts only: give more --epochs or a higher --lr (such as 1e-2).",
+                "texts only: give a lower --lr, or more texts.",
                 style="yellow",
                 highlight=False,
             )
