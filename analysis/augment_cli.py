@@ -66,15 +66,8 @@ def augment(
     ] = None,
 ) -> None:
     """Add texts to a corpus that make coverage grow; with --retrain, show what they are worth."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     from s2lct.builder.cli import console, errors, label_map_of, told_errors
+    from s2lct.builder.progress import counted_progress
 
     with told_errors():
         from s2lct.analysis.activations import load_encoder
@@ -130,13 +123,7 @@ def augment(
             errors.print(f"{name} is left out: {why}", style="yellow", highlight=False)
         similar = EmbeddingSimilarity()
         texts = [sentence.text for sentence in train]
-        with Progress(
-            TextColumn("{task.description:<10}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        ) as progress:
+        with counted_progress(console) as progress:
 
             def stage(name: str, total: int) -> Callable[[int], None]:
                 task = progress.add_task(name, total=total)

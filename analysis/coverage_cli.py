@@ -361,21 +361,9 @@ def _folder(cache: bool) -> Path | None:
 @contextmanager
 def _bars(console: Any) -> Iterator[Callable[[str, int], Callable[[int], None]]]:
     """Progress bars: asked for a name and a total, gives what to tell of the steps."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from s2lct.builder.progress import counted_progress
 
-    with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    ) as progress:
+    with counted_progress(console) as progress:
 
         def bar(name: str, total: int) -> Callable[[int], None]:
             task = progress.add_task(name, total=total)

@@ -58,6 +58,7 @@ def diversity(
     from s2lct.builder.checkpoint import write_text
     from s2lct.builder.cli import console, label_map_of, told_errors
     from s2lct.builder.models import load_parser, load_tagger
+    from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
 
     with told_errors():
@@ -75,7 +76,7 @@ def diversity(
             }
             others.append(_corpus(suite, corpus, columns, tuple(own.texts)))
         reader = Reader(load_tagger(), load_parser(parser))
-        with _progress(console) as progress:
+        with counted_progress(console) as progress:
             task = progress.add_task("read and parse", total=None)
             compared = compare(
                 own,
@@ -100,24 +101,6 @@ def diversity(
             write_png(compared, png)
         if written := [str(path) for path in (html, json, csv, png) if path is not None]:
             console.print(f"Written: {', '.join(written)}", highlight=False, soft_wrap=True)
-
-
-def _progress(console: Any) -> Any:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
 
 
 def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:

@@ -78,14 +78,6 @@ def explain(
     ] = True,
 ) -> None:
     """Find the words that hold a model's failures, and what they have in common."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     from s2lct.analysis.attribution import (
         Judge,
         default_method,
@@ -104,6 +96,7 @@ def explain(
     from s2lct.analysis.fillers import load_filler
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.scoring import default_cache
 
     with told_errors():
@@ -138,13 +131,7 @@ def explain(
             seed=seed,
         )
         filler = load_filler(fill.value, mlm)
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        ) as progress:
+        with counted_progress(console) as progress:
             task = progress.add_task("explaining", total=len(rows))
             explanations = explain_rows(
                 judge,

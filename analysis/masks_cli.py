@@ -59,15 +59,10 @@ def masks(
 
     Interrupted, the same command goes on where it stopped.
     """
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import TextColumn
 
     from s2lct.builder.cli import console, errors, label_map_of, told_errors
+    from s2lct.builder.progress import counted_progress
 
     with told_errors():
         from s2lct.analysis.activations import Vocabulary, load_encoder
@@ -105,14 +100,7 @@ def masks(
         checkpoint = out / CHECKPOINT_FILE
         if restart:
             checkpoint.unlink(missing_ok=True)
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=console,
-        ) as progress:
+        with counted_progress(console, TextColumn("{task.fields[note]}")) as progress:
             task = progress.add_task("steps", total=steps_of(len(texts), settings), note="")
 
             def advance(done: int, terms: dict[str, float]) -> None:

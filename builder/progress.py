@@ -9,11 +9,30 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+
+def counted_progress(console: Console, *more: ProgressColumn) -> Progress:
+    """Bars with counts and the time left.
+
+    Args:
+        console: where they are shown.
+        more: further columns, behind these.
+    """
+    return Progress(
+        # Names are text: what is in brackets is no markup.
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        *more,
+        console=console,
+    )
 
 
 class StageProgress:

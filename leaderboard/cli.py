@@ -72,15 +72,8 @@ def score(
     ] = True,
 ) -> None:
     """Score models on a suite: a failure rate for each capability, and a result file each."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.models import load_classifier
     from s2lct.leaderboard.report import results_table
@@ -92,13 +85,7 @@ def score(
         asks = _asked(llm, prompt, label_words)
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
         written: list[Path] = []
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        ) as progress:
+        with counted_progress(console) as progress:
             distinct = len({case.text for case in chosen.cases})
             for name in models:
                 task = progress.add_task(name, total=distinct)

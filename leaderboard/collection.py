@@ -22,7 +22,7 @@ from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import KINDS, Case
 from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.results import Result, outcomes_schema
+from s2lct.leaderboard.results import Result, case_of_outcome, outcomes_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -368,20 +368,7 @@ def _unpacked(table: pa.Table, schema: pa.Schema, shown: str) -> pa.Table:
 
 
 def _cases(table: pa.Table) -> tuple[Case, ...]:
-    cases = tuple(
-        Case(
-            id=row["id"],
-            capability=row["capability"],
-            kind=row["kind"],
-            seed_id=row["seed_id"],
-            text=row["text"],
-            passes=frozenset(row["passes"]),
-            inserted=tuple(row["inserted"]),
-            production=row["production"],
-            splits=frozenset(row["splits"]),
-        )
-        for row in table.to_pylist()
-    )
+    cases = tuple(case_of_outcome(row) for row in table.to_pylist())
     if len({case.id for case in cases}) != len(cases):
         raise _UnusableError("a case comes twice")
     for case in cases:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -294,7 +294,7 @@ def read_outcomes(path: Path) -> Outcomes:
                 mend="score the model again",
             )
         rows = pq.read_table(table).to_pylist()
-        cases = tuple(_case(row) for row in rows)
+        cases = tuple(case_of_outcome(row) for row in rows)
         labels = np.array([LABELS.index(row["label"]) for row in rows], dtype=np.int64)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise ScoringError(
@@ -327,7 +327,8 @@ def asked(options: OptionsRecord) -> LabelPrompt | None:
     return LabelPrompt(options.prompt, options.label_words)
 
 
-def _case(row: dict[str, Any]) -> Case:
+def case_of_outcome(row: Mapping[str, Any]) -> Case:
+    """The case of a row of outcomes."""
     return Case(
         id=row["id"],
         capability=row["capability"],
