@@ -314,7 +314,12 @@ def minimize(
             "reference_sentences": len(bounds),
             "metric": metric.identity(),
         }
+        written: list[Path] = []
         for path, one in zip(outs, reduced, strict=True):
+            if several and not one.kept:
+                console.print(f"Threshold {one.threshold:g}: no case stays.", highlight=False)
+                continue
+            written.append(path)
             if is_checklist(suite):
                 write_reduced_checklist(Path(suite), one.kept, path)
             else:
@@ -322,7 +327,7 @@ def minimize(
         if any(one.for_expansions for one in reduced):
             stayed = ", ".join(f"{len(one.for_expansions):,}" for one in reduced)
             console.print(f"Seeds that stay for an expansion's sake: {stayed}.", highlight=False)
-        console.print(f"Written: {', '.join(map(str, outs))}", highlight=False, markup=False)
+        console.print(f"Written: {', '.join(map(str, written))}", highlight=False, markup=False)
 
 
 def _thresholds(text: str) -> list[float]:

@@ -101,21 +101,28 @@ def reduction_table(
             *(f"{count:,}" for count in row.kept),
             f"{100 * row.mean_reduction:.1f}",
             f"{100 * row.before:.1f}",
-            f"{100 * row.mean_after:.1f}",
-            f"{100 * row.max_after:.1f}",
+            _rate(row.mean_after),
+            _rate(row.max_after),
         )
     return table
 
 
+def _rate(rate: float | None) -> str:
+    return "–" if rate is None else f"{100 * rate:.1f}"
+
+
 def overall(reductions: Mapping[str, Reduction]) -> Reduction:
-    """All capabilities: sizes summed, failure rates averaged over capabilities."""
+    """All capabilities: sizes summed, failure rates averaged over those that keep a case."""
     rows = list(reductions.values())
-    thresholds = range(len(rows[0].kept))
+    after: list[float | None] = []
+    for at_threshold in zip(*(row.after for row in rows), strict=True):
+        rates = [rate for rate in at_threshold if rate is not None]
+        after.append(sum(rates) / len(rates) if rates else None)
     return Reduction(
         cases=sum(row.cases for row in rows),
-        kept=tuple(sum(row.kept[n] for row in rows) for n in thresholds),
+        kept=tuple(map(sum, zip(*(row.kept for row in rows), strict=True))),
         before=sum(row.before for row in rows) / len(rows),
-        after=tuple(sum(row.after[n] for row in rows) / len(rows) for n in thresholds),
+        after=tuple(after),
     )
 
 

@@ -45,13 +45,13 @@ class Reduction:
         cases: before.
         kept: after, at each threshold.
         before: failure rate of all cases, in [0, 1].
-        after: of the kept ones, at each threshold.
+        after: of the kept ones, at each threshold; None where none is kept.
     """
 
     cases: int
     kept: tuple[int, ...]
     before: float
-    after: tuple[float, ...]
+    after: tuple[float | None, ...]
 
     @property
     def mean_reduction(self) -> float:
@@ -59,14 +59,15 @@ class Reduction:
         return 1 - sum(self.kept) / (len(self.kept) * self.cases)
 
     @property
-    def mean_after(self) -> float:
-        """Failure rate after, mean over thresholds."""
-        return sum(self.after) / len(self.after)
+    def mean_after(self) -> float | None:
+        """Failure rate after, mean over the thresholds that keep a case."""
+        rates = [rate for rate in self.after if rate is not None]
+        return sum(rates) / len(rates) if rates else None
 
     @property
-    def max_after(self) -> float:
+    def max_after(self) -> float | None:
         """Failure rate after, at the best threshold."""
-        return max(self.after)
+        return max((rate for rate in self.after if rate is not None), default=None)
 
 
 def minimize(
@@ -131,11 +132,12 @@ def reductions(
     table: dict[str, Reduction] = {}
     for capability in dict.fromkeys(case.capability for case in cases):
         own = [n for n, case in enumerate(cases) if case.capability == capability]
-        sizes, rates = [], []
+        sizes: list[int] = []
+        rates: list[float | None] = []
         for one in reduced:
             left = [n for n in own if cases[n].id in one.kept]
             sizes.append(len(left))
-            rates.append(float(failed[left].mean()) if left else 0.0)
+            rates.append(float(failed[left].mean()) if left else None)
         table[capability] = Reduction(
             len(own), tuple(sizes), float(failed[own].mean()), tuple(rates)
         )

@@ -61,6 +61,12 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.fixture(autouse=True)
+def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are not cut, wherever the tests run."""
+    monkeypatch.setattr("s2lct.builder.cli.console._width", 200)
+
+
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT sentiment classifier with random weights."""
@@ -217,7 +223,10 @@ def test_reductions_count_cases_and_failures() -> None:
     assert (whole.cases, whole.kept) == (7, (4, 2))
     assert whole.before == pytest.approx((0.5 + 2 / 3) / 2)
     nothing = reductions(CASES, failed, [Reduced(1.0, frozenset(), frozenset())])
-    assert nothing["LC9"].after == (0.0,)
+    assert nothing["LC9"].after == (None,)
+    assert nothing["LC9"].mean_after is overall(nothing).max_after is None
+    some = reductions(CASES, failed, [reduced[1], Reduced(1.0, frozenset(), frozenset())])
+    assert some["LC9"].mean_after == some["LC9"].max_after == 1.0
 
 
 @pytest.mark.parametrize("thresholds", [(), (-0.1,), (0.0, -1e-9)])
@@ -404,7 +413,7 @@ def test_coverage_from_the_command_line(
         *("--masks", str(tmp_path / "masks.safetensors"), "--shuffles", "2"),
         *("--curve", str(tmp_path / "curve.html"), "--save", str(tmp_path / "states")),
     ]
-    first = runner.invoke(app, arguments, env={"COLUMNS": "200"})
+    first = runner.invoke(app, arguments)
     assert first.exit_code == 0, first.output
     for expected in (
         "films",
@@ -417,7 +426,7 @@ def test_coverage_from_the_command_line(
         assert expected in first.output
     page = (tmp_path / "curve.html").read_text()
     state = (tmp_path / "states" / "films-cover.safetensors").read_bytes()
-    again = runner.invoke(app, arguments, env={"COLUMNS": "200"})
+    again = runner.invoke(app, arguments)
     assert again.exit_code == 0
     assert (tmp_path / "curve.html").read_text() == page
     assert (tmp_path / "states" / "films-cover.safetensors").read_bytes() == state
@@ -433,11 +442,13 @@ def test_minimize_from_the_command_line(
         "minimize",
         str(suite_folder),
         *("--model", str(model_folder), "--reference", f"csv:{corpus_path}"),
-        *("--by", "cover", "--threshold", "0,0.01", "--out", str(tmp_path / "small")),
+        *("--by", "cover", "--threshold", "0,0.01,0.9", "--out", str(tmp_path / "small")),
     ]
-    done = runner.invoke(app, arguments, env={"COLUMNS": "200"})
+    done = runner.invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "smaller, %" in done.output
+    assert "Threshold 0.9: no case stays" in done.output
+    assert not (tmp_path / "small" / "threshold-0.9").exists()
     sizes = []
     for name in ("threshold-0", "threshold-0.01"):
         folder = tmp_path / "small" / name
@@ -502,7 +513,6 @@ def test_wrong_options_are_told_in_one_line(
             *("coverage", str(checklist), "--model", str(model_folder)),
             *("--reference", f"csv:{corpus_path}", *arguments),
         ],
-        env={"COLUMNS": "300"},
     )
     assert done.exit_code == 1, done.output
     assert told in done.output
