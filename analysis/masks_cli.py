@@ -37,9 +37,9 @@ def masks(
     beta_pairs: Annotated[float, typer.Option(help="Weight of the pair mask's KL.")] = 1e-3,
     beta_sparse: Annotated[float, typer.Option(help="Weight of |M_A|.")] = 1e-3,
     temperature: Annotated[float, typer.Option(help="Of the Gumbel-Softmax.")] = 1.0,
-    words_above: Annotated[
-        float, typer.Option(help="Keep words of a higher probability than this.", min=0, max=1)
-    ] = 0.5,
+    keep_words: Annotated[
+        float, typer.Option(help="Keep at most this share of the words, the most probable.")
+    ] = 1.0,
     batch_size: Annotated[int, typer.Option(help="Texts a step.", min=1)] = 32,
     limit: Annotated[
         int | None, typer.Option(help="Learn from so many random texts only.", min=1)
@@ -68,6 +68,7 @@ def masks(
         from s2lct.analysis.activations import Vocabulary, load_encoder
         from s2lct.analysis.attribution import quiet_transformers
         from s2lct.analysis.corpus_parts import parts_of_corpus
+        from s2lct.analysis.errors import AnalysisError
         from s2lct.analysis.word_interactions import (
             WimaskSettings,
             check_settings,
@@ -83,6 +84,8 @@ def masks(
         )
         quiet_transformers()
         check_settings(settings, vocab)
+        if not 0 < keep_words <= 1:
+            raise AnalysisError(f"--keep-words {keep_words:g}", mend="give a share, such as 0.25")
         read = read_corpus(
             corpus,
             text_column=text_column,
@@ -113,7 +116,7 @@ def masks(
                 [sentence.text for sentence in parts.dev],
                 vocabulary,
                 settings,
-                words_above=words_above,
+                most_words=keep_words,
                 checkpoint=checkpoint,
                 advance=advance,
             )
@@ -121,7 +124,7 @@ def masks(
             "model": model,
             "weights_sha256": encoder.fingerprint,
             "corpus": {"name": read.name, "fingerprint": read.fingerprint, "texts": len(texts)},
-            "settings": asdict(settings) | {"words_above": words_above},
+            "settings": asdict(settings) | {"keep_words": keep_words},
             "held_out": learned.held_out,
             "fidelity": learned.fidelity,
             "fidelity_of_masks": learned.fidelity_of_masks,

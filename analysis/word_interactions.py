@@ -97,7 +97,7 @@ class LearnedMasks:
         fidelity_of_masks: the same, words masked by the vocabulary's mask M_W, which coverage uses.
         held_out: how many held-out texts.
         losses: mean loss and its terms over the last epoch's steps.
-        words_above: M_W is 1 where the probability is above this.
+        most_words: share of the V entries of which M_W may be 1, the most probable ones.
     """
 
     vocabulary: Vocabulary
@@ -107,7 +107,7 @@ class LearnedMasks:
     fidelity_of_masks: float
     held_out: int
     losses: dict[str, float]
-    words_above: float = KEPT_ABOVE
+    most_words: float = 1.0
 
     def masks(self, about: Mapping[str, Any] | None = None) -> Masks:
         """M_W and M_A, as coverage takes them.
@@ -125,12 +125,33 @@ class LearnedMasks:
     @property
     def word_mask(self) -> Booleans:
         """M_W, shape (V,)."""
-        return np.greater(self.words, self.words_above)
+        return kept_words(self.words, self.most_words)
 
     @property
     def pair_mask(self) -> Booleans:
         """M_A, shape (V, V)."""
         return np.greater(self.pairs, KEPT_ABOVE)
+
+
+def kept_words(words: Floats, most: float = 1.0) -> Booleans:
+    """M_W of probabilities: where they are above 1/2, and among the highest.
+
+    Nothing in the loss takes a word that does not matter below 1/2, the KL divergence only draws it
+    there: with little training every word stays above. The order of probabilities then still says
+    which words matter most.
+
+    Args:
+        words: probabilities, shape (V,).
+        most: share of the V entries that may be kept; of equally probable ones the commoner.
+
+    Returns:
+        Shape (V,).
+    """
+    ranked = np.argsort(-words, kind="stable")[: int(most * len(words))]
+    among = np.zeros(len(words), dtype=bool)
+    among[ranked] = True
+    kept: Booleans = among & (words > KEPT_ABOVE)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +447,7 @@ def learn_masks(
     vocabulary: Vocabulary,
     settings: WimaskSettings | None = None,
     *,
-    words_above: float = KEPT_ABOVE,
+    most_words: float = 1.0,
     checkpoint: Path | None = None,
     advance: Advance | None = None,
 ) -> LearnedMasks:
@@ -438,8 +459,7 @@ def learn_masks(
         held_out: to measure fidelity on.
         vocabulary: the task vocabulary; see `Vocabulary.of_texts`.
         settings: see `WimaskSettings`; None for its defaults.
-        words_above: M_W is 1 where the probability is above this; 1/2 in the paper's reading, but
-            the KL divergence keeps what does not matter near 1/2, on either side.
+        most_words: see `kept_words`; 1 is the paper's reading.
         checkpoint: a file that takes what was learned so far, and from which the same training
             goes on to the same bytes; None keeps nothing.
         advance: told how many steps were done, and the last one's loss terms.
@@ -466,7 +486,7 @@ def learn_masks(
         training.run(advance)
         words = training.word_probabilities()
         fidelity, of_masks = _fidelity(
-            model, held_out, settings.batch_size, torch.from_numpy(words > words_above)
+            model, held_out, settings.batch_size, torch.from_numpy(kept_words(words, most_words))
         )
     size = vocabulary.size
     pairs = model.bottleneck.pair_logits.weight.detach().view(size, size).sigmoid()
@@ -478,7 +498,7 @@ def learn_masks(
         of_masks,
         len(held_out),
         training.mean_losses(),
-        words_above,
+        most_words,
     )
 
 

@@ -26,6 +26,7 @@ from s2lct.analysis.word_interactions import (
     Masked,
     MaskedModel,
     WimaskSettings,
+    kept_words,
     kl_to_fair_coin,
     learn_masks,
     loss_terms,
@@ -245,7 +246,20 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     assert not learned.pairs_seen[entry, entry]
 
 
-def test_a_higher_bar_keeps_fewer_words_and_trains_nothing_anew(
+@given(
+    st.lists(st.sampled_from([0.0, 0.3, 0.5, 0.6, 0.9, 1.0]), min_size=1, max_size=12),
+    st.floats(0, 1),
+)
+def test_the_most_probable_words_are_kept(probabilities: list[float], most: float) -> None:
+    words = np.array(probabilities, dtype=np.float32)
+    kept = kept_words(words, most)
+    assert kept.sum() == min(int(most * len(words)), int((words > 0.5).sum()))
+    assert (words[kept] > 0.5).all()
+    if kept.any() and not kept.all():
+        assert words[~kept].max() <= words[kept].min()
+
+
+def test_a_smaller_share_keeps_fewer_words_and_trains_nothing_anew(
     keyword_model: EncoderModel, tmp_path: Path
 ) -> None:
     texts = sentences(32)
@@ -259,18 +273,16 @@ def test_a_higher_bar_keeps_fewer_words_and_trains_nothing_anew(
             texts,
             vocabulary,
             settings,
-            words_above=words_above,
+            most_words=most_words,
             checkpoint=tmp_path / "training",
             advance=lambda done, terms: steps.append(len(terms)),
         )
-        for words_above in (0.5, 0.95)
+        for most_words in (1.0, 0.25)
     )
     np.testing.assert_array_equal(low.words, high.words)
     assert [bool(terms) for terms in steps] == [True, False]  # trained once, then resumed
-    special = set(keyword_model.tokenizer.all_special_tokens)
-    kept = {p for p, kept in zip(vocabulary.pieces, high.word_mask, strict=False) if kept}
-    assert kept <= special
-    assert low.word_mask.sum() > high.word_mask.sum()
+    assert high.word_mask.sum() == vocabulary.size // 4 < low.word_mask.sum()
+    assert high.masks().words.sum() == vocabulary.size // 4
 
 
 def test_special_tokens_are_no_words(keyword_model: EncoderModel) -> None:
@@ -500,6 +512,7 @@ def test_the_command_writes_masks_and_what_they_are(
         (["--vocab", "0"], "--vocab 0"),
         (["--temperature", "0"], "--temperature 0"),
         (["--beta-sparse", "-0.1"], "--beta-sparse -0.1"),
+        (["--keep-words", "0"], "--keep-words 0"),
         (["--model", "vader"], "model vader: is no encoder"),
     ],
 )
