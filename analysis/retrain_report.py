@@ -20,6 +20,8 @@ from s2lct.leaderboard.statistics import interval, resampled_rates
 
 UNSEEN: tuple[Group, ...] = ("test", "unseen")
 """Cases none of whose sentences was trained on or validated by."""
+LEAST_FAMILIES = 5
+"""A bootstrap of fewer families is no interval."""
 JSON_FILE, HTML_FILE, PNG_FILE, SVG_FILE = (
     "retrain.json",
     "retrain.html",
@@ -65,8 +67,8 @@ class Change(_Strict):
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return self.ci[0] > 0 or self.ci[1] < 0
+        """Whether the interval leaves out 0; of too few families none tells."""
+        return self.families >= LEAST_FAMILIES and (self.ci[0] > 0 or self.ci[1] < 0)
 
 
 class Forgotten(_Strict):

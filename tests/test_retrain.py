@@ -422,6 +422,11 @@ def test_changes_are_counted_and_their_intervals_go_by_family() -> None:
     apart = [outcome(f"a{n}", str(n), True, n >= 30) for n in range(60)]
     assert change_of(alike).ci == (-1.0, 0.0)
     assert change_of(apart).ci[0] > -0.7
+    assert change_of(apart).clear
+    # One family that got better shows nothing, however sure a bootstrap of it looks.
+    alone = change_of([outcome(f"a{n}", "a", True, False) for n in range(30)])
+    assert alone.ci == (-1.0, -1.0)
+    assert not alone.clear
 
 
 def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
