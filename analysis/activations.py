@@ -32,7 +32,10 @@ from s2lct.leaderboard.models import EMBEDDED_MODELS, Network
 if TYPE_CHECKING:
     import torch
 
-TOKENS_A_BATCH = 2_048
+TOKENS_A_BATCH = 512
+"""On a CPU: larger batches are no faster, and take more memory the more texts there are to fill
+them."""
+TOKENS_A_BATCH_ON_GPU = 8_192
 LEAST_ROWS = 32
 VOCABULARY = 5_000
 _PROBE_LENGTHS = (5, 19, 47)
@@ -225,7 +228,7 @@ class EncoderModel:
         return max(len(self.token_ids(text)) for text in texts)
 
     def activations(
-        self, texts: Iterable[str], *, batch_tokens: int = TOKENS_A_BATCH
+        self, texts: Iterable[str], *, batch_tokens: int | None = None
     ) -> Iterator[Activations]:
         """What the model computes for each text, in batches of texts of one length.
 
@@ -234,8 +237,12 @@ class EncoderModel:
 
         Args:
             texts: any texts.
-            batch_tokens: most tokens in a batch; changes nothing but speed and memory.
+            batch_tokens: most tokens in a batch; changes nothing but speed and memory. None for
+                what suits the device.
         """
+        if batch_tokens is None:
+            on_cpu = self.device.type == "cpu"
+            batch_tokens = TOKENS_A_BATCH if on_cpu else TOKENS_A_BATCH_ON_GPU
         largest = batch_tokens if self.batches_are_exact else 0
         yield from self._run(self._computed, self._grouped(texts, largest))
 
@@ -299,7 +306,7 @@ class EncoderModel:
         rng = np.random.default_rng(0)
         for length in (n for n in _PROBE_LENGTHS if n <= self.max_tokens):
             alone = -(-LEAST_ROWS // length)
-            most = max(alone + 3, TOKENS_A_BATCH // 4 // length)
+            most = max(alone + 3, TOKENS_A_BATCH // length)
             ids = self._random_ids(rng, most, length)
             batches = [np.repeat(ids[:1], alone, axis=0)]
             rows = [0]
