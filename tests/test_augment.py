@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis import transformations as module
-from s2lct.analysis.activations import EncoderModel, load_encoder
+from s2lct.analysis.activations import EncoderModel, Vocabulary, load_encoder
 from s2lct.analysis.augment import (
     Accuracies,
     EmbeddingSimilarity,
@@ -30,6 +31,7 @@ from s2lct.analysis.augment_retrain import retrain
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage import Coverage
 from s2lct.analysis.errors import AnalysisError
+from s2lct.analysis.masks import Masks
 from s2lct.analysis.metrics import MetricOptions, build_metrics
 from s2lct.analysis.transformation_tables import (
     CITIES,
@@ -225,28 +227,9 @@ def test_what_cannot_run_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyP
 @pytest.fixture(scope="module")
 def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT classifier with random weights and the embedded encoder's tokenizer."""
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    from s2lct.builder.models.encoder import encoder_path
-
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-        id2label={0: "negative", 1: "positive"},
-        label2id={"negative": 0, "positive": 1},
+    return save_tiny_classifier(
+        tmp_path_factory.mktemp("models") / "tiny", ("negative", "positive")
     )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -502,6 +485,20 @@ def test_the_command_writes_a_corpus_and_a_table(
         assert row["similarity"] >= 0.3
     assert {one.split for one in read.sentences} == {"train", "dev", "test"}
     assert len(read.sentences) == 41 + len(added)
+
+
+def test_masks_of_another_model_are_refused(
+    film_corpus: Path, classifier_folder: Path, tmp_path: Path
+) -> None:
+    vocabulary = Vocabulary(("film",))
+    masks = Masks(vocabulary, np.ones(2, bool), np.ones((2, 2), bool), {"weights_sha256": "0"})
+    masks.save(tmp_path / "masks")
+    arguments = ["augment", f"csv:{film_corpus}", "--model", str(classifier_folder)]
+    arguments += ["--by", "mncover", "--masks", str(tmp_path / "masks"), "--device", "cpu"]
+    arguments += ["--transformation", "WordSwapQWERTY", "--transformation", "WordSwapExtend"]
+    result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "x.jsonl")])
+    assert result.exit_code == 1
+    assert "were learned for another model" in result.output
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.activations import EncoderModel, Vocabulary, load_encoder
@@ -70,28 +71,12 @@ def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT sentiment classifier with random weights."""
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    from s2lct.builder.models.encoder import encoder_path
-
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
+    return save_tiny_classifier(
+        tmp_path_factory.mktemp("models") / "tiny",
         hidden_size=12,
-        num_hidden_layers=2,
         num_attention_heads=3,
-        intermediate_size=20,
         max_position_embeddings=64,
-        initializer_range=0.5,
-        id2label={0: "negative", 1: "neutral", 2: "positive"},
-        label2id={"negative": 0, "neutral": 1, "positive": 2},
     )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER
+from tiny_models import save_tiny_classifier
 
 DATASET = "s2lct-org/s2lct"
 RESULTS = "s2lct-org/s2lct-results"
@@ -87,27 +88,9 @@ def outputs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    from s2lct.builder.models.encoder import encoder_path
-
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        initializer_range=0.5,
-        id2label={0: "negative", 1: "neutral", 2: "positive"},
-        label2id={"negative": 0, "neutral": 1, "positive": 2},
+    return save_tiny_classifier(
+        tmp_path_factory.mktemp("models") / "tiny", max_position_embeddings=512
     )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def build(client: HubClient, corpus: Path, out: Path, capabilities: tuple[str, ...]) -> None:

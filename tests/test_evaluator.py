@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from datasets import Dataset
 from evaluate import EvaluationSuite, TextClassificationEvaluator
+from tiny_models import save_tiny_classifier
 from transformers import (
     AutoTokenizer,
-    BertConfig,
     BertForSequenceClassification,
     Pipeline,
     pipeline,
@@ -28,27 +28,9 @@ TIMES = {"total_time_in_seconds", "samples_per_second", "latency_in_seconds"}
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import torch
-
-    from s2lct.builder.models.encoder import encoder_path
-
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=512,
-        initializer_range=0.5,
-        id2label=dict(enumerate(CLASSES)),
-        label2id={name: number for number, name in enumerate(CLASSES)},
+    return save_tiny_classifier(
+        tmp_path_factory.mktemp("models") / "tiny", max_position_embeddings=512
     )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

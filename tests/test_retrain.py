@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.attribution import Judge
@@ -196,24 +197,10 @@ def test_too_few_families_are_refused() -> None:
 
 
 def tiny(classes: Sequence[str] = THREE, seed: int = 0) -> Network:
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    from s2lct.builder.models.encoder import encoder_path
-
-    torch.manual_seed(seed)
-    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        id2label=dict(enumerate(classes)),
-        label2id={name: number for number, name in enumerate(classes)},
+    tokenizer, model = tiny_classifier(
+        classes, seed=seed, hidden_size=32, num_hidden_layers=1, initializer_range=0.02
     )
-    network = Network(tokenizer, BertForSequenceClassification(config), "tiny")
+    network = Network(tokenizer, model, "tiny")
     network.fingerprint = f"tiny {seed}"
     return network
 

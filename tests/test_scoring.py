@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.builder.cli import app
@@ -38,28 +39,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT classifier with random weights and the embedded encoder's tokenizer."""
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    from s2lct.builder.models.encoder import encoder_path
-
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=128,
-        initializer_range=0.5,
-        id2label={0: "negative", 1: "neutral", 2: "positive"},
-        label2id={"negative": 0, "neutral": 1, "positive": 2},
+    return save_tiny_classifier(
+        tmp_path_factory.mktemp("models") / "tiny", hidden_size=32, intermediate_size=64
     )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def with_labels(folder: Path, to: Path, **labels: Any) -> Path:
