@@ -134,7 +134,7 @@ def augment(
                 encoder,
                 texts,
                 MetricOptions(layers=layers),
-                masks=Masks.load(masks) if masks else None,
+                masks=Masks.load_for(masks, encoder) if masks else None,
                 advance=stage("ranges", len(texts)),
             )[by.value]
             coverage.cover(encoder, texts, stage("coverage", len(texts)))

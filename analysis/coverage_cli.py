@@ -343,18 +343,9 @@ def _thresholds(text: str) -> list[float]:
 
 def _masks_of(path: Path | None, encoder: EncoderModel) -> Masks | None:
     """Masks from a file, if they were learned for this model."""
-    from s2lct.analysis.errors import AnalysisError
     from s2lct.analysis.masks import Masks
 
-    if path is None:
-        return None
-    masks = Masks.load(path)
-    if masks.about.get("weights_sha256", encoder.fingerprint) != encoder.fingerprint:
-        raise AnalysisError(
-            f"--masks {path}: were learned for {masks.about.get('model', 'another model')}",
-            mend=f"learn them for {encoder.name}: s2lct masks CORPUS --model {encoder.name}",
-        )
-    return masks
+    return Masks.load_for(path, encoder) if path else None
 
 
 def _folder(cache: bool) -> Path | None:

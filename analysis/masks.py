@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from s2lct.analysis.activations import Booleans, Integers, Vocabulary
+from s2lct.analysis.activations import Booleans, EncoderModel, Integers, Vocabulary
 from s2lct.analysis.errors import AnalysisError
 from s2lct.analysis.memory import check_memory
 
@@ -106,3 +106,18 @@ class Masks:
                 )
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
             raise AnalysisError(f"masks {path}: cannot be read ({error})", mend=_MEND) from error
+
+    @classmethod
+    def load_for(cls, path: Path, encoder: EncoderModel) -> Masks:
+        """Read masks that were learned for a model.
+
+        Raises:
+            AnalysisError: the file is missing, holds no masks, or those of another model.
+        """
+        masks = cls.load(path)
+        if masks.about.get("weights_sha256", encoder.fingerprint) != encoder.fingerprint:
+            raise AnalysisError(
+                f"--masks {path}: were learned for {masks.about.get('model', 'another model')}",
+                mend=f"learn them for {encoder.name}: s2lct masks CORPUS --model {encoder.name}",
+            )
+        return masks
