@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.errors import AnalysisError
+from s2lct.builder.threads import batches_at_once
 from s2lct.leaderboard.models import EMBEDDED_MODELS, Network
 
 if TYPE_CHECKING:
@@ -262,26 +262,8 @@ class EncoderModel:
 
     def _run(self, work: Callable[[Given], Result], given: Iterable[Given]) -> Iterator[Result]:
         """What ``work`` makes of each, in order; on a CPU each by a thread of its own."""
-        import torch
-
-        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
         with self._recording():
-            if threads == 1:
-                yield from map(work, given)
-                return
-            try:
-                with ThreadPoolExecutor(
-                    threads, initializer=torch.set_num_threads, initargs=(1,)
-                ) as pool:
-                    running: deque[Future[Result]] = deque()
-                    for one in given:
-                        running.append(pool.submit(work, one))
-                        if len(running) > threads:
-                            yield running.popleft().result()
-                    while running:
-                        yield running.popleft().result()
-            finally:
-                torch.set_num_threads(threads)
+            yield from batches_at_once(work, given, on_cpu=self.device.type == "cpu")
 
     def in_order(
         self, texts: Sequence[str], of: Callable[[Activations], Result], *, window: int = 256

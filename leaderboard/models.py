@@ -20,6 +20,7 @@ import numpy as np
 
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
+from s2lct.builder.threads import batches_at_once
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import Array
 
@@ -186,13 +187,18 @@ class Network:
         """Softmax over the logits, in double precision; a model in training goes on training."""
         import torch
 
+        def answered(given: tuple[list[int], Any]) -> tuple[list[int], Array]:
+            numbers, batch = given
+            with torch.inference_mode():
+                logits = self._model(**batch).logits.double()
+                return numbers, torch.softmax(logits, dim=-1).cpu().numpy()
+
         training = self._model.training
         self._model.eval()
         try:
-            for numbers, batch in self.batches(texts):
-                with torch.inference_mode():
-                    logits = self._model(**batch).logits.double()
-                    yield numbers, torch.softmax(logits, dim=-1).cpu().numpy()
+            yield from batches_at_once(
+                answered, self.batches(texts), on_cpu=self._model.device.type == "cpu"
+            )
         finally:
             self._model.train(training)
 
