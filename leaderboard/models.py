@@ -417,7 +417,10 @@ def fingerprint_of(tokenizer: Any, model: Any) -> str:
 
     digest = hashlib.sha256()
     if hasattr(tokenizer, "backend_tokenizer"):
-        digest.update(tokenizer.backend_tokenizer.to_str().encode())
+        described = json.loads(tokenizer.backend_tokenizer.to_str())
+        # How the last call cut and padded its texts is kept there too, and is no part of it.
+        described.update(truncation=None, padding=None)
+        digest.update(json.dumps(described, sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         raw = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {raw.dtype} {tuple(raw.shape)}".encode())

@@ -21,7 +21,7 @@ from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import labels_of_predictions, rule_for
 from s2lct.leaderboard.metric import compute
-from s2lct.leaderboard.models import SequenceClassifier, load_classifier
+from s2lct.leaderboard.models import SequenceClassifier, fingerprint_of, load_classifier
 from s2lct.leaderboard.report import marked
 from s2lct.leaderboard.results import SCHEMA_FILE, read_outcomes, read_result, recompute, schema
 from s2lct.leaderboard.scoring import score
@@ -239,6 +239,12 @@ def test_a_local_classifier_scores_from_the_command_line(
     assert len(result.model.weights_sha256) == 64
     assert result.suite.version == "1.0.0"
     assert "negative → negative" in result.model.label_rule
+
+
+def test_asking_a_model_leaves_its_fingerprint(classifier_folder: Path) -> None:
+    model = SequenceClassifier(str(classifier_folder))
+    next(iter(model.probabilities(["A text that the tokenizer may cut."])))
+    assert fingerprint_of(model.tokenizer, model.model) == model.fingerprint
 
 
 def test_a_pickled_checkpoint_is_read_without_running_it(
