@@ -185,7 +185,10 @@ def _said(encoder: Any, texts: Sequence[str], meanings: Sequence[int]) -> Any:
 
 
 def accuracy_table(found: Mapping[str, Accuracies], model: str) -> Table:
-    """Accuracies with intervals over seeds, a row a training set; the first is compared with."""
+    """Accuracies, a row a training set, and the paired difference from the first.
+
+    Behind ± stands half of the 95 % t-interval over seeds.
+    """
     from rich.table import Table
 
     base = next(iter(found.values()))
@@ -193,23 +196,18 @@ def accuracy_table(found: Mapping[str, Accuracies], model: str) -> Table:
     table = Table(
         "augmentation", title=f"{model}, {seeds} seed{'s' * (seeds != 1)}", header_style="bold"
     )
-    for column in ("training texts", "test accuracy", "95 % interval", "difference", "interval"):
+    for column in ("training texts", "test accuracy %", "difference"):
         table.add_column(column, justify="right")
     for name, one in found.items():
         difference = one.mean - base.mean
         table.add_row(
             name,
             f"{one.texts:,}",
-            f"{100 * one.mean:.2f} %",
-            _interval(one.interval(), ""),
-            "" if one is base else f"{100 * difference:+.2f}",
-            "" if one is base else _interval(one.interval(base), "+"),
+            f"{100 * one.mean:.2f}{_reach(one.interval())}",
+            "" if one is base else f"{100 * difference:+.2f}{_reach(one.interval(base))}",
         )
     return table
 
 
-def _interval(bounds: tuple[float, float] | None, sign: str) -> str:
-    if bounds is None:
-        return "–"
-    low, high = (format(100 * bound, f"{sign}.2f") for bound in bounds)
-    return f"{low} to {high}"
+def _reach(bounds: tuple[float, float] | None) -> str:
+    return f" ± {50 * (bounds[1] - bounds[0]):.2f}" if bounds else ""
