@@ -13,8 +13,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Two workers test beside each other: one thread each, or they wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers are told the size of a terminal, which a console would keep whatever a test sets.
-for name in ("COLUMNS", "LINES"):
-    os.environ.pop(name, None)
+os.environ.pop("COLUMNS", None)
+os.environ.pop("LINES", None)
 
 from hub_fixtures import hub, hub_server, stranger
 
