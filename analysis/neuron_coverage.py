@@ -6,6 +6,7 @@ DeepXplore's value of a convolution's filter; with ``cls``, its value at the fir
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,9 +37,9 @@ class _ActiveNeurons(Coverage):
         ]
         return {"active": (slice(None), np.concatenate(active).astype(np.uint8))}
 
+    @abstractmethod
     def active(self, values: npt.NDArray[np.float64]) -> Bits:
         """Which of a layer's neurons are active, by their values in a text, shape (units,)."""
-        raise NotImplementedError
 
     def weight(self, part: str) -> float:
         """A neuron's share of all."""
