@@ -17,13 +17,13 @@ os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
 
 from hub_fixtures import hub, hub_server, stranger
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from s2lct.builder import BuildConfig
 from s2lct.builder.pipeline import build_suite
 
 # No test measures time.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 __all__ = ["hub", "hub_server", "stranger"]
