@@ -13,6 +13,7 @@ import numpy as np
 from s2lct.analysis.activations import Booleans, EncoderModel, Integers, Vocabulary
 from s2lct.analysis.errors import AnalysisError
 from s2lct.analysis.memory import check_memory
+from s2lct.builder.checkpoint import write_bytes
 
 _KIND = "s2lct masks"
 _FORMAT = "1"
@@ -78,9 +79,7 @@ class Masks:
             metadata={_KIND: json.dumps(described, ensure_ascii=False, sort_keys=True)},
         )
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(written)
-        partial.replace(path)
+        write_bytes(path, written)
 
     @classmethod
     def load(cls, path: Path) -> Masks:

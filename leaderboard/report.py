@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from rich.table import Table
 
+from s2lct.builder.checkpoint import write_text
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case
 from s2lct.leaderboard.errors import ScoringError
@@ -215,7 +216,4 @@ def check_same_suite(results: Sequence[Result]) -> None:
 
 def write_html(scored: Sequence[Scored], path: Path, sections: Sequence[Markup] = ()) -> None:
     """Write the report to a file, whole or not at all; see `html_report`."""
-    page = html_report(scored, sections)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(path)
+    write_text(path, html_report(scored, sections))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from s2lct.builder.checkpoint import write_text
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case, SuiteCases
@@ -170,9 +171,7 @@ def write_result(outcomes: Outcomes, folder: Path) -> Path:
         **parts,
     )
     path = folder / f"{name}.json"
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(result.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_text(path, result.model_dump_json(indent=2) + "\n")
     return path
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from s2lct.builder.checkpoint import write_bytes
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.collection import UNSCORED, Collection, LabelIds, write_collection
 from s2lct.leaderboard.standings import Standing, SuiteStandings, all_standings
@@ -47,7 +48,7 @@ def build_site(collection: Collection, out: Path) -> list[SuiteStandings]:
     write_collection(collection, out / OUTCOMES)
     standings = all_standings(collection)
     write_tables(standings, out)
-    _write(out / PAGE, page(standings).encode("utf-8"))
+    write_bytes(out / PAGE, page(standings).encode("utf-8"))
     return standings
 
 
@@ -220,19 +221,15 @@ def write_tables(standings: Sequence[SuiteStandings], out: Path) -> None:
     writer = csv.writer(text)
     writer.writerow(list(rows[0]) if rows else [])
     writer.writerows([_csv_cell(value) for value in row.values()] for row in rows)
-    _write(out / TABLES[0], text.getvalue().encode("utf-8"))
-    _write(out / TABLES[1], (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
+    write_bytes(out / TABLES[0], text.getvalue().encode("utf-8"))
+    write_bytes(
+        out / TABLES[1], (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+    )
     buffer = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows), buffer)
-    _write(out / TABLES[2], buffer.getvalue())
+    write_bytes(out / TABLES[2], buffer.getvalue())
 
 
 def _csv_cell(value: Any) -> Any:
     # A spreadsheet would run a cell that starts like a formula.
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
-
-
-def _write(path: Path, content: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content)
-    partial.replace(path)
