@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from s2lct.analysis.curves import Curve, Measured
 from s2lct.analysis.minimize import Reduction
 from s2lct.builder.checkpoint import write_bytes, write_text
+from s2lct.leaderboard.pages import page_templates
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -137,15 +138,7 @@ def write_curves(report: CoverageReport, path: Path) -> None:
 
 def coverage_page(report: CoverageReport) -> str:
     """A page without outside parts: a plot a figure, and the table."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("s2lct.analysis", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("s2lct.analysis")
     environment.filters["percent"] = percent
     return environment.get_template("coverage_page.html.jinja").render(
         report=report,

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from s2lct.analysis.diversity import ALL_CASES, NGRAMS, QUANTILES, Comparison, Diversity, Figure
+from s2lct.leaderboard.pages import page_templates
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -119,13 +119,7 @@ def as_html(comparison: Comparison, suite: str) -> str:
     """
     from s2lct.analysis.diversity_plot import COLOURS, svg_panels
 
-    environment = Environment(
-        loader=PackageLoader("s2lct.analysis", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("s2lct.analysis")
     return environment.get_template("diversity.html.jinja").render(
         suite=suite,
         cases=comparison.groups[ALL_CASES][comparison.sources[0]].cases,

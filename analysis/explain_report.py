@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 from rich.table import Table
 
 from s2lct.analysis.explain import Explanation, ExplanationFile
 from s2lct.analysis.words import Kind
 from s2lct.builder.checkpoint import write_text
+from s2lct.leaderboard.pages import page_templates
 
 TOP = 12
 PAIRS = 4
@@ -211,13 +212,7 @@ def marked(explanation: Explanation) -> Markup:
 
 
 def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("s2lct.analysis", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return page_templates("s2lct.analysis")
 
 
 def html_section(file: ExplanationFile) -> Markup:

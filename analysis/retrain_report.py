@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field
 from rich.table import Table
 
 from s2lct.analysis.extras import require
 from s2lct.analysis.retrain import CaseOutcome, Group, Run, TrainOptions
 from s2lct.builder.checkpoint import write_bytes, write_text
+from s2lct.leaderboard.pages import page_templates
 from s2lct.leaderboard.statistics import interval, resampled_rates
 
 UNSEEN: tuple[Group, ...] = ("test", "unseen")
@@ -284,13 +284,7 @@ def _cell(row: Row, capability: str) -> _Cell:
 
 def html_page(matrix: Matrix) -> str:
     """The matrix and each training's figures as one HTML page that needs no network."""
-    environment = Environment(
-        loader=PackageLoader("s2lct.analysis", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("s2lct.analysis")
     environment.filters["points"] = points
     return environment.get_template("retrain.html.jinja").render(matrix=matrix, cell=_cell)
 

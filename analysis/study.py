@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from s2lct.analysis.errors import AnalysisError
@@ -23,6 +22,7 @@ from s2lct.builder.config import fingerprint_of
 from s2lct.builder.randomness import rng_for, shuffle_key
 from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.pages import page_templates
 
 KEY_FILE = "key.json"
 RATINGS = (1, 2, 3, 4, 5)
@@ -245,13 +245,7 @@ def form_html(study: Study, number: int) -> str:
     """The form of a set (numbered from 1): one page that needs no network and holds no key."""
     items = study.sets[number - 1]
     capabilities = dict.fromkeys(item.case.capability for item in items)
-    environment = Environment(
-        loader=PackageLoader("s2lct.analysis", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("s2lct.analysis")
     return environment.get_template("study_form.html.jinja").render(
         form={
             "study": study.id,

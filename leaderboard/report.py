@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from rich.table import Table
 
@@ -15,6 +14,7 @@ from s2lct.builder.checkpoint import write_text
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.pages import page_templates
 from s2lct.leaderboard.results import Result
 from s2lct.leaderboard.scoring import Outcomes
 from s2lct.leaderboard.statistics import Comparison, flips
@@ -167,13 +167,7 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
     check_same_suite([one.result for one in scored])
     order = {id(result): n for n, result in enumerate(worst_first([s.result for s in scored]))}
     ordered = sorted(scored, key=lambda one: order[id(one.result)])
-    environment = Environment(
-        loader=PackageLoader("s2lct.leaderboard", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates("s2lct.leaderboard")
     environment.filters["percent"] = percent
     names = capabilities_of([one.result for one in ordered])
     return environment.get_template("report.html.jinja").render(
