@@ -66,7 +66,8 @@ def augment(
     ] = None,
 ) -> None:
     """Add texts to a corpus that make coverage grow; with --retrain, show what they are worth."""
-    from s2lct.builder.cli import console, errors, label_map_of, told_errors
+    from s2lct.builder.cli import label_map_of
+    from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.progress import counted_progress
 
     with told_errors():
@@ -107,7 +108,7 @@ def augment(
         parts = parts_of_corpus(read, seed)
         encoder = load_encoder(model, device=device)
         for note in encoder.notes:
-            console.print(note, highlight=False)
+            console.print(note)
         classes = label_map_of(class_map)
         labels = known_labels(encoder.classes, model, classes)
         train = [sentence for sentence in parts.train if sentence.label in labels]
@@ -120,7 +121,7 @@ def augment(
         originals = originals[: limit or len(originals)]
         transformations, skipped = load_transformations(transformation or NAMES, mlm=mlm)
         for name, why in skipped.items():
-            errors.print(f"{name} is left out: {why}", style="yellow", highlight=False)
+            errors.print(f"{name} is left out: {why}", style="yellow")
         similar = EmbeddingSimilarity()
         texts = [sentence.text for sentence in train]
         with counted_progress(console) as progress:
@@ -156,8 +157,7 @@ def augment(
             write_corpus(corpus_rows(parts.train, guided, others), out)
             console.print(
                 f"{len(guided):,} texts added to {len(parts.train):,}; {coverage.name} "
-                f"{before:.4f} → {coverage.value:.4f}. Written to [bold]{out}[/]",
-                highlight=False,
+                f"{before:.4f} → {coverage.value:.4f}. Written to {out}",
             )
             if not retrain:
                 return

@@ -113,7 +113,7 @@ def coverage(
     cache: Kept = True,
 ) -> None:
     """Measure what suites cover inside a model, alone and together."""
-    from s2lct.builder.cli import console, told_errors
+    from s2lct.builder.console import console, told_errors
 
     with told_errors():
         from s2lct.analysis.activations import load_encoder
@@ -185,16 +185,16 @@ def coverage(
             notes=tuple(encoder.notes),
         )
         for note in encoder.notes:
-            console.print(note, highlight=False, markup=False)
+            console.print(note)
         console.print(coverage_table(report))
         if curve is not None:
             write_curves(report, curve)
-            console.print(f"Curves written to [bold]{curve}[/]")
+            console.print(f"Curves written to {curve}")
         if save is not None:
             for one in measured:
                 for name, state in one.states.items():
                     state.save(save / f"{file_name(one.suite)}-{name}.safetensors")
-            console.print(f"States written to [bold]{save}[/]")
+            console.print(f"States written to {save}")
 
 
 def minimize(
@@ -233,7 +233,8 @@ def minimize(
 
     With several thresholds, OUT holds a folder for each.
     """
-    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.cli import label_map_of
+    from s2lct.builder.console import console, told_errors
 
     with told_errors():
         from s2lct.analysis.activations import load_encoder
@@ -302,7 +303,7 @@ def minimize(
                 advance=bar("reduction", len(chosen.cases)),
             )
         for note in encoder.notes:
-            console.print(note, highlight=False, markup=False)
+            console.print(note)
         table = reductions(chosen.cases, outcomes.failed, reduced)
         title = f"{loaded.name} reduced by {metric.name} on {model}"
         console.print(reduction_table(table, thresholds, title))
@@ -317,7 +318,7 @@ def minimize(
         written: list[Path] = []
         for path, one in zip(outs, reduced, strict=True):
             if several and not one.kept:
-                console.print(f"Threshold {one.threshold:g}: no case stays.", highlight=False)
+                console.print(f"Threshold {one.threshold:g}: no case stays.")
                 continue
             written.append(path)
             if is_checklist(suite):
@@ -326,8 +327,8 @@ def minimize(
                 write_reduced_suite(Path(suite), one, path, about)
         if any(one.for_expansions for one in reduced):
             stayed = ", ".join(f"{len(one.for_expansions):,}" for one in reduced)
-            console.print(f"Seeds that stay for an expansion's sake: {stayed}.", highlight=False)
-        console.print(f"Written: {', '.join(map(str, written))}", highlight=False, markup=False)
+            console.print(f"Seeds that stay for an expansion's sake: {stayed}.")
+        console.print(f"Written: {', '.join(map(str, written))}")
 
 
 def _thresholds(text: str) -> list[float]:

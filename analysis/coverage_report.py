@@ -68,16 +68,16 @@ def percent(value: float) -> str:
 
 def coverage_table(report: CoverageReport) -> Table:
     """Suites alone and together, a column a figure, in percent."""
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=f"Coverage of {escape(report.model)}, %", header_style="bold")
+    table = Table(title=Text(f"Coverage of {report.model}, %"), header_style="bold")
     table.add_column("", min_width=24)
     for column in ("cases", *report.figures):
         table.add_column(column, justify="right")
     for row in report.rows:
         values = [percent(row.values[figure]) for figure in report.figures]
-        table.add_row(escape(row.suite), f"{row.cases:,}", *values)
+        table.add_row(Text(row.suite), f"{row.cases:,}", *values)
     return table
 
 
@@ -85,10 +85,10 @@ def reduction_table(
     reductions: Mapping[str, Reduction], thresholds: Sequence[float], title: str
 ) -> Table:
     """What reducing did to each capability, failure rates in percent."""
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=escape(title), header_style="bold")
+    table = Table(title=Text(title), header_style="bold")
     table.add_column("", min_width=24)
     counts = (f"> {threshold:g}" for threshold in thresholds)
     for column in ("cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max"):
@@ -97,7 +97,7 @@ def reduction_table(
         if name == "all":
             table.add_section()
         table.add_row(
-            escape(name),
+            Text(name),
             f"{row.cases:,}",
             *(f"{count:,}" for count in row.kept),
             f"{100 * row.mean_reduction:.1f}",

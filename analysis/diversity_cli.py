@@ -56,7 +56,8 @@ def diversity(
     from s2lct.analysis.diversity import Reader, Source, compare
     from s2lct.analysis.extras import require
     from s2lct.builder.checkpoint import write_text
-    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.cli import label_map_of
+    from s2lct.builder.console import console, told_errors
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
@@ -88,7 +89,7 @@ def diversity(
                 advance=lambda done: progress.advance(task, done),
             )
         console.print(report.table(compared))
-        console.print(report.caption(compared), highlight=False)
+        console.print(report.caption(compared))
         if html is not None:
             write_text(html, report.as_html(compared, chosen.name))
         if json is not None:
@@ -100,7 +101,7 @@ def diversity(
 
             write_png(compared, png)
         if written := [str(path) for path in (html, json, csv, png) if path is not None]:
-            console.print(f"Written: {', '.join(written)}", highlight=False, soft_wrap=True)
+            console.print(f"Written: {', '.join(written)}", soft_wrap=True)
 
 
 def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:

@@ -95,7 +95,8 @@ def explain(
     from s2lct.analysis.explain_report import aggregate_table, write_html
     from s2lct.analysis.fillers import load_filler
     from s2lct.analysis.suite_rows import load_rows, select_rows
-    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.cli import label_map_of
+    from s2lct.builder.console import console, told_errors
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.scoring import default_cache
 
@@ -160,7 +161,7 @@ def explain(
         console.print(aggregate_table(file))
         if html is not None:
             write_html(file, html)
-            console.print(f"Page written to [bold]{html}[/]")
+            console.print(f"Page written to {html}")
         console.print(
             f"Written: {out}; beside results: s2lct report RESULT.json --explanations {out} "
             "--html report.html"

@@ -61,7 +61,8 @@ def masks(
     """
     from rich.progress import TextColumn
 
-    from s2lct.builder.cli import console, errors, label_map_of, told_errors
+    from s2lct.builder.cli import label_map_of
+    from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.progress import counted_progress
 
     with told_errors():
@@ -98,7 +99,7 @@ def masks(
             texts = sorted(texts, key=lambda text: shuffle_key(seed, "limit", text))[:limit]
         encoder = load_encoder(model, device=device)
         for note in encoder.notes:
-            console.print(note, highlight=False)
+            console.print(note)
         vocabulary = Vocabulary.of_texts(encoder.tokenizer, texts, vocab, encoder.max_tokens)
         checkpoint = out / CHECKPOINT_FILE
         if restart:
@@ -145,9 +146,8 @@ def masks(
                 f"The masked model agrees with {model} on {learned.fidelity:.1%} of the held-out "
                 "texts only: give a lower --lr, or more texts.",
                 style="yellow",
-                highlight=False,
             )
-        console.print(f"Masks written to [bold]{out / MASKS_FILE}[/]")
+        console.print(f"Masks written to {out / MASKS_FILE}")
 
 
 def fidelity_table(learned: dict[str, LearnedMasks]) -> Table:

@@ -81,7 +81,8 @@ def retrain(
         write_matrix,
     )
     from s2lct.analysis.suite_rows import load_rows, select_rows
-    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.cli import label_map_of
+    from s2lct.builder.console import console, told_errors
 
     with told_errors():
         require("accelerate", "matplotlib")

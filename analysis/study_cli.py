@@ -42,7 +42,7 @@ def export_study(
 ) -> None:
     """Draw cases and write a blind form for each set, as HTML and CSV, and the key."""
     from s2lct.analysis.study import draw, suite_titles, write_study
-    from s2lct.builder.cli import console, told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.cases import load_cases
 
     with told_errors():
@@ -53,11 +53,9 @@ def export_study(
         console.print(
             f"Give raters {', '.join(path.name for path in forms if path.suffix == '.html')} "
             "(or the CSV of that name).",
-            highlight=False,
         )
         console.print(
             f"Keep {key.name} to yourself; then: s2lct study import ANSWERS… --key {key}",
-            highlight=False,
             soft_wrap=True,
         )
 
@@ -87,7 +85,7 @@ def import_answers(
     from s2lct.analysis.extras import require
     from s2lct.analysis.study import read_key
     from s2lct.builder.checkpoint import write_text
-    from s2lct.builder.cli import console, told_errors
+    from s2lct.builder.console import console, told_errors
 
     with told_errors():
         require("krippendorff")
@@ -98,18 +96,16 @@ def import_answers(
             f"{len(result.raters)} raters, {result.kinds['all'].answers} ratings of sentiment, "
             f"{result.missing} ratings left out. [95 % intervals]: bootstrap of seed families. "
             "α: Krippendorff's, ordinal.",
-            highlight=False,
-            markup=False,
         )
         for line in disputed_lines(result):
-            console.print(line, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
         if out is not None:
             write_text(out, result_json(result, read))
-            console.print(f"Figures written to [bold]{out}[/]")
+            console.print(f"Figures written to {out}")
         if disputed is not None:
             write_text(disputed, disputed_json(result.disputed, read))
             console.print(
-                f"{len(result.disputed)} disputed cases written to [bold]{disputed}[/]; leave them "
+                f"{len(result.disputed)} disputed cases written to {disputed}; leave them "
                 f"out with: s2lct build --exclude {disputed}",
                 soft_wrap=True,
             )
@@ -158,20 +154,18 @@ def _without_zero(value: float) -> str:
 
 def disputed_lines(result: StudyResult, most: int = 10) -> list[str]:
     """The disputed cases, two lines each, at most so many."""
-    from rich.markup import escape
-
     shown = result.disputed[:most]
     more = f", the first {most}" if len(result.disputed) > most else ""
-    lines = [f"[bold]{len(result.disputed)} disputed cases{more}{':' if shown else '.'}[/]"]
+    lines = [f"{len(result.disputed)} disputed cases{more}{':' if shown else '.'}"]
     for case in shown:
         ratings = ", ".join(
-            f"[red]{scale} {' '.join(map(str, given))}[/]"
+            f"{scale} {' '.join(map(str, given))}"
             for scale, given in (("sentiment", case.sentiment), ("relevance", case.relevance))
             if scale in case.reasons
         )
         passes = " or ".join(case.passes)
         lines += [
             f"{case.capability} {case.kind} {case.id}, passes {passes}: {ratings}",
-            f"  {escape(case.text)}",
+            f"  {case.text}",
         ]
     return lines

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -76,18 +77,35 @@ class Checkpoints:
         shutil.rmtree(self.folder)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name, then rename it: it is there whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes its name when it is whole, or never.
+
+    It is written beside its place under a random name that did not exist before, so that no link
+    is followed and no two writers meet.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
+    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.partial")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(partial, flags, 0o666)
     try:
-        with partial.open("wb") as file:
-            file.write(content)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except OSError:
+    except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file as `whole_file` does: it is there whole or not at all."""
+    with whole_file(path) as file:
+        file.write(content)
 
 
 def write_text(path: Path, content: str) -> None:

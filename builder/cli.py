@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import enum
-import errno
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from s2lct.analysis.cli import add_commands as add_analyses
-from s2lct.builder.errors import BuilderError
+from s2lct.builder.console import console, errors, told_errors
 from s2lct.dataset_script.cli import add_commands as add_publishing
 from s2lct.leaderboard.cli import add_commands as add_scoring
 from s2lct.leaderboard.leaderboard_cli import add_commands as add_leaderboard
@@ -30,10 +27,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-console = Console()
-errors = Console(stderr=True)
-
-INTERRUPTED = 130
 
 
 class Preset(str, enum.Enum):
@@ -225,9 +218,8 @@ def build(
             console.print(
                 f"{met} of the {len(config.excluded.ids)} cases in {exclude} left out"
                 + (f"; {not_met} not met in this build." if not_met else "."),
-                highlight=False,
             )
-        console.print(f"Suite written to [bold]{out}[/]; look at it with: s2lct inspect {out}")
+        console.print(f"Suite written to {out}; look at it with: s2lct inspect {out}")
 
 
 def label_map_of(text: str | None) -> dict[str, str] | None:
@@ -342,11 +334,11 @@ def verify(
 
         broken = verify_suite(suite, quick=quick)
         for fault in broken:
-            console.print(f"[red]✗[/] {fault}", highlight=False, soft_wrap=True)
+            console.print(f"✗ {fault}", soft_wrap=True)
         if broken:
             console.print(f"{len(broken)} broken", style="bold red")
             raise typer.Exit(1)
-        console.print(f"[green]✓[/] {suite} keeps every invariant")
+        console.print(f"✓ {suite} keeps every invariant")
 
 
 @app.command()
@@ -362,7 +354,7 @@ def export(
         from s2lct.builder.export import export_suite
 
         rows = export_suite(suite, out, format.value)
-        console.print(f"{rows:,} cases written to [bold]{out}[/]")
+        console.print(f"{rows:,} cases written to {out}")
 
 
 @app.command()
@@ -382,44 +374,6 @@ def models() -> None:
                 entry.figures,
             )
         console.print(table)
-
-
-@contextmanager
-def told_errors() -> Iterator[None]:
-    """Tell what a user can mend in a few words; let defects show their traceback."""
-    try:
-        yield
-    except BuilderError as error:
-        errors.print(
-            f"[bold red]Error:[/] {_escaped(error.problem)}", highlight=False, soft_wrap=True
-        )
-        errors.print(f"  → {_escaped(error.mend)}", highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        errors.print("Interrupted. The same command goes on where it stopped.", style="yellow")
-        raise typer.Exit(INTERRUPTED) from None
-    except OSError as error:
-        if error.errno not in (
-            errno.ENOSPC,
-            errno.EDQUOT,
-            errno.EFBIG,
-            errno.EACCES,
-            errno.EROFS,
-            errno.EPERM,
-        ):
-            raise
-        errors.print(
-            f"[bold red]Error:[/] {_escaped(str(error.filename or 'disk'))}: {error.strerror}",
-            highlight=False,
-        )
-        errors.print("  → make room or choose another --out; the same command then goes on")
-        raise typer.Exit(1) from None
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 add_scoring(app)

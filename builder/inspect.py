@@ -26,7 +26,7 @@ def show_families(console: Console, folder: Path, capabilities: Sequence[str], n
         rows = read_rows(folder, file)
         seeds = [row for row in rows if row["kind"] == "seed"]
         shown = sorted(random.Random(0).sample(range(len(seeds)), min(n, len(seeds))))
-        console.rule(f"[bold]{name}[/] {titles[name]}", align="left")
+        console.rule(f"{name} {titles[name]}", align="left")
         for seed in (seeds[number] for number in shown):
             labels = " or ".join(LABELS[label] for label in seed["labels"])
             console.print(Text.assemble(seed["text"], (f"  ({labels})", "dim")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -33,13 +32,13 @@ def _form(form: Form) -> RenderableType:
                 f"{field.replace('_', ' ')}: {_short(value)}"
                 for field, value in describe_rule(rule).items()
             )
-            grid.add_row(f"{'search' if number == 0 else 'or'} {slot}", escape(described))
+            grid.add_row(f"{'search' if number == 0 else 'or'} {slot}", Text(described))
     for template in form.templates:
-        grid.add_row("template", escape(_template(template)))
+        grid.add_row("template", Text(_template(template)))
     if form.keep_search_rule:
         grid.add_row("expansions", "must still meet the search rule")
     for choice in form.choices_made:
-        grid.add_row("choice", f"{escape(choice.rule)}\n[dim]because {escape(choice.reason)}[/]")
+        grid.add_row("choice", Text.assemble(choice.rule, (f"\nbecause {choice.reason}", "dim")))
     return grid
 
 

@@ -46,7 +46,7 @@ def dataset(
     dry_run: DryRun = False,
 ) -> None:
     """Publish a suite as a versioned dataset: one commit, one tag, a changelog."""
-    from s2lct.builder.cli import told_errors
+    from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_dataset import publish_dataset
 
     with told_errors():
@@ -71,7 +71,7 @@ def metric(
     dry_run: DryRun = False,
 ) -> None:
     """Publish the metric as a Space that `evaluate.load("ORG/s2lct")` reads."""
-    from s2lct.builder.cli import told_errors
+    from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_space import publish_metric
 
     with told_errors():
@@ -90,7 +90,7 @@ def leaderboard(
     dry_run: DryRun = False,
 ) -> None:
     """Publish the leaderboard as a Space."""
-    from s2lct.builder.cli import told_errors
+    from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_space import publish_leaderboard
 
     with told_errors():
@@ -110,7 +110,7 @@ def results(
     dry_run: DryRun = False,
 ) -> None:
     """Publish result files, each checked against its cases, in the leaderboard's dataset."""
-    from s2lct.builder.cli import told_errors
+    from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_results import publish_results
 
     with told_errors():
@@ -132,7 +132,7 @@ def model_result(
     dry_run: DryRun = False,
 ) -> None:
     """Publish a result in the model's own repository, as .eval_results/s2lct.yaml."""
-    from s2lct.builder.cli import told_errors
+    from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_model_result import publish_model_result
 
     with told_errors():
@@ -148,10 +148,10 @@ def model_result(
 
 
 def _tell(outcome: Outcome) -> None:
-    from s2lct.builder.cli import console
+    from s2lct.builder.console import console
 
     for line in outcome.lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -19,7 +19,7 @@ def install_command(
     ] = None,
 ) -> None:
     """Make load_dataset("s2lct", …) and evaluate.load("s2lct") work anywhere, offline too."""
-    from s2lct.builder.cli import console, errors, told_errors
+    from s2lct.builder.console import console, errors, told_errors
     from s2lct.dataset_script.install import NAME, install
 
     with told_errors():
@@ -37,8 +37,6 @@ def install_command(
             f'{told}  load_dataset("{NAME}", "{done.configs[0]}", split="test")\n'
             f'  evaluate.load("{NAME}")\n'
             f"Configs: {', '.join(done.configs)}.",
-            markup=False,
-            highlight=False,
             soft_wrap=True,
         )
         if done.shadow is not None:
@@ -46,7 +44,5 @@ def install_command(
                 f"{done.shadow}: in this directory both lines take this folder instead of what is "
                 "installed. Rename it, or work from another directory.",
                 style="yellow",
-                markup=False,
-                highlight=False,
                 soft_wrap=True,
             )

@@ -72,7 +72,8 @@ def score(
     ] = True,
 ) -> None:
     """Score models on a suite: a failure rate for each capability, and a result file each."""
-    from s2lct.builder.cli import console, label_map_of, told_errors
+    from s2lct.builder.cli import label_map_of
+    from s2lct.builder.console import console, told_errors
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.models import load_classifier
@@ -140,7 +141,7 @@ def report(
     """Put results side by side, worst first, with examples."""
     from s2lct.analysis.explain import read_explanations
     from s2lct.analysis.explain_report import html_section
-    from s2lct.builder.cli import console, told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.report import Scored, check_same_suite, results_table, write_html
     from s2lct.leaderboard.results import read_outcomes, read_result
     from s2lct.leaderboard.results import recompute as recomputed
@@ -166,7 +167,7 @@ def report(
                 html,
                 [html_section(file) for file in explained],
             )
-            console.print(f"Report written to [bold]{html}[/]")
+            console.print(f"Report written to {html}")
 
 
 def compare(
@@ -174,7 +175,7 @@ def compare(
     second: Annotated[Path, typer.Argument(help="Another, on the same suite.")],
 ) -> None:
     """Say which differences between two models are real."""
-    from s2lct.builder.cli import console, told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.errors import ScoringError
     from s2lct.leaderboard.report import check_same_suite, comparison_table
     from s2lct.leaderboard.results import read_outcomes, read_result

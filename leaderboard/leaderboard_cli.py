@@ -31,7 +31,7 @@ def build(
     out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
 ) -> None:
     """Build the leaderboard: one page that works from a file, and its data beside it."""
-    from s2lct.builder.cli import console, told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.site import PAGE, build_site
 
     with told_errors():
@@ -41,7 +41,7 @@ def build(
                 f"Suite {one.suite.version or '?'} ({one.suite.fingerprint[:12] or '?'}): "
                 f"{len(one.standings)} models, {len(one.suite.cases)} cases"
             )
-        console.print(f"Leaderboard written to [bold]{out / PAGE}[/]")
+        console.print(f"Leaderboard written to {out / PAGE}")
 
 
 @leaderboard.command()
@@ -53,7 +53,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port; the first free one by default.")] = None,
 ) -> None:
     """Serve the leaderboard as an app with the same data."""
-    from s2lct.builder.cli import told_errors
+    from s2lct.builder.console import told_errors
     from s2lct.leaderboard.app import serve as serve_app
 
     with told_errors():
@@ -65,10 +65,9 @@ leaderboard.command()(check)
 
 def _collected(results: str) -> Collection:
     """Read results under a progress bar; what is left out is told in a line each."""
-    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from s2lct.builder.cli import console, errors
+    from s2lct.builder.console import console, errors
     from s2lct.leaderboard.collection import collect
 
     with Progress(
@@ -79,9 +78,9 @@ def _collected(results: str) -> Collection:
             results, lambda done, total: progress.update(task, completed=done, total=total)
         )
     for line in collection.skipped[:_SHOWN]:
-        errors.print(f"[yellow]left out[/] {escape(line)}", highlight=False)
+        errors.print(f"left out {line}")
     if len(collection.skipped) > _SHOWN:
-        errors.print(f"[yellow]left out[/] {len(collection.skipped) - _SHOWN} more")
+        errors.print(f"left out {len(collection.skipped) - _SHOWN} more")
     return collection
 
 

@@ -39,7 +39,7 @@ def check(
     ] = False,
 ) -> None:
     """Accept or refuse submitted results, with reasons; exit 1 if one is refused."""
-    from s2lct.builder.cli import told_errors
+    from s2lct.builder.console import told_errors
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.errors import ScoringError
     from s2lct.leaderboard.submission import check as check_submission

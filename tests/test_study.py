@@ -494,11 +494,10 @@ def test_what_a_case_holds_is_shown_as_text_in_the_terminal() -> None:
         | {"items": {item: KEY.items[item].model_dump() | {"text": "[bold]x[/] [/nothing]"}}}
     )
     assert "[/nothing]" in disputed_json(evaluate([Answer("A", item, 1, 5)], key).disputed, key)
-    from rich.console import Console
-
     from s2lct.analysis.study_cli import disputed_lines
+    from s2lct.builder.console import PlainConsole
 
-    console = Console(file=io.StringIO(), width=200)
+    console = PlainConsole(file=io.StringIO(), width=200)
     for line in disputed_lines(evaluate([Answer("A", item, 1, 5)], key)):
         console.print(line)
     assert "[bold]x[/] [/nothing]" in console.file.getvalue()  # type: ignore[attr-defined]
