@@ -223,21 +223,14 @@ def build(
 
 
 def label_map_of(text: str | None) -> dict[str, str] | None:
-    """``0=negative,1=positive`` as a dict; None for None."""
-    if text is None:
-        return None
-    from s2lct.builder.errors import CorpusError
+    """``0=negative,1=positive`` as a dict; None for None.
 
-    mapping: dict[str, str] = {}
-    for pair in text.split(","):
-        source, equals, label = pair.partition("=")
-        if not equals or not source.strip():
-            raise CorpusError(
-                f"--label-map {text}: {pair!r} is not LABEL=negative|neutral|positive",
-                mend="write it like 0=negative,1=positive",
-            )
-        mapping[source.strip()] = label.strip()
-    return mapping
+    Raises:
+        ScoringError: it is no such list, names a class twice or means no label.
+    """
+    from s2lct.leaderboard.labels import check_label_map
+
+    return check_label_map(text)
 
 
 def closing_table(counts: Mapping[str, CapabilityCounts]) -> Table:

@@ -19,12 +19,14 @@ from s2lct.leaderboard.labels import (
     Array,
     LabelRule,
     Labels,
-    labels_of_predictions,
+    check_label_map,
+    checked_band,
     rule_for,
 )
 from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
+from s2lct.leaderboard.prediction_labels import labels_of_predictions
 from s2lct.leaderboard.statistics import Failed, by_capability, flips, macro_average, rate
 
 Advance = Callable[[int], None]
@@ -71,7 +73,7 @@ def score(
     model: Classifier | Function,
     suite: SuiteCases,
     *,
-    label_map: Mapping[str, str] | None = None,
+    label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     cache: Path | None = None,
     advance: Advance | None = None,
@@ -81,7 +83,7 @@ def score(
     Args:
         model: what gives probabilities or labels.
         suite: the cases.
-        label_map: what its classes mean, where it does not say.
+        label_map: what its classes mean, where it does not say; see `labels.check_label_map`.
         neutral_band: for models without a neutral class, see `labels.LabelRule`.
         cache: a file that keeps what models said; None keeps nothing.
         advance: told how many cases were done.
@@ -90,9 +92,18 @@ def score(
         ScoringError: the model's classes or outputs cannot be used.
     """
     asks: LabelPrompt | None = getattr(model, "asks", None)
+    label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
+    if not suite.cases:
+        raise ScoringError(f"suite {suite.name}: has no case", mend="pass a suite with cases")
     if isinstance(model, Function):
         said = model.predict([case.text for case in suite.cases])
-        labels, rule_text = labels_of_predictions(said, len(suite.cases), neutral_band=neutral_band)
+        labels, rule_text = labels_of_predictions(
+            said,
+            len(suite.cases),
+            neutral_band=neutral_band,
+            classes=model.classes,
+            label_map=label_map,
+        )
     else:
         rule = rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
