@@ -196,7 +196,8 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
         )
     checked: dict[str, str] = {}
     for key, value in pairs:
-        if not (isinstance(key, str) or is_integer(key)) or not str(key).strip():
+        named = isinstance(key, str) and bool(key.strip())
+        if not named and not is_integer(key):
             raise ScoringError(
                 f"{called}: {key!r} is no class",
                 mend="name each class, or give its number, counted from 0",

@@ -624,8 +624,16 @@ def _of_pipeline(pipeline: Any) -> Function:
         raise ScoringError(
             f"a pipeline for {pipeline.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
         )
-    return Function(
-        lambda texts: pipeline(texts, top_k=None, truncation=True),
-        "pipeline",
-        classes_of(pipeline.model.config),
-    )
+
+    def answered(texts: list[str]) -> Any:
+        # A pipeline leaves a model in training as it is, and dropout would answer at random.
+        training = getattr(pipeline.model, "training", False)
+        if training:
+            pipeline.model.eval()
+        try:
+            return pipeline(texts, top_k=None, truncation=True)
+        finally:
+            if training:
+                pipeline.model.train()
+
+    return Function(answered, "pipeline", classes_of(pipeline.model.config))

@@ -291,7 +291,7 @@ def test_references_that_are_no_rows_say_what_to_pass(references: str, rows: Dat
 
 
 def test_nothing_to_score_is_no_perfect_score(suite_folder: Path, rows: Dataset) -> None:
-    for given in (
+    for arguments in (
         {"predictions": [], "references": []},
         {"predictions": [], "references": rows},
         {"model": "vader", "suite": []},
@@ -304,7 +304,7 @@ def test_nothing_to_score_is_no_perfect_score(suite_folder: Path, rows: Dataset)
         {"predictions": [0, 0], "references": [rows[0]["id"]] * 2, "suite": suite_folder},
     ):
         with pytest.raises(ScoringError):
-            compute(**given)  # type: ignore[arg-type]
+            compute(**arguments)  # type: ignore[arg-type]
 
 
 def test_added_predictions_are_never_dropped(rows: Dataset) -> None:
@@ -333,6 +333,8 @@ def test_models_in_memory_pipelines_and_label_maps_agree(rows: Dataset, tmp_path
     pipe = pipeline("text-classification", model=model, tokenizer=tokenizer, device=-1)
     assert compute(model=(model, tokenizer), suite=rows, label_map=UNNAMED) == expected
     assert compute(model=pipe, suite=rows, label_map=UNNAMED) == expected
+    assert model.training  # it goes on training
+    model.eval()
     best = pipe(list(rows["text"]))
     assert compute(predictions=best, references=rows, label_map=UNNAMED) == expected
     assert compute(model=lambda texts: pipe(texts), suite=rows, label_map=UNNAMED) == expected

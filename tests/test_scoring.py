@@ -136,8 +136,11 @@ def test_classes_that_are_no_sentiment_are_refused(classes: list[str], problem: 
         [[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]],
         [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]],
         [[0.5, 0.3, 0.2, 0, 0], [0, 0.2, 0.8, 0, 0], [0, 0, 0.1, 0.2, 0.7]],
-        [{"negative": 0.8, "positive": 0.2}, {"negative": 0.5, "positive": 0.5}]
-        + [{"positive": 0.9, "negative": 0.1}],
+        [
+            {"negative": 0.8, "positive": 0.2},
+            {"negative": 0.5, "positive": 0.5},
+            {"positive": 0.9, "negative": 0.1},
+        ],
         [
             [{"label": "POSITIVE", "score": p}, {"label": "NEGATIVE", "score": 1 - p}]
             for p in (0.1, 0.5, 0.9)
