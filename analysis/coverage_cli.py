@@ -163,8 +163,8 @@ def coverage(
     random_sentences: Annotated[
         bool,
         typer.Option(
-            " /--no-random-sentences",
-            help="Leave out random sentences of the corpus, measured beside the suites.",
+            "--random/--no-random",
+            help="Measure random sentences of the corpus beside the suites.",
             rich_help_panel=CASES,
         ),
     ] = True,
@@ -248,7 +248,7 @@ def coverage(
             threshold=threshold,
             top=top_k,
         )
-        with _bars(errors) as bar:
+        with _bars() as bar:
             metrics = build_metrics(
                 names,
                 encoder,
@@ -382,7 +382,7 @@ def minimize(
             vocabulary=vocab,
             attention_weight=attention_weight,
         )
-        with _bars(errors) as bar:
+        with _bars() as bar:
             metric = build_metrics(
                 [by.value],
                 encoder,
@@ -464,11 +464,12 @@ def _folder(cache: bool) -> Path | None:
 
 
 @contextmanager
-def _bars(console: Any) -> Iterator[Callable[[str, int], Callable[[int], None]]]:
+def _bars() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
     """Progress bars: asked for a name and a total, gives what to tell of the steps."""
+    from s2lct.builder.console import errors
     from s2lct.builder.progress import counted_progress
 
-    with counted_progress(console) as progress:
+    with counted_progress(errors) as progress:
 
         def bar(name: str, total: int) -> Callable[[int], None]:
             task = progress.add_task(name, total=total)
