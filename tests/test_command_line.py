@@ -150,7 +150,7 @@ def test_examples_of_a_built_suite_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(suite_folder, "dist/s2lct")
-    light = ("inspect", "export", "models", "capabilities", "report", "compare", "study export")
+    light = ("inspect", "export", "models", "capabilities", "report", "compare")
     score = run("score", "vader", "afinn", "--suite", "dist/s2lct", "--no-cache")
     assert score.exit_code == 0, score.output
     for name in light:
