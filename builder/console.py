@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from s2lct.builder.errors import BuilderError
+from s2lct.builder.extras import extra_of
 from s2lct.builder.plain_text import plain_lines
 
 INTERRUPTED = 130
@@ -68,6 +69,12 @@ def told_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         errors.print("Interrupted. The same command goes on where it stopped.", style="yellow")
         raise typer.Exit(INTERRUPTED) from None
+    except ModuleNotFoundError as error:
+        extra = extra_of(error.name or "")
+        if extra is None:
+            raise
+        tell(f"the package {error.name} is not installed", f'pip install "s2lct[{extra}]"')
+        raise typer.Exit(1) from None
     except OSError as error:
         if error.errno not in _DISK_ERRORS:
             raise

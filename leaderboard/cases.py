@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.config import fingerprint_of
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, KINDS, SPLIT, SUITE_FILE
@@ -66,7 +67,7 @@ class SuiteCases:
         """Some of the cases.
 
         Args:
-            capabilities: ids; None for all.
+            capabilities: ids in any case; None for all.
             kind: ``seed`` or ``expansion``; None for both.
             limit: most cases of a capability, from the first on.
 
@@ -74,7 +75,8 @@ class SuiteCases:
             ScoringError: a capability that the suite lacks, or nothing is left.
         """
         known = list(dict.fromkeys(case.capability for case in self.cases))
-        if unknown := [name for name in capabilities or () if name not in known]:
+        capabilities = spelled(capabilities or (), known)
+        if unknown := [name for name in capabilities if name not in known]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
                 mend=f"choose among {', '.join(known)}",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.builder.commands import usable_seed
+
 if TYPE_CHECKING:
     from s2lct.leaderboard.submission import Verdict
 
@@ -18,7 +20,7 @@ def check(
         list[Path], typer.Argument(help="Result files; each with its Parquet file beside it.")
     ],
     suite: Annotated[
-        str, typer.Option(help="The suite, from a source you trust: folder or Hub id[@REVISION].")
+        str, typer.Option(help="The suite, from a source you trust: folder or Hub id\\[@REVISION].")
     ] = "s2lct",
     rescore: Annotated[
         bool,
@@ -28,7 +30,9 @@ def check(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help=r"With --rescore: which cases \[default: nobody can know]."),
+        typer.Option(
+            help=r"With --rescore: which cases \[default: nobody can know].", callback=usable_seed
+        ),
     ] = None,
     record: Annotated[
         bool,
@@ -38,7 +42,10 @@ def check(
         bool, typer.Option("--json", help="Answer with a line of JSON for each file.")
     ] = False,
 ) -> None:
-    """Accept or refuse submitted results, with reasons; exit 1 if one is refused."""
+    """Accept or refuse submitted results, with reasons.
+
+    The exit status is 1 where one is refused.
+    """
     from s2lct.builder.console import told_errors
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.errors import ScoringError

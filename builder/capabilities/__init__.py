@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.errors import CapabilityError
 from s2lct.builder.lexicon import Pos, Sentiment
 from s2lct.builder.records import Label
@@ -338,6 +339,7 @@ def load_capabilities(
                 mend="give the capability another id",
             )
         known[capability.id] = capability
+    names = spelled(names, tuple(known))
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name.upper(), known, n=1)
@@ -345,7 +347,7 @@ def load_capabilities(
                 f"--capability {name}: unknown",
                 mend=f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}",
             )
-    return tuple(known[name] for name in dict.fromkeys(names)) if names else tuple(known.values())
+    return tuple(known[name] for name in names) if names else tuple(known.values())
 
 
 @cache
