@@ -176,10 +176,10 @@ def compare(
 ) -> None:
     """Say which differences between two models are real."""
     from s2lct.builder.console import console, told_errors
+    from s2lct.leaderboard.comparison import compare as compare_outcomes
     from s2lct.leaderboard.errors import ScoringError
     from s2lct.leaderboard.report import check_same_suite, comparison_table, paired
     from s2lct.leaderboard.results import read_outcomes, read_result
-    from s2lct.leaderboard.statistics import compare as compare_outcomes
 
     with told_errors():
         check_same_suite([read_result(first), read_result(second)])

@@ -16,26 +16,20 @@ from rich.text import Text
 from s2lct.builder.checkpoint import write_text
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case
+from s2lct.leaderboard.chance import (
+    CHANCE_WORDS,
+    chance_corrected,
+    chance_of,
+    one_answer,
+    reference_means,
+    references,
+)
+from s2lct.leaderboard.comparison import TEST_WORDS, Comparison, shown_p, verdicts
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.pages import page_templates
 from s2lct.leaderboard.results import CapabilityRecord, RateRecord, Result
 from s2lct.leaderboard.scoring import Outcomes
-from s2lct.leaderboard.statistics import (
-    CHANCE_WORDS,
-    INTERVAL_WORDS,
-    MEAN_WORDS,
-    TEST_WORDS,
-    Comparison,
-    Failed,
-    chance_corrected,
-    chance_of,
-    flips,
-    one_answer,
-    reference_means,
-    references,
-    shown_p,
-    verdicts,
-)
+from s2lct.leaderboard.statistics import INTERVAL_WORDS, MEAN_WORDS, Failed, flips
 
 EXAMPLES = 4
 _LONGEST_CAPABILITY = 24

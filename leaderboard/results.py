@@ -17,6 +17,7 @@ from s2lct.builder.checkpoint import write_text
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.chance import references
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import NEUTRAL_BAND
 from s2lct.leaderboard.language_model import LabelPrompt
@@ -29,7 +30,6 @@ from s2lct.leaderboard.scoring import (
     flipping_productions,
     flipping_words,
 )
-from s2lct.leaderboard.statistics import references
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,7 @@ import numpy as np
 
 from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.chance import chance_corrected, chance_of, reference_means, references
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import (
     NEUTRAL_BAND,
@@ -26,17 +27,7 @@ from s2lct.leaderboard.labels import (
 from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
-from s2lct.leaderboard.statistics import (
-    Failed,
-    Rate,
-    chance_corrected,
-    chance_of,
-    flips,
-    model_figures,
-    rate,
-    reference_means,
-    references,
-)
+from s2lct.leaderboard.statistics import Failed, Rate, flips, model_figures, rate
 
 Advance = Callable[[int], None]
 

@@ -18,24 +18,18 @@ from markupsafe import Markup
 from s2lct.builder.checkpoint import write_bytes
 from s2lct.builder.plain_text import spreadsheet_cell
 from s2lct.builder.records import LABELS
-from s2lct.leaderboard.collection import UNSCORED, Collection, LabelIds, write_collection
-from s2lct.leaderboard.standings import Standing, SuiteStandings, all_standings, pairwise_tests
-from s2lct.leaderboard.statistics import (
+from s2lct.leaderboard.chance import (
     CHANCE_WORDS,
-    INTERVAL_WORDS,
-    LEVEL,
-    MEAN_WORDS,
     RANDOM,
-    TEST_WORDS,
-    CapabilityResult,
-    Floats,
-    Rate,
     Reference,
     chance_corrected,
     chance_of,
     reference_means,
-    shown_p,
 )
+from s2lct.leaderboard.collection import UNSCORED, Collection, LabelIds, write_collection
+from s2lct.leaderboard.comparison import LEVEL, TEST_WORDS, shown_p
+from s2lct.leaderboard.standings import Standing, SuiteStandings, all_standings, pairwise_tests
+from s2lct.leaderboard.statistics import INTERVAL_WORDS, MEAN_WORDS, CapabilityResult, Floats, Rate
 
 TITLE = "S²LCT leaderboard"
 PAGE = "index.html"

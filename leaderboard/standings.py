@@ -12,6 +12,14 @@ import numpy.typing as npt
 
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case
+from s2lct.leaderboard.chance import (
+    Reference,
+    chance_corrected,
+    chance_of,
+    one_answer,
+    reference_means,
+    references,
+)
 from s2lct.leaderboard.collection import (
     UNSCORED,
     Collection,
@@ -19,25 +27,18 @@ from s2lct.leaderboard.collection import (
     SuiteOutcomes,
     passing,
 )
+from s2lct.leaderboard.comparison import holm, sign_flip_p_values
 from s2lct.leaderboard.statistics import (
     CONFIDENCE,
     RESAMPLES,
     CapabilityResult,
     Floats,
     Rate,
-    Reference,
     by_name,
-    chance_corrected,
-    chance_of,
     family_counts,
-    holm,
     model_figures,
-    one_answer,
     rates,
-    reference_means,
-    references,
     resampled_rates,
-    sign_flip_p_values,
 )
 
 MOST_TESTED = 200

@@ -1,8 +1,8 @@
-"""Failure rates with intervals, chance, pass-to-fail, and paired tests: all by families."""
+"""Failure rates with intervals that count families, pass-to-fail, and their bootstrap."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
@@ -10,31 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import KINDS, Case
 
 RESAMPLES = 1_000
 CONFIDENCE = 0.95
-LEVEL = 0.05
-"""A difference whose adjusted p-value lies below is shown."""
-LEAST_P = 1e-9
-"""Smaller p-values are told as this one."""
-ONE_ANSWER = 0.95
-"""A model that gives one answer to this share of the cases hardly reads them."""
-RANDOM = "random"
-
 MEAN_WORDS = "Mean: of the capabilities' failure rates, each on its seeds and expansions together"
 INTERVAL_WORDS = (
     "95 % intervals are Wilson's, at an effective sample size: a family (seeds made of the same "
     "corpus sentences, with their expansions) counts as one case as far as its cases fare alike"
-)
-CHANCE_WORDS = (
-    "Chance-corrected: 1 − mean / mean of the best answer that does not read the cases; 1 is no "
-    "failure, 0 no better than chance, below 0 worse"
-)
-TEST_WORDS = (
-    "Exact sign-flip test of the differences of whole families, Holm's correction over the "
-    "capabilities"
 )
 
 Failed = npt.NDArray[np.bool_]
@@ -42,8 +25,6 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-_CELLS_AT_ONCE = 2_000_000
-_MOST_EXACT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,50 +75,6 @@ class ModelFigures:
 
     overall: Rate
     capabilities: dict[str, CapabilityResult]
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What an answer that does not read the cases comes to; it follows from the suite alone.
-
-    Attributes:
-        name: ``always-negative``, ``always-neutral``, ``always-positive`` or ``random``.
-        failure_rate: the mean of the capabilities' failure rates; expected, for ``random``.
-        capabilities: failure rates on ``all`` cases, on each ``seed`` and each ``expansion``;
-            kinds without a case are left out.
-    """
-
-    name: str
-    failure_rate: float
-    capabilities: dict[str, dict[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A paired comparison of two models on one capability.
-
-    Attributes:
-        cases: cases that both were scored on.
-        families: families that they are of.
-        first_only: failures of the first model alone.
-        second_only: failures of the second alone.
-        p_value: of the sign-flip test, see `sign_flip_p_values`.
-        adjusted: after Holm's correction over the capabilities compared.
-    """
-
-    cases: int
-    families: int
-    first_only: int
-    second_only: int
-    p_value: float
-    adjusted: float
-
-    @property
-    def better(self) -> int | None:
-        """0 where the first model is shown to be better, 1 for the second, else None."""
-        if self.adjusted >= LEVEL:
-            return None
-        return int(self.first_only > self.second_only)
 
 
 _NO_RATE = Rate(0, 0, 0.0, (0.0, 1.0))
@@ -373,180 +310,3 @@ def by_capability(cases: Sequence[Case], failed: Failed) -> dict[str, Capability
 def macro_average(cases: Sequence[Case], failed: Failed) -> Rate:
     """The mean of the capabilities' failure rates; ``failed`` has the shape (cases,)."""
     return model_figures(cases, failed[None])[0].overall
-
-
-def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
-    """What the three constant answers and a random one come to on the cases.
-
-    A random answer is expected to fail a case with n of the three labels passing at 1 − n / 3.
-    """
-    fails = {
-        f"always-{label}": [float(number not in case.passes) for case in cases]
-        for number, label in enumerate(LABELS)
-    }
-    fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in cases]
-    numbers = by_name(cases)
-    found: list[Reference] = []
-    for name, expected in fails.items():
-        capabilities: dict[str, dict[str, float]] = {}
-        for capability, own in numbers.items():
-            of_kind = {kind: [n for n in own if cases[n].kind == kind] for kind in KINDS}
-            capabilities[capability] = {
-                kind: sum(expected[n] for n in chosen) / len(chosen)
-                for kind, chosen in ({"all": own} | of_kind).items()
-                if chosen
-            }
-        mean = sum(one["all"] for one in capabilities.values()) / max(1, len(capabilities))
-        found.append(Reference(name, mean, capabilities))
-    return tuple(found)
-
-
-def chance_of(known: Mapping[str, float]) -> tuple[str, float]:
-    """The best of answers that do not read the cases: a constant, as no mixture beats them all.
-
-    Args:
-        known: mean failure rates of references by name, see `reference_means`.
-
-    Returns:
-        Its name and its mean failure rate.
-    """
-    return min(known.items(), key=lambda one: (one[1], one[0] == RANDOM))
-
-
-def chance_corrected(failure_rate: float, chance: float) -> float | None:
-    """A mean failure rate on the scale from chance (0) to no failure (1), `CHANCE_WORDS`.
-
-    Args:
-        failure_rate: of the model.
-        chance: of the best answer that does not read the cases, see `chance_of`.
-
-    Returns:
-        None where that answer passes everything: nothing can be better.
-    """
-    return 1 - failure_rate / chance if chance > 0 else None
-
-
-def reference_means(known: Sequence[Reference]) -> dict[str, float]:
-    """Mean failure rates of references by name."""
-    return {one.name: one.failure_rate for one in known}
-
-
-def one_answer(answers: Sequence[int], known: Mapping[str, float]) -> tuple[int, float] | None:
-    """Whether a model gives one answer to nearly all cases, though that does not pass them.
-
-    Args:
-        answers: how often it gave each label, by label id.
-        known: mean failure rates of references by name.
-
-    Returns:
-        The label's id and its share of the answers; None for other models.
-    """
-    label = max(range(len(answers)), key=answers.__getitem__)
-    share = answers[label] / max(1, sum(answers))
-    if share < ONE_ANSWER or known[f"always-{LABELS[label]}"] <= 1 - ONE_ANSWER:
-        return None
-    return label, share
-
-
-def sign_flip_p_values(differences: Integers) -> Floats:
-    """P-values of the two-sided sign-flip test of family differences (Fisher 1935).
-
-    If two models are equally good, a family's difference in failures is as likely to have the
-    other sign. The p-value is the share of all sign assignments whose sum is at least as far from
-    zero as the one observed. It is exact: the distribution of the sum of ±|d| comes from its
-    characteristic function, the product of cos(u |d|), at as many places as it has values.
-
-    Args:
-        differences: in failures, of each family, shape (pairs, families).
-
-    Returns:
-        Shape (pairs,); 1 where the sums are zero, and never below `LEAST_P`.
-    """
-    sizes = np.abs(differences)
-    observed = np.abs(differences.sum(axis=1))
-    found = np.ones(len(sizes))
-    places = int(sizes.sum(axis=1).max(initial=0)) + 1
-    step = max(1, _CELLS_AT_ONCE // places)
-    for start in range(0, len(sizes), step):
-        some = slice(start, start + step)
-        found[some] = _tails(sizes[some], observed[some], places)
-    # A share of 2 ** families assignments: what is off by rounding is put right.
-    assignments = np.exp2(np.minimum((sizes > 0).sum(axis=1), _MOST_EXACT))
-    found = np.where(
-        assignments < 2**_MOST_EXACT, np.rint(found * assignments) / assignments, found
-    )
-    return np.where(observed == 0, 1.0, np.clip(found, LEAST_P, 1))
-
-
-def _tails(sizes: Integers, observed: Integers, places: int) -> Floats:
-    """P(|sum of ± sizes| ≥ observed), a row each; no row's sizes sum up to ``places``."""
-    angles = np.pi * np.arange(places) / places
-    logs, negative = np.zeros((2, len(sizes), places))
-    for size in np.unique(sizes[sizes > 0]):
-        count = (sizes == size).sum(axis=1, dtype=np.float64)[:, None]
-        cosine = np.cos(size * angles)
-        logs += count * np.log(np.maximum(np.abs(cosine), 1e-300))
-        negative += count * (cosine < 0)
-    characteristic = np.exp(logs) * (1 - 2 * (negative % 2))
-    # P(X = x) is the mean of characteristic · cos(u x); summed over x = observed, + 2, + 4, …
-    values, place = np.unique(observed, return_inverse=True)
-    terms = (places - 1 - values) // 2 + 1
-    sine = np.sin(angles)
-    sine[0] = 1
-    weights = np.sin(terms[:, None] * angles) / sine
-    weights[:, 0] = terms
-    weights *= np.cos((values + terms - 1)[:, None] * angles)
-    return np.asarray((characteristic * (2 / places * weights)[place]).sum(axis=1))
-
-
-def holm(p_values: npt.ArrayLike) -> Floats:
-    """Holm's step-down correction (Holm 1979) over the last axis, in the order given."""
-    given = np.asarray(p_values, dtype=np.float64)
-    count = given.shape[-1]
-    order = np.argsort(given, axis=-1, kind="stable")
-    ranked = np.take_along_axis(given, order, axis=-1) * np.arange(count, 0, -1)
-    ranked = np.minimum(np.maximum.accumulate(ranked, axis=-1), 1)
-    adjusted = np.empty_like(given)
-    np.put_along_axis(adjusted, order, ranked, axis=-1)
-    return adjusted
-
-
-def compare(cases: Sequence[Case], first: Failed, second: Failed) -> dict[str, Comparison]:
-    """Compare two models on the same cases, capability by capability.
-
-    Args:
-        cases: the cases both were scored on.
-        first: which cases the first model fails, shape (cases,).
-        second: which the second fails.
-    """
-    both = np.stack([first, second])
-    counted: dict[str, tuple[int, int, int, int]] = {}
-    p_values: list[float] = []
-    for capability, own in by_name(cases).items():
-        failures, size = family_counts([cases[n] for n in own], both[:, own])
-        differences = np.rint(failures[:1] - failures[1:]).astype(np.int64)
-        p_values.append(float(sign_flip_p_values(differences)[0]))
-        counted[capability] = (
-            len(own),
-            len(size),
-            int((first[own] & ~second[own]).sum()),
-            int((second[own] & ~first[own]).sum()),
-        )
-    return {
-        capability: Comparison(*counts, p_value, adjusted)
-        for (capability, counts), p_value, adjusted in zip(
-            counted.items(), p_values, holm(p_values).tolist(), strict=True
-        )
-    }
-
-
-def verdicts(compared: Sequence[Comparison]) -> tuple[int, int, int]:
-    """On how many capabilities the first model is better, worse, and undecided."""
-    better = [one.better for one in compared]
-    return better.count(0), better.count(1), better.count(None)
-
-
-def shown_p(p_value: float) -> float:
-    """A p-value in three digits that lies on the same side of `LEVEL`."""
-    shown = float(f"{p_value:.3g}")
-    return 0.0499 if shown >= LEVEL > p_value else shown

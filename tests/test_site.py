@@ -21,11 +21,11 @@ from s2lct.builder.config import fingerprint_of
 from s2lct.builder.hashing import sha256_of
 from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.collection import collect
+from s2lct.leaderboard.comparison import compare, shown_p
 from s2lct.leaderboard.results import write_result
 from s2lct.leaderboard.scoring import Outcomes, failed_cases
 from s2lct.leaderboard.site import build_site, capability_columns, page
 from s2lct.leaderboard.standings import all_standings
-from s2lct.leaderboard.statistics import compare, shown_p
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [

@@ -31,6 +31,7 @@ from s2lct.leaderboard.collection import (
     read_collection,
     write_collection,
 )
+from s2lct.leaderboard.comparison import compare
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.results import (
     current,
@@ -46,7 +47,7 @@ from s2lct.leaderboard.standings import (
     rank_intervals,
     suite_standings,
 )
-from s2lct.leaderboard.statistics import CONFIDENCE, by_capability, compare, macro_average
+from s2lct.leaderboard.statistics import CONFIDENCE, by_capability, macro_average
 
 # id, capability, kind, seed, passes: two families of LC4, one of LC9, one of LC10
 CASES = (

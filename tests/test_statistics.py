@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.leaderboard import statistics
+from s2lct.leaderboard import chance, comparison, statistics
 from s2lct.leaderboard.cases import Case, case_of
 from s2lct.leaderboard.scoring import failed_cases
 
@@ -196,7 +196,7 @@ def test_seeds_of_the_same_sentences_are_one_family() -> None:
     cases = [is_not, expansion(is_not, 1), isnt, expansion(isnt, 1), other, two, swapped]
     numbers = statistics.families_of([*cases, elsewhere, *unknown]).tolist()
     assert numbers == [0, 0, 0, 0, 1, 2, 2, 3, 4, 5]
-    compared = statistics.compare(cases, np.ones(7, bool), np.zeros(7, bool))
+    compared = comparison.compare(cases, np.ones(7, bool), np.zeros(7, bool))
     assert compared["LC4"].families == 3
     assert compared["LC4"].p_value == pytest.approx(2 / 2**3)
     half = statistics.rate([is_not, isnt], np.array([True, True]))
@@ -235,17 +235,17 @@ def naive_sign_flip(differences: list[int]) -> float:
     )
 )
 def test_the_sign_flip_test_is_the_one_over_all_assignments(pairs: list[list[int]]) -> None:
-    p_values = statistics.sign_flip_p_values(np.array(pairs))
+    p_values = comparison.sign_flip_p_values(np.array(pairs))
     assert p_values.tolist() == [naive_sign_flip(one) for one in pairs]
-    assert (p_values == statistics.sign_flip_p_values(-np.array(pairs)[:, ::-1])).all()
+    assert (p_values == comparison.sign_flip_p_values(-np.array(pairs)[:, ::-1])).all()
 
 
 @given(st.integers(0, 150), st.integers(0, 150))
 def test_with_families_of_one_case_it_is_the_exact_sign_test(first: int, second: int) -> None:
     n, k = first + second, min(first, second)
     binomial = min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n) if n else 1.0
-    (p_value,) = statistics.sign_flip_p_values(np.array([[1] * first + [-1] * second + [0]]))
-    assert p_value == pytest.approx(max(binomial, statistics.LEAST_P), rel=1e-4, abs=1e-12)
+    (p_value,) = comparison.sign_flip_p_values(np.array([[1] * first + [-1] * second + [0]]))
+    assert p_value == pytest.approx(max(binomial, comparison.LEAST_P), rel=1e-4, abs=1e-12)
 
 
 def test_equally_good_models_differ_as_often_as_the_level_says() -> None:
@@ -259,12 +259,12 @@ def test_equally_good_models_differ_as_often_as_the_level_says() -> None:
             both = 1 / alikeness - 1
             rates = rng.beta(share * both, (1 - share) * both, size=(2, 4_000, 50))
         failures = rng.binomial(13, rates)
-        found = statistics.sign_flip_p_values(failures[0] - failures[1]) < 0.05
+        found = comparison.sign_flip_p_values(failures[0] - failures[1]) < 0.05
         assert 0.02 <= found.mean() <= 0.08
     # The same through `compare`, of cases.
     cases, _ = alike(50, 13, 0)
     found = [
-        statistics.compare(cases, *np.repeat(rng.random((2, 50)) < share, 13, axis=1))["LC1"]
+        comparison.compare(cases, *np.repeat(rng.random((2, 50)) < share, 13, axis=1))["LC1"]
         for _ in range(300)
     ]
     assert 0.01 <= np.mean([one.p_value < 0.05 for one in found]) <= 0.09
@@ -275,11 +275,11 @@ def test_a_real_difference_is_found() -> None:
     rng = np.random.default_rng(1)
     cases, _ = alike(50, 13, 0)
     good, poor = (np.repeat(rng.random(50) < share, 13) for share in (0.1, 0.6))
-    (one,) = statistics.compare(cases, good, poor).values()
+    (one,) = comparison.compare(cases, good, poor).values()
     assert one.adjusted < 1e-3 and one.better == 0
-    (other,) = statistics.compare(cases, poor, good).values()
+    (other,) = comparison.compare(cases, poor, good).values()
     assert other.better == 1
-    assert statistics.verdicts([one, one, other]) == (2, 1, 0)
+    assert comparison.verdicts([one, one, other]) == (2, 1, 0)
 
 
 @given(suites())
@@ -288,7 +288,7 @@ def test_a_comparison_counts_disagreements_and_corrects_by_holm(
 ) -> None:
     cases, first_labels, second_labels = suite
     first, second = failed_cases(cases, first_labels), failed_cases(cases, second_labels)
-    compared = statistics.compare(cases, first, second)
+    compared = comparison.compare(cases, first, second)
     raw = {}
     for name, one in compared.items():
         own = [n for n, case in enumerate(cases) if case.capability == name]
@@ -314,7 +314,7 @@ def test_a_comparison_counts_disagreements_and_corrects_by_holm(
 
 def test_a_shown_p_value_stays_on_its_side_of_the_level() -> None:
     for p_value in (0.04999, 0.05, 0.0500001, 0.0123456, 1.0, 1e-9):
-        shown = statistics.shown_p(p_value)
+        shown = comparison.shown_p(p_value)
         assert (shown < 0.05) == (p_value < 0.05)
         assert shown == pytest.approx(p_value, rel=6e-3)
 
@@ -324,7 +324,7 @@ def test_references_are_what_such_answers_come_to(
     suite: tuple[list[Case], np.ndarray, np.ndarray],
 ) -> None:
     cases, _, _ = suite
-    known = {one.name: one for one in statistics.references(cases)}
+    known = {one.name: one for one in chance.references(cases)}
     assert list(known) == ["always-negative", "always-neutral", "always-positive", "random"]
     means = []
     for number in range(3):
@@ -340,19 +340,19 @@ def test_references_are_what_such_answers_come_to(
         means.append(one.failure_rate)
     # Every label once for every case is what a random answer is expected to do.
     assert known["random"].failure_rate == pytest.approx(sum(means) / 3)
-    name, chance = statistics.chance_of(statistics.reference_means(list(known.values())))
-    assert chance == min(means) and name != "random"
-    if chance:
-        assert statistics.chance_corrected(chance, chance) == 0
-        assert statistics.chance_corrected(0.0, chance) == 1
-        assert statistics.chance_corrected(1.0, chance) < 0.0 or chance == 1
+    name, least = chance.chance_of(chance.reference_means(list(known.values())))
+    assert least == min(means) and name != "random"
+    if least:
+        assert chance.chance_corrected(least, least) == 0
+        assert chance.chance_corrected(0.0, least) == 1
+        assert chance.chance_corrected(1.0, least) < 0.0 or least == 1
     else:
-        assert statistics.chance_corrected(0.5, chance) is None
+        assert chance.chance_corrected(0.5, least) is None
 
 
 def test_one_answer_to_everything_is_noticed() -> None:
     known = {"always-negative": 0.6, "always-neutral": 0.5, "always-positive": 0.02, "random": 0.6}
-    assert statistics.one_answer([950, 30, 20], known) == (0, 0.95)
-    assert statistics.one_answer([949, 31, 20], known) is None
-    assert statistics.one_answer([0, 0, 1000], known) is None  # there it is right
-    assert statistics.one_answer([0, 0, 0], known) is None
+    assert chance.one_answer([950, 30, 20], known) == (0, 0.95)
+    assert chance.one_answer([949, 31, 20], known) is None
+    assert chance.one_answer([0, 0, 1000], known) is None  # there it is right
+    assert chance.one_answer([0, 0, 0], known) is None
