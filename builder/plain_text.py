@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 REPLACEMENT = "�"
 
 
@@ -23,3 +25,10 @@ def plain_lines(text: str) -> str:
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else REPLACEMENT for letter in text
     )
+
+
+def spreadsheet_cell(value: Any) -> Any:
+    """A value that no spreadsheet runs: text that starts like a formula gets an apostrophe."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value

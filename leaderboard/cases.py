@@ -29,6 +29,7 @@ class Case:
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
         splits: the source splits of the corpus sentences it is made of.
+        sources: which these are, ``CORPUS:ID`` each; empty where the suite does not tell.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Case:
     inserted: tuple[str, ...] = ()
     production: str = ""
     splits: frozenset[str] = frozenset()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ def case_of(row: Mapping[str, Any]) -> Case:
                 else ""
             ),
             splits=frozenset(str(s.get("split") or "") for s in row.get("sources") or ()),
+            sources=_source_ids(row.get("sources") or ()),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ScoringError(
@@ -146,6 +149,13 @@ def case_of(row: Mapping[str, Any]) -> Case:
             mend="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
             "text and labels",
         ) from error
+
+
+def _source_ids(sources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Ids of a case's sentences; none where one is not known."""
+    if not all(source.get("id") for source in sources):
+        return ()
+    return tuple(f"{source.get('corpus') or ''}:{source['id']}" for source in sources)
 
 
 def _label_id(label: object) -> int:

@@ -188,11 +188,11 @@ def report(
     from s2lct.analysis.explain_report import html_section
     from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.report import Scored, check_same_suite, results_table, write_html
-    from s2lct.leaderboard.results import read_outcomes, read_result
+    from s2lct.leaderboard.results import current, read_outcomes
     from s2lct.leaderboard.results import recompute as recomputed
 
     with told_errors():
-        read = [recomputed(path) if recompute else read_result(path) for path in results]
+        read = [recomputed(path) if recompute else current(path) for path in results]
         check_same_suite(read)
         explained = [
             read_explanations(path, read[0].suite.fingerprint) for path in explanations or ()
@@ -223,32 +223,22 @@ def compare(
 ) -> None:
     """Say which differences between two models are real."""
     from s2lct.builder.console import console, told_errors
+    from s2lct.leaderboard.comparison import compare as compare_outcomes
     from s2lct.leaderboard.errors import ScoringError
-    from s2lct.leaderboard.report import check_same_suite, comparison_table
+    from s2lct.leaderboard.report import check_same_suite, comparison_table, paired
     from s2lct.leaderboard.results import read_outcomes, read_result
-    from s2lct.leaderboard.statistics import compare as compare_outcomes
 
     with told_errors():
         check_same_suite([read_result(first), read_result(second)])
         one, other = read_outcomes(first), read_outcomes(second)
-        failed = {
-            case.id: bool(fails) for case, fails in zip(other.cases, other.failed, strict=True)
-        }
-        shared = [n for n, case in enumerate(one.cases) if case.id in failed]
-        if not shared:
+        cases, first_failed, second_failed = paired(one, other)
+        if not cases:
             raise ScoringError(
                 f"{first} and {second} have no case in common",
                 mend="score both on the same capabilities and kinds",
             )
-        import numpy as np
-
-        cases = [one.cases[n] for n in shared]
-        second_failed = np.array([failed[case.id] for case in cases], dtype=bool)
-        console.print(
-            comparison_table(
-                one.model, other.model, compare_outcomes(cases, one.failed[shared], second_failed)
-            )
-        )
+        compared = compare_outcomes(cases, first_failed, second_failed)
+        console.print(comparison_table(one.model, other.model, compared))
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -22,7 +22,7 @@ from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import KINDS, Case
 from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.results import Result, case_of_outcome, outcomes_schema
+from s2lct.leaderboard.results import Result, case_columns, case_of_outcome, outcomes_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +36,7 @@ MOST_ROWS = 200_000
 LONGEST_NAME = 200
 LONGEST_TEXT = 5_000
 HUB_ID = r"^[\w.-]+/[\w.-]+(@[\w./-]+)?$"
+_SOURCES = "sources"
 _MODELS_A_ROW_GROUP = 64
 _MOST_ORDERS = 1_024
 
@@ -280,6 +281,17 @@ def _schema() -> pa.Schema:
     return told.remove(told.get_field_index("failed"))
 
 
+def _with_sources(table: pa.Table) -> pa.Table:
+    """The table, with empty sources where it is of format 1 and has none."""
+    import pyarrow as pa
+
+    if _SOURCES in table.column_names:
+        return table
+    kind = _schema().field(_SOURCES).type
+    empty = pa.array([[]] * len(table), kind)
+    return table.add_column(table.column_names.index("splits") + 1, _SOURCES, empty)
+
+
 def _read_table(folder: Path, result: Result) -> dict[str, Any]:
     """The case columns and the labels of a result's Parquet file."""
     import pyarrow as pa
@@ -300,6 +312,8 @@ def _read_table(folder: Path, result: Result) -> dict[str, Any]:
             raise _UnusableError(f"{shown} is not the file that it was made from (SHA-256 differs)")
         wanted = _schema()
         told = pq.ParquetFile(path)
+        if _SOURCES not in told.schema_arrow.names:
+            wanted = wanted.remove(wanted.get_field_index(_SOURCES))
         _check_size(told, shown, result)
         for field in wanted:
             if told.schema_arrow.names.count(field.name) != 1 or not _holds(
@@ -310,7 +324,7 @@ def _read_table(folder: Path, result: Result) -> dict[str, Any]:
         # Strings stay dictionaries until their true size is known.
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         file = pq.ParquetFile(path, read_dictionary=texts)
-        table = _unpacked(file.read(columns=wanted.names), wanted, shown)
+        table = _with_sources(_unpacked(file.read(columns=wanted.names), wanted, shown))
     except (OSError, ValueError, pa.ArrowException) as error:
         lines = str(error).splitlines()
         raise _UnusableError(
@@ -427,10 +441,10 @@ def _by_suite(read: Sequence[_Read], skipped: list[str]) -> list[SuiteOutcomes]:
         groups.setdefault(one.fingerprint, []).append(one)
     unnamed = groups.pop("", [])
     references = {name: _reference(name, group) for name, group in groups.items()}
-    known = {name: set(cases) for name, cases in references.items()}
+    known = {name: set(_bare(cases)) for name, cases in references.items()}
     for one in unnamed:
         # A suite loaded from a Hub has no fingerprint; its cases tell which it is.
-        home = next((name for name, cases in known.items() if set(one.cases) <= cases), "")
+        home = next((name for name, cases in known.items() if set(_bare(one.cases)) <= cases), "")
         groups.setdefault(home, []).append(one)
     if "" in groups:
         references[""] = _reference("", groups[""])
@@ -454,20 +468,30 @@ def _by_suite(read: Sequence[_Read], skipped: list[str]) -> list[SuiteOutcomes]:
 def _reference(fingerprint: str, group: Sequence[_Read]) -> tuple[Case, ...]:
     """The suite's cases: those that give its fingerprint, else those that hold most results."""
     sets: dict[int, tuple[Case, ...]] = {id(one.cases): one.cases for one in group}
-    for cases in sets.values():
+    for cases in sorted(sets.values(), key=_tells_sources, reverse=True):
         if fingerprint and _proves(cases, fingerprint):
             return cases
-    as_sets = {number: set(cases) for number, cases in sets.items()}
+    as_sets = {number: set(_bare(cases)) for number, cases in sets.items()}
 
-    def support(number: int) -> tuple[bool, int, int]:
+    def support(number: int) -> tuple[bool, int, bool, int]:
         inside = [one for one in group if as_sets[id(one.cases)] <= as_sets[number]]
         return (
             any(one.model.verified for one in group if id(one.cases) == number),
             len(inside),
+            _tells_sources(sets[number]),
             -len(sets[number]),
         )
 
     return sets[max(sets, key=support)]
+
+
+def _tells_sources(cases: Sequence[Case]) -> bool:
+    return any(case.sources for case in cases)
+
+
+def _bare(cases: Sequence[Case]) -> list[Case]:
+    """Cases without their sources, which results of format 1 do not tell."""
+    return [replace(case, sources=()) for case in cases]
 
 
 def _proves(cases: Sequence[Case], fingerprint: str) -> bool:
@@ -492,11 +516,11 @@ def _proves(cases: Sequence[Case], fingerprint: str) -> bool:
 
 def _fitting(group: Iterable[_Read], cases: tuple[Case, ...], skipped: list[str]) -> list[_Read]:
     """Results whose cases are among the suite's, their labels in the suite's order."""
-    number_of = {case: number for number, case in enumerate(cases)}
+    number_of = {case: number for number, case in enumerate(_bare(cases))}
     fitting: list[_Read] = []
     for one in group:
         if one.cases is not cases:
-            numbers = [number_of.get(case) for case in one.cases]
+            numbers = [number_of.get(case) for case in _bare(one.cases)]
             if None in numbers:
                 stranger = one.cases[numbers.index(None)]
                 skipped.append(
@@ -588,17 +612,7 @@ def _case_table(cases: Sequence[Case]) -> pa.Table:
     import pyarrow as pa
 
     return pa.table(
-        {
-            "id": [case.id for case in cases],
-            "capability": [case.capability for case in cases],
-            "kind": [case.kind for case in cases],
-            "seed_id": [case.seed_id for case in cases],
-            "text": [case.text for case in cases],
-            "passes": [sorted(case.passes) for case in cases],
-            "inserted": [list(case.inserted) for case in cases],
-            "production": [case.production for case in cases],
-            "splits": [sorted(case.splits) for case in cases],
-        },
+        case_columns(cases),
         schema=_schema().remove(_schema().get_field_index("label")),
     )
 
@@ -641,7 +655,7 @@ def read_collection(path: Path) -> Collection:
             name for name, kind in zip(*_names_and_types(path), strict=True) if kind == "string"
         ]
         table = pq.read_table(path, read_dictionary=texts).unify_dictionaries().combine_chunks()
-        return Collection(tuple(_suites(table)))
+        return Collection(tuple(_suites(_with_sources(table))))
     except (OSError, ValueError, KeyError, IndexError, pa.ArrowException, _UnusableError) as error:
         raise ScoringError(
             f"{path}: is no collection of outcomes ({_plain(str(error))})",

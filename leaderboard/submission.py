@@ -54,7 +54,7 @@ _SPARE_BYTES, _TEXTS_A_ROW = 1 << 20, 8
 _TEXT, _TEXTS = ("string", "large_string"), ("list<string>", "list<null>")
 _TYPES = {
     **dict.fromkeys(("id", "capability", "kind", "seed_id", "text", "production", "label"), _TEXT),
-    **dict.fromkeys(("inserted", "splits"), _TEXTS),
+    **dict.fromkeys(("inserted", "splits", "sources"), _TEXTS),
     "passes": ("list<int64>",),
     "failed": ("bool",),
 }
