@@ -12,7 +12,9 @@ import typer
 from rich.table import Table
 
 from s2lct.analysis.cli import add_commands as add_analyses
+from s2lct.builder.command_line import PlainGroup, run
 from s2lct.builder.console import console, errors, told_errors
+from s2lct.builder.plain_text import plain_lines
 from s2lct.dataset_script.cli import add_commands as add_publishing
 from s2lct.leaderboard.cli import add_commands as add_scoring
 from s2lct.leaderboard.leaderboard_cli import add_commands as add_leaderboard
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="s2lct",
+    cls=PlainGroup,
     help="Behavioural tests for sentiment models, one linguistic capability at a time.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -303,7 +306,7 @@ def capabilities(
             console.print(table)
         elif yaml:
             paths = {path.stem: path for path in (*shipped_capability_files(), *(files or ()))}
-            sys.stdout.write(paths[known[0].id].read_text(encoding="utf-8"))
+            sys.stdout.write(plain_lines(paths[known[0].id].read_text(encoding="utf-8")))
         else:
             console.print(specification(known[0]))
 
@@ -384,7 +387,7 @@ add_analyses(app)
 
 def main() -> None:
     """Entry point of the ``s2lct`` command."""
-    app()
+    run(app)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvalua
 from evaluate.evaluation_suite import SubTask
 from transformers import Pipeline, PreTrainedModel, pipeline
 
+from s2lct.builder.hub_calls import data_set, hub_call, said_by
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, SPLIT, load_suite
 from s2lct.leaderboard.errors import ScoringError
@@ -78,16 +79,18 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         """
         if isinstance(model_or_pipeline, (str, PreTrainedModel)):
             try:
-                return pipeline(
-                    TASK,
-                    model=model_or_pipeline,
-                    tokenizer=tokenizer,
-                    device=self._infer_device() if device is None else device,
-                )
+                with hub_call():
+                    return pipeline(
+                        TASK,
+                        model=model_or_pipeline,
+                        tokenizer=tokenizer,
+                        device=self._infer_device() if device is None else device,
+                        trust_remote_code=False,
+                    )
             except (OSError, ValueError) as error:
                 named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
                 raise ScoringError(
-                    f"{named}: cannot be loaded ({str(error).splitlines()[0]})",
+                    f"{named}: cannot be loaded ({said_by(error)})",
                     mend="check the name; with a model in memory pass tokenizer= too",
                 ) from error
         if isinstance(model_or_pipeline, Pipeline) and model_or_pipeline.task != TASK:
@@ -212,17 +215,14 @@ def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT
     Raises:
         ScoringError: there is none.
     """
-    from datasets import load_dataset
-
     config = capability or ALL
     try:
         if Path(suite).is_dir():
             return load_suite(Path(suite))[config][split]
-        return load_dataset(str(suite), config, split=split)
+        return data_set(str(suite), config, split=split)
     except Exception as error:
-        lines = str(error).splitlines() or [""]
         raise ScoringError(
-            f"suite {suite}: {config} cannot be loaded ({type(error).__name__}: {lines[0]})",
+            f"suite {suite}: {config} cannot be loaded ({said_by(error)})",
             mend="name a folder that `s2lct build` wrote, a data set on the Hub, or "
             "`s2lct install` one",
         ) from error
