@@ -167,7 +167,7 @@ def masks(
         checkpoint = out / CHECKPOINT_FILE
         if restart:
             checkpoint.unlink(missing_ok=True)
-        with counted_progress(errors, TextColumn("{task.fields[note]}")) as progress:
+        with counted_progress(errors, TextColumn("{task.fields[note]}", markup=False)) as progress:
             task = progress.add_task("steps", total=steps_of(len(texts), settings), note="")
 
             def advance(done: int, terms: dict[str, float]) -> None:

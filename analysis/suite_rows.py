@@ -10,6 +10,7 @@ from typing import Any
 
 from s2lct.analysis.errors import AnalysisError
 from s2lct.builder.capability_ids import spelled
+from s2lct.builder.hub_calls import data_set
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.leaderboard.cases import Case, case_of, load_cases
@@ -65,10 +66,8 @@ def load_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteRows:
     if Path(suite).is_dir():
         data: Iterable[Mapping[str, Any]] = _rows_of_folder(Path(suite))
     else:
-        from datasets import load_dataset
-
         repo, _, revision = str(suite).partition("@")
-        data = load_dataset(repo, ALL, split=SPLIT, revision=revision or None)
+        data = data_set(repo, ALL, split=SPLIT, revision=revision or None)
     rows = tuple(row_of(row) for row in data)
     return SuiteRows(cases.name, cases.version, cases.fingerprint, rows)
 

@@ -13,8 +13,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from s2lct.analysis.cli import add_commands as add_analyses
+from s2lct.builder.command_line import run
 from s2lct.builder.commands import BUILDING, Commands, examples, finite, usable_seed
 from s2lct.builder.console import console, errors, told_errors
+from s2lct.builder.plain_text import plain_lines
 from s2lct.dataset_script.cli import add_commands as add_publishing
 from s2lct.leaderboard.cli import add_commands as add_scoring
 from s2lct.leaderboard.leaderboard_cli import add_commands as add_leaderboard
@@ -432,7 +434,7 @@ def capabilities(
             console.print(table)
         elif yaml:
             paths = {path.stem: path for path in (*shipped_capability_files(), *(files or ()))}
-            sys.stdout.write(paths[known[0].id].read_text(encoding="utf-8"))
+            sys.stdout.write(plain_lines(paths[known[0].id].read_text(encoding="utf-8")))
         else:
             console.print(specification(known[0]))
 
@@ -527,7 +529,7 @@ add_leaderboard(app)
 
 def main() -> None:
     """Entry point of the ``s2lct`` command."""
-    app()
+    run(app)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from s2lct.builder.command_line import PlainGroup
 from s2lct.builder.console import told_errors
 
 BUILDING = "Build a suite"
@@ -20,7 +20,7 @@ MOST_SEED = 2**32 - 1
 """The largest seed that every library takes."""
 
 
-class Commands(TyperGroup):
+class Commands(PlainGroup):
     """Commands that tell in a few words what a user can mend, or that they were interrupted.
 
     Errors are told while a command is imported and while its options are read, too.

@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import Any, Literal, cast
 
 from s2lct.builder.errors import CorpusError
+from s2lct.builder.hub_calls import data_set, said_by
 from s2lct.builder.natural_text import (
     capitalise_first,
     detokenise,
@@ -728,10 +729,10 @@ def _read_hub(spec: CorpusSpec, columns: _Columns) -> Corpus:
     where = f"hf:{spec.location}" + (f", configuration {spec.config}" if spec.config else "")
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
-        dataset = datasets.load_dataset(spec.location, spec.config or None, split=spec.split)
+        dataset = data_set(spec.location, spec.config or None, split=spec.split)
     except Exception as error:
         raise CorpusError(
-            f"{where}, split {spec.split} cannot be loaded: {type(error).__name__}: {error}",
+            f"{where}, split {spec.split} cannot be loaded: {said_by(error)}",
             mend="check its name, configuration and split on https://huggingface.co/datasets "
             "and the network; " + _SPEC_FORMS,
         ) from error

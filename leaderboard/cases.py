@@ -10,6 +10,7 @@ from typing import Any
 
 from s2lct.builder.capability_ids import spelled
 from s2lct.builder.config import fingerprint_of
+from s2lct.builder.hub_calls import data_set, hub_call, said_by
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, KINDS, SPLIT, SUITE_FILE
 from s2lct.leaderboard.errors import ScoringError
@@ -201,15 +202,13 @@ def _from_folder(folder: Path) -> SuiteCases:
 
 
 def _from_hub(name: str) -> SuiteCases:
-    from datasets import load_dataset
-
     repo, _, revision = name.partition("@")
     try:
-        data = load_dataset(repo, ALL, split=SPLIT, revision=revision or None)
+        data = data_set(repo, ALL, split=SPLIT, revision=revision or None)
     except Exception as error:
         raise ScoringError(
             f"--suite {name}: neither a folder here nor a data set that can be loaded "
-            f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})",
+            f"({said_by(error)})",
             mend="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error
@@ -232,7 +231,8 @@ def _description(repo: str, revision: str) -> dict[str, Any]:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
-        path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
+        with hub_call():
+            path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
         described = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, HfHubHTTPError, HFValidationError):
         return {}

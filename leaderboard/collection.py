@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
+from s2lct.builder.checkpoint import whole_file
 from s2lct.builder.config import fingerprint_of
 from s2lct.builder.hashing import sha256_of
+from s2lct.builder.hub_calls import hub_call, said_by
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import KINDS, Case
 from s2lct.leaderboard.errors import ScoringError
@@ -166,18 +168,18 @@ def _snapshot(name: str) -> Path:
 
     repo, _, revision = name.partition("@")
     try:
-        return Path(
-            snapshot_download(
-                repo,
-                repo_type="dataset",
-                revision=revision or None,
-                allow_patterns=["*.json", "*.parquet"],
+        with hub_call():
+            return Path(
+                snapshot_download(
+                    repo,
+                    repo_type="dataset",
+                    revision=revision or None,
+                    allow_patterns=["*.json", "*.parquet"],
+                )
             )
-        )
     except (OSError, ValueError, HfHubHTTPError, LocalEntryNotFoundError) as error:
-        said = str(error).strip().splitlines()
         raise ScoringError(
-            f"{name}: cannot be fetched ({type(error).__name__}: {said[0] if said else ''})",
+            f"{name}: cannot be fetched ({said_by(error)})",
             mend="check the name and the network; a private dataset needs `hf auth login`",
         ) from error
 
@@ -588,24 +590,22 @@ def write_collection(collection: Collection, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    writer: pq.ParquetWriter | None = None
-    try:
-        for suite in collection.suites:
-            cases = _case_table(suite.cases)
-            for start in range(0, len(suite.models), _MODELS_A_ROW_GROUP):
-                models = suite.models[start : start + _MODELS_A_ROW_GROUP]
-                table = _table_of(suite, models, cases)
-                if writer is None:
-                    writer = pq.ParquetWriter(partial, table.schema, compression="zstd")
-                writer.write_table(table, row_group_size=len(table))
-    finally:
-        if writer is not None:
-            writer.close()
-    if writer is None:
-        pq.write_table(pa.table({}), partial)
-    partial.replace(path)
+    with whole_file(path) as file:
+        writer: pq.ParquetWriter | None = None
+        try:
+            for suite in collection.suites:
+                cases = _case_table(suite.cases)
+                for start in range(0, len(suite.models), _MODELS_A_ROW_GROUP):
+                    models = suite.models[start : start + _MODELS_A_ROW_GROUP]
+                    table = _table_of(suite, models, cases)
+                    if writer is None:
+                        writer = pq.ParquetWriter(file, table.schema, compression="zstd")
+                    writer.write_table(table, row_group_size=len(table))
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is None:
+            pq.write_table(pa.table({}), file)
 
 
 def _case_table(cases: Sequence[Case]) -> pa.Table:

@@ -17,6 +17,7 @@ from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvalua
 from evaluate.evaluation_suite import SubTask
 from transformers import Pipeline, PreTrainedModel, pipeline
 
+from s2lct.builder.hub_calls import data_set, hub_call, said_by
 from s2lct.builder.write import ALL, SPLIT, load_suite
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import NEUTRAL_BAND, check_classes, checked_band, same_classes
@@ -105,19 +106,19 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
             return load_classifier(model_or_pipeline, device=place)
         if isinstance(model_or_pipeline, (str, PreTrainedModel)):
             try:
-                return as_classifier(
-                    pipeline(
+                with hub_call():
+                    loaded = pipeline(
                         TASK,
                         model=model_or_pipeline,
                         tokenizer=tokenizer,
                         trust_remote_code=False,
                         device=self._infer_device() if device is None else device,
                     )
-                )
+                return as_classifier(loaded)
             except (OSError, ValueError) as error:
                 named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
                 raise ScoringError(
-                    f"{named}: cannot be loaded ({str(error).splitlines()[0]})",
+                    f"{named}: cannot be loaded ({said_by(error)})",
                     mend="check the name; with a model in memory pass tokenizer= too",
                 ) from error
         return as_classifier(model_or_pipeline, tokenizer=tokenizer)
@@ -259,17 +260,14 @@ def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT
     Raises:
         ScoringError: there is none.
     """
-    from datasets import load_dataset
-
     config = capability or ALL
     try:
         if Path(suite).is_dir():
             return load_suite(Path(suite))[config][split]
-        return load_dataset(str(suite), config, split=split)
+        return data_set(str(suite), config, split=split)
     except Exception as error:
-        lines = str(error).splitlines() or [""]
         raise ScoringError(
-            f"suite {suite}: {config} cannot be loaded ({type(error).__name__}: {lines[0]})",
+            f"suite {suite}: {config} cannot be loaded ({said_by(error)})",
             mend="name a folder that `s2lct build` wrote, a data set on the Hub, or "
             "`s2lct install` one",
         ) from error

@@ -79,7 +79,10 @@ def _collected(results: str) -> Collection:
     from s2lct.leaderboard.collection import collect
 
     with Progress(
-        TextColumn("reading results"), BarColumn(), MofNCompleteColumn(), console=errors
+        TextColumn("reading results", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=errors,
     ) as progress:
         task = progress.add_task("", total=None)
         collection = collect(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from s2lct.builder.hashing import sha256_of
+from s2lct.builder.hub_calls import hub_call, pretrained, said_by
 from s2lct.builder.records import LABELS
 from s2lct.builder.threads import batches_at_once
 from s2lct.leaderboard.errors import ScoringError
@@ -301,7 +302,8 @@ def hub_commit(name: str, revision: str | None) -> str:
 
     try:
         # The cache keeps files in a folder named after their commit, so this works offline too.
-        return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
+        with hub_call():
+            return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
     except Exception:
         return ""  # loading it tells what is wrong
 
@@ -326,24 +328,22 @@ def load_pretrained(
     from s2lct.leaderboard.sentiment_network import register
 
     register()  # a retrained embedded model is a folder like any other
-    safe: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
-    if revision is None:
-        safe.pop("revision")
+    pinned = {} if revision is None else {"revision": revision}
     try:
-        config = AutoConfig.from_pretrained(name, **safe)
+        config = pretrained(AutoConfig, name, **pinned)
     except Exception as error:
         raise ScoringError(
-            f"model {name}: cannot be loaded ({_first_line(error)})",
+            f"model {name}: cannot be loaded ({said_by(error)})",
             mend="check the id or folder; without a network, download it where there is one "
             "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
             + ", ".join(EMBEDDED_MODELS),
         ) from error
     check(name, config.architectures or [])
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, **safe)
+        tokenizer = pretrained(AutoTokenizer, name, **pinned)
     except Exception as error:
         raise ScoringError(
-            f"model {name}: its tokenizer cannot be loaded ({_first_line(error)})",
+            f"model {name}: its tokenizer cannot be loaded ({said_by(error)})",
             mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
         ) from error
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -354,12 +354,16 @@ def load_pretrained(
         )
     try:
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
-        model, told = getattr(transformers, auto_class).from_pretrained(
-            name, weights_only=True, output_loading_info=True, **safe
+        model, told = pretrained(
+            getattr(transformers, auto_class),
+            name,
+            weights_only=True,
+            output_loading_info=True,
+            **pinned,
         )
     except Exception as error:
         raise ScoringError(
-            f"model {name}: its weights cannot be loaded ({_first_line(error)})",
+            f"model {name}: its weights cannot be loaded ({said_by(error)})",
             mend="save them as safetensors: model.save_pretrained(FOLDER)",
         ) from error
     if lacking := sorted(told["missing_keys"]):
@@ -370,11 +374,6 @@ def load_pretrained(
             mend="save the whole model, head and all: model.save_pretrained(FOLDER)",
         )
     return tokenizer, model
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
 
 
 WEIGHT_FILES = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from s2lct.builder.checkpoint import write_text
+from s2lct.builder.checkpoint import whole_file, write_text
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
@@ -275,9 +275,8 @@ def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
         },
         schema=outcomes_schema(),
     )
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(table, partial)
-    partial.replace(path)
+    with whole_file(path) as file:
+        pq.write_table(table, file)
 
 
 def read_result(path: Path) -> Result:

@@ -46,7 +46,7 @@ def check(
 
     The exit status is 1 where one is refused.
     """
-    from s2lct.builder.console import told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.errors import ScoringError
     from s2lct.leaderboard.submission import check as check_submission
@@ -63,7 +63,8 @@ def check(
         for file in files:
             verdict = check_submission(file, cases, rescore=rescore, seed=seed)
             refused = refused or not verdict.accepted
-            typer.echo(verdict.as_json() if as_json else _told(verdict, len(cases.cases)))
+            told = verdict.as_json() if as_json else _told(verdict, len(cases.cases))
+            console.print(told, soft_wrap=True)
             if record and verdict.accepted:
                 record_verified(file, verdict)
     if refused:

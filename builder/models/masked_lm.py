@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.errors import ModelError
+from s2lct.builder.hub_calls import pretrained, said_by
 from s2lct.builder.models import EMBEDDED
+from s2lct.builder.models.shipped import shipped
 
 if TYPE_CHECKING:
     import torch
@@ -66,11 +68,11 @@ class TransformersMaskedLM:
         if name == EMBEDDED:
             return cls(*_embedded_model(), name, batch_size)
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-            model = transformers.AutoModelForMaskedLM.from_pretrained(name)
+            tokenizer = pretrained(transformers.AutoTokenizer, name)
+            model = pretrained(transformers.AutoModelForMaskedLM, name)
         except (OSError, ValueError) as error:
             raise ModelError(
-                f"--mlm {name}: cannot be loaded: {str(error).splitlines()[0]}",
+                f"--mlm {name}: cannot be loaded ({said_by(error)})",
                 mend="name a masked language model of the Hub or a local folder; without a "
                 "network, download it first or use --mlm embedded",
             ) from error
@@ -229,10 +231,9 @@ def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     from s2lct.builder.models.encoder import encoder_path
     from s2lct.builder.models.quantize import apply_delta
 
-    if not WEIGHTS.is_file():
-        raise ModelError(f"{WEIGHTS}: missing", mend="reinstall s2lct, or name another --mlm")
+    shipped(WEIGHTS)
     folder = encoder_path()
-    model = BertForMaskedLM(BertConfig.from_pretrained(folder))
+    model = BertForMaskedLM(BertConfig.from_pretrained(folder, trust_remote_code=False))
     state = model.state_dict()
     with torch.no_grad():
         for name, value in state.items():
@@ -242,4 +243,4 @@ def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
             if (target := state.get(f"bert.{name}")) is not None:
                 target.copy_(value)
     apply_delta(state, load_file(WEIGHTS))
-    return model, AutoTokenizer.from_pretrained(folder)
+    return model, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)

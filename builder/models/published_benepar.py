@@ -26,9 +26,9 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
     """Benepar's retokenizer, with start and stop tokens read off an encoded word."""
 
     def __init__(self, folder: str, retain_start_stop: bool = False) -> None:
-        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         self.retain_start_stop = retain_start_stop
-        kind = AutoConfig.from_pretrained(folder).model_type
+        kind = AutoConfig.from_pretrained(folder, trust_remote_code=False).model_type
         self.is_t5 = kind in ("t5", "mt5")
         self.is_gpt2 = kind == "gpt2"
         if self.is_gpt2:
@@ -61,7 +61,8 @@ class PublishedChartParser(parse_chart.ChartParser):  # type: ignore[misc]
         super().__init__(tag_vocab, label_vocab, char_vocab, with_characters)
         self.retokenizer = SpecialTokenRetokenizer(pretrained_model_path, retain_start_stop=True)
         self.pretrained_model = AutoModel.from_config(
-            AutoConfig.from_pretrained(pretrained_model_path)
+            AutoConfig.from_pretrained(pretrained_model_path, trust_remote_code=False),
+            trust_remote_code=False,
         )
         width = hparams.d_model // 2 if hparams.use_encoder else hparams.d_model
         self.project_pretrained = nn.Linear(
@@ -79,7 +80,7 @@ class PublishedBenepar:
             ModelError: the folder holds no benepar model.
         """
         try:
-            config = dict(AutoConfig.from_pretrained(folder).benepar)
+            config = dict(AutoConfig.from_pretrained(folder, trust_remote_code=False).benepar)
             state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
         except (OSError, AttributeError, ValueError) as error:
             raise ModelError(
