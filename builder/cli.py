@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -20,9 +19,6 @@ from s2lct.builder.plain_text import plain_lines
 from s2lct.dataset_script.cli import add_commands as add_publishing
 from s2lct.leaderboard.cli import add_commands as add_scoring
 from s2lct.leaderboard.leaderboard_cli import add_commands as add_leaderboard
-
-if TYPE_CHECKING:
-    from s2lct.builder.pipeline import CapabilityCounts
 
 app = typer.Typer(
     name="s2lct",
@@ -124,8 +120,8 @@ def build(
     corpus: Annotated[
         str | None,
         typer.Option(
-            help="embedded, sst:PATH, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH "
-            r"\[default: embedded].",
+            help="embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or "
+            r"parquet:PATH \[default: embedded].",
             rich_help_panel=CORPUS,
         ),
     ] = None,
@@ -309,6 +305,7 @@ def build(
     """
     with told_errors():
         from s2lct.builder.capabilities import load_capabilities
+        from s2lct.builder.closing import ClosingTable
         from s2lct.builder.config import PRESETS, BuildConfig
         from s2lct.builder.pipeline import build_suite
         from s2lct.builder.progress import StageProgress
@@ -333,7 +330,7 @@ def build(
         )
         with StageProgress(errors) as progress:
             counts = build_suite(config, progress)
-        console.print(closing_table(counts))
+        console.print(ClosingTable(counts))
         empty = [name for name, count in counts.items() if not count.seeds]
         if empty:
             errors.print(
@@ -358,34 +355,6 @@ def label_map_of(text: str | None) -> dict[str, str] | None:
     from s2lct.leaderboard.labels import check_label_map
 
     return check_label_map(text)
-
-
-def closing_table(counts: Mapping[str, CapabilityCounts]) -> Table:
-    """What happened to each capability, a row each."""
-    columns = {
-        "found": "sentences found",
-        "seeds": "seeds",
-        "masked": "masked sentences",
-        "suggestions": "suggestions",
-        "rejected_part_of_speech": "rejected: part of speech",
-        "rejected_not_neutral": "rejected: not neutral",
-        "rejected_specification": "rejected: specification",
-        "rejected_unlikely": "rejected: unlikely",
-        "duplicates": "duplicates",
-        "expansions": "expansions",
-    }
-    if any(count.excluded for count in counts.values()):
-        columns["excluded"] = "excluded"
-    table = Table("", *columns.values(), title="S²LCT suite", header_style="bold")
-    for column in table.columns[1:]:
-        column.justify = "right"
-        column.overflow = "fold"
-    for name, count in counts.items():
-        table.add_row(name, *(f"{getattr(count, field):,}" for field in columns))
-    totals = (sum(getattr(count, field) for count in counts.values()) for field in columns)
-    table.add_section()
-    table.add_row("all", *(f"{total:,}" for total in totals), style="bold")
-    return table
 
 
 @app.command(
@@ -414,10 +383,11 @@ def capabilities(
 ) -> None:
     """List the capabilities, or print what one is."""
     with told_errors():
-        from s2lct.builder.capabilities import load_capabilities, shipped_capability_files
+        from s2lct.builder.capabilities import capability_files, load_capabilities
         from s2lct.builder.specification import specification
 
-        known = load_capabilities((show,) if show else (), tuple(files or ()))
+        extra = tuple(files or ())
+        known = load_capabilities(() if show is None else (show,), extra)
         if show is None:
             table = Table("", "capability", "expectation", "passes", header_style="bold")
             for capability in known:
@@ -433,8 +403,8 @@ def capabilities(
                 )
             console.print(table)
         elif yaml:
-            paths = {path.stem: path for path in (*shipped_capability_files(), *(files or ()))}
-            sys.stdout.write(plain_lines(paths[known[0].id].read_text(encoding="utf-8")))
+            _, path = capability_files(extra)[known[0].id]
+            sys.stdout.write(plain_lines(path.read_text(encoding="utf-8-sig")))
         else:
             console.print(specification(known[0]))
 
