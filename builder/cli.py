@@ -90,7 +90,7 @@ def _tell_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"s2lct {version('s2lct')}")
+        console.print(f"s2lct {version('s2lct')}")
         raise typer.Exit
 
 
