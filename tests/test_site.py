@@ -517,6 +517,24 @@ def test_left_out_files_are_told_and_an_empty_folder_is_an_error(
     assert "org/one" in page(all_standings(collect(tmp_path / "in")))
 
 
+def test_the_app_s_board_has_chance_rows_and_both_kinds(results: Path) -> None:
+    pytest.importorskip("pandas")
+    from s2lct.leaderboard.app_board import board_frame
+
+    (found, _) = all_standings(collect(results))
+    whole = board_frame(found)
+    assert set(whole["Model"]) - {one.model.name for one in found.standings} == REFERENCES
+    assert whole["Failure rate"].is_monotonic_increasing
+    for kind in ("all", "seed", "expansion"):
+        frame = board_frame(found, kind=kind)
+        for standing in found.standings:
+            (told,) = frame[frame["Model"] == standing.model.name]["LC9"]
+            rate = getattr(standing.capabilities["LC9"], kind).failure_rate
+            assert told == pytest.approx(100 * rate, abs=0.05)
+    (blind,) = frame[frame["Model"] == "always-neutral"]["LC9"]
+    assert blind == 100
+
+
 @pytest.mark.browser
 def test_the_app_opens_filters_and_compares(results: Path, visit: Any) -> None:
     gradio = pytest.importorskip("gradio")
