@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -41,6 +41,7 @@ _WORD_CLASS = re.compile(
 )
 _FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<bare>\|unstopped)?\}")
 _FAULTS_TOLD = 5
+_TYPE_NAME = re.compile(r"\[|^str$")
 
 
 class _Specified(BaseModel):
@@ -348,16 +349,19 @@ def read_capability(path: Path) -> Capability:
     try:
         return Capability.model_validate(data)
     except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}"
-            for fault in error.errors(include_url=False, include_input=False)
-        ]
+        faults = list(dict.fromkeys(map(_told, error.errors(include_url=False))))
         told = "; ".join(plain(fault, 200) for fault in faults[:_FAULTS_TOLD])
         more = f"; and {len(faults) - _FAULTS_TOLD} more" if len(faults) > _FAULTS_TOLD else ""
         raise CapabilityError(
             f"{path}: {told}{more}",
             mend="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
         ) from error
+
+
+def _told(fault: Mapping[str, Any]) -> str:
+    """A fault with its field, without pydantic's names of types."""
+    field = ".".join(str(part) for part in fault["loc"] if not _TYPE_NAME.search(str(part)))
+    return f"{field or 'file'}: {fault['msg']}"
 
 
 def shipped_capability_files() -> tuple[Path, ...]:
@@ -374,9 +378,9 @@ def capability_files(
     Raises:
         CapabilityError: a file that does not fit, or two capabilities of one id.
     """
-    known: dict[str, tuple[Capability, Path]] = {}
-    ids: set[str] = set()
-    for path in (*shipped_capability_files(), *extra_files):
+    known = dict(_shipped())
+    ids = {name.casefold() for name in known}
+    for path in extra_files:
         capability = read_capability(path)
         if capability.id.casefold() in ids:
             raise CapabilityError(
@@ -386,6 +390,12 @@ def capability_files(
         ids.add(capability.id.casefold())
         known[capability.id] = capability, path
     return known
+
+
+@cache
+def _shipped() -> Mapping[str, tuple[Capability, Path]]:
+    read = ((read_capability(path), path) for path in shipped_capability_files())
+    return {capability.id: (capability, path) for capability, path in read}
 
 
 def load_capabilities(
