@@ -95,6 +95,7 @@ def explain(
     from s2lct.analysis.explain_report import aggregate_table, write_html
     from s2lct.analysis.fillers import load_filler
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.builder.checkpoint import check_files_out
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, told_errors
     from s2lct.builder.progress import counted_progress
@@ -104,6 +105,7 @@ def explain(
         quiet_transformers()
         if threshold <= 0:
             raise AnalysisError(f"--threshold {threshold:g}", mend="give a share in (0, 1]")
+        check_files_out(out=out, html=html)
         chosen = select_rows(load_rows(suite), capability)
         judge = Judge(
             load_model(model, device=device),

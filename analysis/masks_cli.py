@@ -76,7 +76,7 @@ def masks(
             learn_masks,
             steps_of,
         )
-        from s2lct.builder.checkpoint import write_text
+        from s2lct.builder.checkpoint import check_folder_out, write_text
         from s2lct.builder.corpus import read_corpus
         from s2lct.builder.randomness import shuffle_key
 
@@ -84,6 +84,7 @@ def masks(
             epochs, lr, beta_words, beta_pairs, beta_sparse, temperature, batch_size, seed
         )
         quiet_transformers()
+        check_folder_out(out, "--out")
         check_settings(settings, vocab)
         if not 0 < keep_words <= 1:
             raise AnalysisError(f"--keep-words {keep_words:g}", mend="give a share, such as 0.25")

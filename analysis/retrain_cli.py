@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,13 +82,15 @@ def retrain(
         write_matrix,
     )
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.builder.checkpoint import check_folder_out
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, told_errors
 
     with told_errors():
         require("accelerate", "matplotlib")
         quiet_transformers()
-        if epochs <= 0 or lr <= 0:
+        check_folder_out(out, "--out")
+        if not (0 < epochs < math.inf and 0 < lr < math.inf):
             raise AnalysisError(
                 f"--epochs {epochs:g} --lr {lr:g}", mend="give numbers greater than 0"
             )

@@ -72,6 +72,7 @@ def score(
     ] = True,
 ) -> None:
     """Score models on a suite: a failure rate for each capability, and a result file each."""
+    from s2lct.builder.checkpoint import check_folder_out
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, told_errors
     from s2lct.builder.progress import counted_progress
@@ -84,6 +85,7 @@ def score(
 
     with told_errors():
         asks = _asked(llm, prompt, label_words)
+        check_folder_out(out, "--out")
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
         written: list[Path] = []
         with counted_progress(console) as progress:
