@@ -240,8 +240,10 @@ def check_out(out: Path) -> None:
     Raises:
         AnalysisError: something else is there.
     """
+    from s2lct.builder.checkpoint import check_folder_out
     from s2lct.builder.write import SUITE_FILE
 
+    check_folder_out(out, "--out")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:

@@ -56,8 +56,8 @@ class TrainOptions(_Strict):
         checkpoint_steps: steps between two checkpoints that an interrupted run goes on from.
     """
 
-    epochs: float = Field(default=1.0, gt=0)
-    lr: float = Field(default=2e-5, gt=0)
+    epochs: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    lr: float = Field(default=2e-5, gt=0, allow_inf_nan=False)
     batch_size: int = Field(default=16, ge=1)
     mix: float = Field(default=0.0, ge=0, le=1)
     checkpoint_steps: int = Field(default=100, ge=1)

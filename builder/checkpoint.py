@@ -219,6 +219,13 @@ def check_file_out(path: Path, option: str = "") -> None:
     _check_out(path, option, folder=False)
 
 
+def check_files_out(**options: Path | None) -> None:
+    """`check_file_out` of options by their names, such as ``html=path``; None is not given."""
+    for name, path in options.items():
+        if path is not None:
+            check_file_out(path, f"--{name.replace('_', '-')}")
+
+
 def check_folder_out(path: Path, option: str = "") -> None:
     """Refuse a name that no folder can be written under; see `check_file_out`."""
     _check_out(path, option, folder=True)

@@ -25,6 +25,11 @@ _DISK_ERRORS = (
     errno.EACCES,
     errno.EROFS,
     errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
 )
 
 

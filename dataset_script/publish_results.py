@@ -12,7 +12,14 @@ from pydantic import ValidationError
 
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.errors import PublishError
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    RepoState,
+    dry_run_without_hub,
+    require_repo,
+)
 from s2lct.leaderboard.results import Result, file_name, recompute
 
 FOLDER = "results"
@@ -105,9 +112,24 @@ def publish_results(
         ScoringError: a file is no result, or its figures do not follow from its cases.
         PublishError: two files are results of one model, or the Hub refuses.
     """
-    hub = hub or Hub()
+    require_repo("--to", repo)
     checked = [CheckedResult.read(path) for path in paths]
     _refuse_doubles(paths, checked)
+    told = [f"{path}: every figure follows from its cases" for path in paths]
+    told.append(f"{repo} can be a repository's name")
+    with dry_run_without_hub(told, f"what {repo} holds", dry_run=dry_run) as outcomes:
+        outcomes.append(_publish(checked, repo, private, create_pr, dry_run, hub or Hub()))
+    return outcomes[0]
+
+
+def _publish(
+    checked: Sequence[CheckedResult],
+    repo: str,
+    private: bool,
+    create_pr: bool,
+    dry_run: bool,
+    hub: Hub,
+) -> Outcome:
     state = hub.state(repo, "dataset")
     files = {path: data for one in checked for path, data in one.files.items()}
     if not create_pr:

@@ -110,6 +110,7 @@ def score(
 
     A result file each, with what the model said of every case beside it.
     """
+    from s2lct.builder.checkpoint import check_folder_out
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.progress import counted_progress
@@ -123,6 +124,7 @@ def score(
     with told_errors():
         mapping = label_map_of(label_map)
         asks = _asked(llm, prompt, label_words)
+        check_folder_out(out, "--out")
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
         written: list[Path] = []
         with counted_progress(errors) as progress:

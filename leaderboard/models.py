@@ -277,16 +277,42 @@ def place(model: Any, device: str, dtype: str) -> None:
         dtype: ``auto`` (bfloat16 on a GPU, else float32), ``float32`` or ``bfloat16``.
 
     Raises:
-        ScoringError: no such dtype.
+        ScoringError: no such dtype or device, or the model does not fit on it.
     """
     import torch
 
     if dtype not in ("auto", "float32", "bfloat16"):
         raise ScoringError(f"--dtype {dtype}: no such", mend="pass auto, float32 or bfloat16")
+    chosen = usable_device(device)
+    halved = dtype == "bfloat16" or (dtype == "auto" and chosen.startswith("cuda"))
+    try:
+        model.eval().to(torch.bfloat16 if halved else torch.float32).to(chosen)
+    except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
+        raise ScoringError(
+            f"--device {device}: the model cannot be put there ({said_by(error)})",
+            mend="pass --device cpu, or a smaller model",
+        ) from error
+
+
+def usable_device(device: str) -> str:
+    """A device that is there: ``auto`` is a GPU where there is one, else the CPU.
+
+    Raises:
+        ScoringError: torch knows no such device, or this machine has none.
+    """
+    import torch
+
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    halved = dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
-    model.eval().to(torch.bfloat16 if halved else torch.float32).to(device)
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        # Using it is the one question that every backend answers.
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
+        raise ScoringError(
+            f"--device {device}: cannot be used here ({said_by(error)})",
+            mend="pass --device cpu, or auto, which takes a GPU where there is one",
+        ) from error
+    return device
 
 
 def hub_commit(name: str, revision: str | None) -> str:
@@ -521,6 +547,7 @@ def load_classifier(
                 mend='pip install "s2lct[baselines]"',
             ) from error
         return baseline
+    usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
         return Embedded(name)
     if "/" not in name and not Path(name).exists():

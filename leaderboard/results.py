@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from s2lct.builder.checkpoint import whole_file, write_text
+from s2lct.builder.checkpoint import check_folder_out, whole_file, write_text
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
@@ -162,7 +162,7 @@ def write_result(outcomes: Outcomes, folder: Path) -> Path:
     Returns:
         The path of the JSON file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    check_folder_out(folder)
     name = file_name(outcomes.model)
     table = folder / f"{name}.parquet"
     _write_outcomes(outcomes, table)
