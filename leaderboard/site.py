@@ -63,11 +63,12 @@ def page(standings: Sequence[SuiteStandings], files: Sequence[str] = (*TABLES, O
     parts = ("site_parts.js.jinja", "site_views.js.jinja")
     script = "".join(environment.get_template(name).render() for name in parts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    ids = short_ids([one.suite.fingerprint for one in standings])
     data = {
         "title": TITLE,
         "labels": list(LABELS),
         "files": list(files),
-        "suites": [_suite_data(one) for one in standings],
+        "suites": [_suite_data(one, ids[one.suite.fingerprint]) for one in standings],
     }
     return environment.get_template("site.html.jinja").render(
         title=TITLE,
@@ -94,14 +95,24 @@ def capability_words() -> dict[str, tuple[str, str]]:
     return {one.id: (one.title, one.expectation) for one in read}
 
 
-def _suite_data(one: SuiteStandings) -> dict[str, Any]:
+def short_ids(digests: Sequence[str]) -> dict[str, str]:
+    """The first digits of each digest, as many as it takes to tell all of them apart."""
+    length = _KEY_LENGTH
+    while len({digest[:length] for digest in digests}) < len(set(digests)):
+        length += 1
+    return {digest: digest[:length] or "unknown" for digest in digests}
+
+
+def _suite_data(one: SuiteStandings, id: str) -> dict[str, Any]:
     cases = one.suite.cases
+    keys = short_ids([standing.model.key for standing in one.standings])
     words = capability_words()
     number_of = {name: number for number, name in enumerate(one.capabilities)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
     return {
-        "id": one.suite.fingerprint[:_KEY_LENGTH] or "unknown",
+        "id": id,
         "version": one.suite.version,
+        "official": one.suite.official,
         "fingerprint": one.suite.fingerprint,
         "capabilities": [
             {
@@ -122,20 +133,24 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             "passes": [sum(1 << label for label in case.passes) for case in cases],
             "inserted": [list(case.inserted) or 0 for case in cases],
         },
-        "models": [_model_data(standing, one.capabilities) for standing in one.standings],
+        "models": [
+            _model_data(standing, one.capabilities, keys[standing.model.key])
+            for standing in one.standings
+        ],
     }
 
 
-def _model_data(standing: Standing, capabilities: Sequence[str]) -> dict[str, Any]:
+def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> dict[str, Any]:
     model = standing.model
     free = standing.contamination_free
     return {
-        "key": model.key[:_KEY_LENGTH],
+        "key": key,
         "sha256": model.key,
         "name": model.name,
         "revision": model.revision,
         "weights": model.weights_sha256,
         "rule": model.label_rule,
+        "options": model.options,
         "parameters": model.parameters,
         "licence": model.licence,
         "date": model.date,
@@ -183,10 +198,12 @@ def _flat_row(one: SuiteStandings, standing: Standing, names: Sequence[str]) -> 
     row: dict[str, Any] = {
         "suite_version": one.suite.version,
         "suite_fingerprint": one.suite.fingerprint,
+        "suite_official": one.suite.official,
         "rank_low": low,
         "rank_high": high,
         "model": model.name,
         "revision": model.revision,
+        "options": model.options or None,
         "failure_rate": standing.overall.failure_rate,
         "ci_low": standing.overall.ci[0],
         "ci_high": standing.overall.ci[1],

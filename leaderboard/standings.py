@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from s2lct.leaderboard.collection import (
     passing,
 )
 from s2lct.leaderboard.statistics import CONFIDENCE, RESAMPLES, Floats, Rate
+from s2lct.leaderboard.suite_groups import precedence
 
 _TINY = 1e-9
 _LEAST_SPREAD = 1e-7
@@ -67,21 +67,12 @@ class SuiteStandings:
 
 
 def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
-    """The standings of every suite, the highest version first; suites are never mixed."""
+    """The standings of every suite, in the order of `suite_groups.precedence`; never mixed."""
     return sorted(
         (suite_standings(suite, seed) for suite in collection.suites if suite.models),
-        key=lambda one: (
-            _version_key(one.suite.version),
-            max(standing.model.date for standing in one.standings),
-            one.suite.fingerprint,
-        ),
+        key=lambda one: precedence(one.suite),
         reverse=True,
     )
-
-
-def _version_key(version: str) -> tuple[int, ...]:
-    match = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", version)
-    return tuple(map(int, match.groups())) if match else (-1,)
 
 
 def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
