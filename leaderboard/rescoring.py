@@ -178,8 +178,8 @@ def _strangers_model(result: Result, cases: Sequence[Case], limits: Limits) -> _
 def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """What the process says of a model; it knows no token and finds none."""
     out_of_bounds = (
-        f"cannot be scored again with {limits.memory >> 30} GiB of memory and "
-        f"{limits.seconds / 60:.3g} minutes"
+        f"cannot be scored again with {limits.memory / 2**30:.3g} GiB of memory in "
+        f"{limits.seconds:,} seconds"
     )
     cores = os.cpu_count() or 1
     line = request | {"memory": limits.memory, "seconds": cores * limits.seconds}
@@ -286,7 +286,8 @@ def faults_of_config(data: bytes) -> Iterator[str]:
             continue
         most = LARGEST_SIZE if _SIZE.search(key) else MOST_LAYERS if _COUNT.search(key) else None
         if most is not None and not -1 <= number <= most:
-            yield f"its config.json has {plain(where, 80)} {number:.9g}, at most {most:,}"
+            shown = f"{number:,}" if abs(number) < 10**15 else "a number of 16 digits or more"
+            yield f"its config.json has {plain(where, 80)} {shown}, at most {most:,}"
 
 
 def _whole_numbers(value: Any, where: str, depth: int) -> Iterator[tuple[str, int]]:
