@@ -20,7 +20,6 @@ from s2lct.leaderboard.labels import (
     POSITIVE,
     Array,
     Labels,
-    labels_of_predictions,
     rule_for,
 )
 from s2lct.leaderboard.models import (
@@ -31,6 +30,7 @@ from s2lct.leaderboard.models import (
     Network,
     load_classifier,
 )
+from s2lct.leaderboard.prediction_labels import labels_of_predictions
 
 Method = Literal["gradients", "shap", "occlusion"]
 METHODS: tuple[Method, ...] = ("gradients", "shap", "occlusion")
@@ -130,7 +130,9 @@ class Judge:
             return np.zeros(0, dtype=np.int64), None
         if isinstance(self.model, Function) or self.rule is None:
             said = self.model.predict(distinct)  # type: ignore[union-attr]
-            labels, _ = labels_of_predictions(said, len(distinct), neutral_band=self._band)
+            labels, _ = labels_of_predictions(
+                said, len(distinct), neutral_band=self._band, classes=self.model.classes
+            )
             return labels[places], None
         probabilities = np.empty((len(distinct), len(self.model.classes)))
         for numbers, batch in self.model.probabilities(distinct):

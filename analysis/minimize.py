@@ -7,7 +7,6 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,19 +158,31 @@ def write_reduced_suite(
         AnalysisError: ``out`` is in the way, or nothing stays.
         SuiteError: the suite cannot be read.
     """
-    import pyarrow.parquet as pq
-
-    from s2lct.builder.checkpoint import write_text
-    from s2lct.builder.config import fingerprint_of
-    from s2lct.builder.hashing import sha256_of
-    from s2lct.builder.suite import chosen_files, read_description, read_rows
-    from s2lct.builder.write import SPLIT, SUITE_FILE, marked, table_of
-    from s2lct.cards import render_dataset_card
+    from s2lct.builder.checkpoint import whole_folder
+    from s2lct.builder.suite import read_description
 
     described = read_description(folder)
     check_out(out)
-    work = out.with_name(out.name + ".partial")
-    shutil.rmtree(work, ignore_errors=True)
+    with whole_folder(out) as work:
+        _fill(work, folder, described, reduced, about)
+
+
+def _fill(
+    work: Path,
+    folder: Path,
+    described: Mapping[str, Any],
+    reduced: Reduced,
+    about: Mapping[str, Any],
+) -> None:
+    import pyarrow.parquet as pq
+
+    from s2lct.builder.checkpoint import whole_file, write_text
+    from s2lct.builder.config import fingerprint_of
+    from s2lct.builder.hashing import sha256_of
+    from s2lct.builder.suite import chosen_files, read_rows
+    from s2lct.builder.write import SPLIT, SUITE_FILE, marked, table_of
+    from s2lct.cards import render_dataset_card
+
     files: dict[str, dict[str, Any]] = {}
     digest: list[list[Any]] = []
     examples: dict[str, dict[str, str]] = {}
@@ -181,9 +192,9 @@ def write_reduced_suite(
         if not rows:
             continue
         path = work / "data" / capability / f"{SPLIT}-00000-of-00001.parquet"
-        path.parent.mkdir(parents=True)
         table = table_of(rows)
-        pq.write_table(table, path, compression="zstd", store_schema=True)
+        with whole_file(path) as written:
+            pq.write_table(table, written, compression="zstd", store_schema=True)
         files[capability] = {
             "path": path.relative_to(work).as_posix(),
             "rows": len(rows),
@@ -202,7 +213,7 @@ def write_reduced_suite(
         raise AnalysisError(
             f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
         )
-    new = described | {
+    new = dict(described) | {
         "fingerprint": fingerprint_of(digest),
         "files": files,
         "counts": dict(described["counts"]) | counts,
@@ -221,9 +232,6 @@ def write_reduced_suite(
             }
     write_text(work / SUITE_FILE, json.dumps(new, indent=2, sort_keys=True) + "\n")
     write_text(work / README, render_dataset_card(new, examples))
-    if out.exists():
-        shutil.rmtree(out)
-    work.replace(out)
 
 
 def check_out(out: Path) -> None:

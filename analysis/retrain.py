@@ -23,7 +23,7 @@ from s2lct.analysis.errors import AnalysisError
 from s2lct.analysis.extras import require
 from s2lct.analysis.splits import Split, sentence_key, sentences_of, split_of
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
-from s2lct.builder.checkpoint import write_text
+from s2lct.builder.checkpoint import whole_folder, write_text
 from s2lct.builder.config import fingerprint_of
 from s2lct.builder.corpus import Corpus
 from s2lct.builder.randomness import shuffle_key
@@ -473,12 +473,9 @@ def _outcomes(
 
 def _save(network: Network, folder: Path) -> None:
     """Save tokenizer and weights (safetensors), whole or not at all."""
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    network.model.save_pretrained(partial)
-    network.tokenizer.save_pretrained(partial)
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.rename(folder)
+    with whole_folder(folder) as partial:
+        network.model.save_pretrained(partial)
+        network.tokenizer.save_pretrained(partial)
 
 
 def _read_run(folder: Path, inputs: str) -> Run | None:

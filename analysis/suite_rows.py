@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.analysis.errors import AnalysisError
+from s2lct.builder.capability_ids import spelled
+from s2lct.builder.hub_calls import data_set
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.leaderboard.cases import Case, case_of, load_cases
@@ -64,10 +66,8 @@ def load_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteRows:
     if Path(suite).is_dir():
         data: Iterable[Mapping[str, Any]] = _rows_of_folder(Path(suite))
     else:
-        from datasets import load_dataset
-
         repo, _, revision = str(suite).partition("@")
-        data = load_dataset(repo, ALL, split=SPLIT, revision=revision or None)
+        data = data_set(repo, ALL, split=SPLIT, revision=revision or None)
     rows = tuple(row_of(row) for row in data)
     return SuiteRows(cases.name, cases.version, cases.fingerprint, rows)
 
@@ -113,7 +113,8 @@ def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRo
     Raises:
         AnalysisError: the suite lacks one.
     """
-    if unknown := [name for name in capabilities or () if name not in suite.capabilities]:
+    capabilities = spelled(capabilities or (), suite.capabilities)
+    if unknown := [name for name in capabilities if name not in suite.capabilities]:
         raise AnalysisError(
             f"suite {suite.name}: has no capability {', '.join(unknown)}",
             mend=f"choose among {', '.join(suite.capabilities)}",

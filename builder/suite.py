@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.errors import SuiteError
 from s2lct.builder.write import SUITE_FILE
 
@@ -58,6 +59,7 @@ def chosen_files(
     """
     files: dict[str, Mapping[str, Any]] = described["files"]
     order = [c["id"] for c in described["capabilities"] if c["id"] in files]
+    capabilities = spelled(capabilities, order)
     for name in capabilities:
         if name not in files:
             raise SuiteError(

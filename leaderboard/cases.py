@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.config import fingerprint_of
+from s2lct.builder.hub_calls import data_set, hub_call, said_by
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, KINDS, SPLIT, SUITE_FILE
 from s2lct.leaderboard.errors import ScoringError
@@ -28,6 +30,7 @@ class Case:
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
         splits: the source splits of the corpus sentences it is made of.
+        sources: which these are, ``CORPUS:ID`` each; empty where the suite does not tell.
     """
 
     id: str
@@ -39,6 +42,7 @@ class Case:
     inserted: tuple[str, ...] = ()
     production: str = ""
     splits: frozenset[str] = frozenset()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class SuiteCases:
         """Some of the cases.
 
         Args:
-            capabilities: ids; None for all.
+            capabilities: ids in any case; None for all.
             kind: ``seed`` or ``expansion``; None for both.
             limit: most cases of a capability, from the first on.
 
@@ -74,7 +78,8 @@ class SuiteCases:
             ScoringError: a capability that the suite lacks, or nothing is left.
         """
         known = list(dict.fromkeys(case.capability for case in self.cases))
-        if unknown := [name for name in capabilities or () if name not in known]:
+        capabilities = spelled(capabilities or (), known)
+        if unknown := [name for name in capabilities if name not in known]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
                 mend=f"choose among {', '.join(known)}",
@@ -137,6 +142,7 @@ def case_of(row: Mapping[str, Any]) -> Case:
                 else ""
             ),
             splits=frozenset(str(s.get("split") or "") for s in row.get("sources") or ()),
+            sources=_source_ids(row.get("sources") or ()),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ScoringError(
@@ -144,6 +150,13 @@ def case_of(row: Mapping[str, Any]) -> Case:
             mend="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
             "text and labels",
         ) from error
+
+
+def _source_ids(sources: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Ids of a case's sentences; none where one is not known."""
+    if not all(source.get("id") for source in sources):
+        return ()
+    return tuple(f"{source.get('corpus') or ''}:{source['id']}" for source in sources)
 
 
 def _label_id(label: object) -> int:
@@ -189,15 +202,13 @@ def _from_folder(folder: Path) -> SuiteCases:
 
 
 def _from_hub(name: str) -> SuiteCases:
-    from datasets import load_dataset
-
     repo, _, revision = name.partition("@")
     try:
-        data = load_dataset(repo, ALL, split=SPLIT, revision=revision or None)
+        data = data_set(repo, ALL, split=SPLIT, revision=revision or None)
     except Exception as error:
         raise ScoringError(
             f"--suite {name}: neither a folder here nor a data set that can be loaded "
-            f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})",
+            f"({said_by(error)})",
             mend="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error
@@ -220,7 +231,8 @@ def _description(repo: str, revision: str) -> dict[str, Any]:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
-        path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
+        with hub_call():
+            path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
         described = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, HfHubHTTPError, HFValidationError):
         return {}

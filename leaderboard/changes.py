@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from s2lct.builder.checkpoint import write_bytes
 from s2lct.leaderboard.cases import SuiteCases
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.hub_results import hub_api, told_hub_errors
@@ -136,8 +137,7 @@ def check_changes(
         root = Path(place)
         for change in difference.changes:
             path = root / change.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(difference.read(change.path))
+            write_bytes(path, difference.read(change.path))
         for change in sorted(difference.changes, key=lambda one: one.path):
             if change.path.endswith(".json"):
                 left = replace(limits, seconds=max(1, int(deadline - time.monotonic())))

@@ -178,10 +178,11 @@ def _suites(table: pa.Table) -> list[SuiteOutcomes]:
     found: list[SuiteOutcomes] = []
     # Files of earlier versions have fewer columns.
     of_suite = [name for name in _SUITE_COLUMNS if name in table.column_names]
+    of_case = [name for name in case_columns(()) if name in table.column_names]
     of_model = [name for name in _MODEL_FIELDS if _COLUMN_OF.get(name, name) in table.column_names]
     for runs in runs_of.values():
         start, end = max(runs, key=lambda run: run[1] - run[0])
-        rows = table.select(list(case_columns(()))).slice(start, end - start)
+        rows = table.select(of_case).slice(start, end - start)
         columns = {name: rows[name].to_pylist() for name in rows.column_names}
         cases = checked_cases(columns, "its suite", LONGEST_TEXT)
         place = np.full(int(ids.max()) + 1, -1, dtype=np.int64)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from s2lct.builder.plain_text import plain
+from s2lct.builder.hub_calls import hub_call, said_by
 from s2lct.builder.write import SUITE_FILE
 from s2lct.leaderboard.cases import SuiteCases, load_cases
 from s2lct.leaderboard.errors import ScoringError
@@ -36,17 +36,14 @@ def told_hub_errors(name: str) -> Iterator[None]:
     Raises:
         ScoringError: the client raised something.
     """
-    from s2lct.dataset_script.errors import without_token
-
     try:
-        yield
+        with hub_call():
+            yield
     except ScoringError:
         raise
     except Exception as error:  # whatever the client's HTTP library raises
-        lines = without_token(str(error)).strip().splitlines()
-        said = plain(lines[0] if lines else "", 200)
         raise ScoringError(
-            f"{name}: cannot be fetched ({type(error).__name__}: {said})",
+            f"{name}: cannot be fetched ({said_by(error)})",
             mend="check the name and the network; a private repository needs `hf auth login`",
         ) from None
 

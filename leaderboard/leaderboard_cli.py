@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.builder.commands import PUBLISHING, examples
 from s2lct.leaderboard.submission_cli import check, check_changes, check_pulls
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.collection import Collection
 
 leaderboard = typer.Typer(
-    help="Rank models: a static page, an app, and checks of submitted results.",
+    help="Rank models: a page, an app, checks of submitted results.",
     no_args_is_help=True,
 )
 Source = Annotated[
@@ -33,13 +34,15 @@ Official = Annotated[
 _SHOWN = 20
 
 
-@leaderboard.command()
+@leaderboard.command(epilog=examples("s2lct leaderboard build results/ --out site/"))
 def build(
     results: Source,
     suite: Official = None,
-    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for the page and its data.", file_okay=False)
+    ] = Path("site"),
 ) -> None:
-    """Build the leaderboard: one page that works from a file, and its data beside it."""
+    """Build a page that works from a file, and its data beside it."""
     from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.site import PAGE, build_site
 
@@ -54,16 +57,19 @@ def build(
         console.print(f"Leaderboard written to {out / PAGE}")
 
 
-@leaderboard.command()
+@leaderboard.command(epilog=examples("s2lct leaderboard serve results/"))
 def serve(
     results: Source,
     suite: Official = None,
     host: Annotated[
         str | None, typer.Option(help="Address; this machine alone by default.")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port; the first free one by default.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port; the first free one by default.", min=1, max=65_535),
+    ] = None,
 ) -> None:
-    """Serve the leaderboard as an app with the same data."""
+    """Serve an app with the same data."""
     from s2lct.builder.console import told_errors
     from s2lct.leaderboard.app import serve as serve_app
 
@@ -71,21 +77,36 @@ def serve(
         serve_app(_collected(results, suite), host=host, port=port)
 
 
-for command in (check, check_changes, check_pulls):
-    leaderboard.command()(command)
+leaderboard.command(
+    epilog=examples("s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore")
+)(check)
+leaderboard.command(
+    epilog=examples(
+        "s2lct leaderboard check-changes main refs/pr/3 --repo ORG/s2lct-results "
+        "--suite ORG/s2lct@v1.0.0 --rescore"
+    )
+)(check_changes)
+leaderboard.command(
+    epilog=examples(
+        "s2lct leaderboard check-pulls ORG/s2lct-results --suite ORG/s2lct@v1.0.0 --rescore"
+    )
+)(check_pulls)
 
 
 def _collected(results: str, suites: list[str] | None) -> Collection:
     """Read results under a progress bar; what is left out is told in a line each."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from s2lct.builder.console import console, errors
+    from s2lct.builder.console import errors
     from s2lct.leaderboard.collection import collect
     from s2lct.leaderboard.hub_results import official_suites
 
     official = official_suites(suites) if suites else None
     with Progress(
-        TextColumn("reading results"), BarColumn(), MofNCompleteColumn(), console=console
+        TextColumn("reading results", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=errors,
     ) as progress:
         task = progress.add_task("", total=None)
         collection = collect(
@@ -111,4 +132,4 @@ def _collected(results: str, suites: list[str] | None) -> Collection:
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
-    app.add_typer(leaderboard, name="leaderboard")
+    app.add_typer(leaderboard, name="leaderboard", rich_help_panel=PUBLISHING)

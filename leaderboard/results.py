@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.builder.checkpoint import write_text
+from s2lct.builder.checkpoint import whole_file, write_text
 from s2lct.builder.hashing import sha256_of
-from s2lct.builder.records import LABELS
+from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case
+from s2lct.leaderboard.chance import references
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import NEUTRAL_BAND
 from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.scoring import (
     Outcomes,
+    answers,
     contamination,
     figures,
     flipping_productions,
@@ -30,8 +32,12 @@ from s2lct.leaderboard.scoring import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+FORMAT: Literal[2] = 2
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
+_NOT_IN_FORMAT_1 = re.compile(
+    r"\.ci\.[01]$|\.(all|chance|chance_corrected)$|^(answers|references)$"
+)
 Proportion = Field(ge=0, le=1)
 Count = Field(ge=0)
 
@@ -84,11 +90,14 @@ class OverallRecord(_Strict):
     failure_rate: float = Proportion
     ci: tuple[float, float]
     cases: int = Count
+    chance: float | None = Field(default=None, ge=0, le=1)
+    chance_corrected: float | None = Field(default=None, le=1)
 
 
 class CapabilityRecord(_Strict):
-    """One capability."""
+    """One capability: all its cases, and seeds and expansions apart."""
 
+    all: RateRecord | None = None
     seed: RateRecord
     expansion: RateRecord
     pass_to_fail: int = Count
@@ -103,6 +112,13 @@ class FlippingRecord(_Strict):
     expansions: int = Count
 
 
+class ReferenceRecord(_Strict):
+    """What an answer that does not read the cases comes to: the mean, and each capability."""
+
+    failure_rate: float = Proportion
+    capabilities: dict[str, float]
+
+
 class OutcomesRecord(_Strict):
     """The Parquet file with the outcomes."""
 
@@ -112,15 +128,21 @@ class OutcomesRecord(_Strict):
 
 
 class Result(_Strict):
-    """A result file."""
+    """A result file.
 
-    format: Literal[1] = 1
+    Files of format 1 have other intervals (of a bootstrap of seeds with their expansions) and lack
+    ``all``, ``chance``, ``chance_corrected``, ``answers`` and ``references``; see `current`.
+    """
+
+    format: Literal[1, 2] = FORMAT
     suite: SuiteRecord
     model: ModelRecord
     date: str
     packages: dict[str, str]
     overall: OverallRecord
     capabilities: dict[str, CapabilityRecord]
+    answers: dict[Label, int] | None = None
+    references: dict[str, ReferenceRecord] | None = None
     contamination: dict[Literal["train", "other"], RateRecord]
     flipping_words: tuple[FlippingRecord, ...]
     flipping_productions: tuple[FlippingRecord, ...]
@@ -179,6 +201,14 @@ def figures_of(outcomes: Outcomes) -> dict[str, Any]:
     return {
         "overall": nested.pop("overall"),
         "capabilities": nested,
+        "answers": answers(outcomes),
+        "references": {
+            one.name: {
+                "failure_rate": one.failure_rate,
+                "capabilities": {name: rate["all"] for name, rate in one.capabilities.items()},
+            }
+            for one in references(outcomes.cases)
+        },
         "contamination": contamination(outcomes),
         "flipping_words": _flipping(flipping_words(outcomes)),
         "flipping_productions": _flipping(flipping_productions(outcomes)),
@@ -204,6 +234,7 @@ def case_columns(cases: Sequence[Case]) -> dict[str, list[Any]]:
         "inserted": [list(case.inserted) for case in cases],
         "production": [case.production for case in cases],
         "splits": [sorted(case.splits) for case in cases],
+        "sources": [list(case.sources) for case in cases],
     }
 
 
@@ -223,6 +254,7 @@ def outcomes_schema() -> pa.Schema:
             "inserted": pa.list_(text),
             "production": text,
             "splits": pa.list_(text),
+            "sources": pa.list_(text),
             "label": text,
             "failed": pa.bool_(),
         }
@@ -241,9 +273,8 @@ def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
         },
         schema=outcomes_schema(),
     )
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(table, partial)
-    partial.replace(path)
+    with whole_file(path) as file:
+        pq.write_table(table, file)
 
 
 def read_result(path: Path) -> Result:
@@ -280,7 +311,7 @@ def asked(options: OptionsRecord) -> LabelPrompt | None:
 
 
 def case_of_outcome(row: Mapping[str, Any]) -> Case:
-    """The case of a row of outcomes."""
+    """The case of a row of outcomes; those of format 1 do not tell its sources."""
     return Case(
         id=row["id"],
         capability=row["capability"],
@@ -291,6 +322,7 @@ def case_of_outcome(row: Mapping[str, Any]) -> Case:
         inserted=tuple(row["inserted"]),
         production=row["production"],
         splits=frozenset(row["splits"]),
+        sources=tuple(row.get("sources") or ()),
     )
 
 
@@ -298,25 +330,45 @@ def recompute(path: Path) -> Result:
     """Compute every figure of a result file again from its outcomes.
 
     Returns:
-        The result, as the file has it.
+        The result with the figures computed. Those that format 1 has otherwise or not at all are
+        not compared.
 
     Raises:
         ScoringError: a figure does not follow from the outcomes; it is named.
     """
     result = read_result(path)
     outcomes = read_outcomes(path)
-    if (where := next(wrong_figures(result, outcomes), None)) is not None:
+    wrong = (
+        where
+        for where in wrong_figures(result, outcomes)
+        if result.format == FORMAT or not _NOT_IN_FORMAT_1.search(where)
+    )
+    if (where := next(wrong, None)) is not None:
         raise ScoringError(
             f"{path}: {where} does not follow from its outcomes",
             mend="score the model again; do not publish this file",
         )
-    return result
+    return _computed(result, outcomes)
+
+
+def current(path: Path) -> Result:
+    """Read a result file; one of format 1 gets the figures of this version from its outcomes.
+
+    Raises:
+        ScoringError: it cannot be read, or it is of format 1 and its outcomes cannot.
+    """
+    result = read_result(path)
+    return result if result.format == FORMAT else _computed(result, read_outcomes(path))
+
+
+def _computed(result: Result, outcomes: Outcomes) -> Result:
+    return Result.model_validate(result.model_dump() | figures_of(outcomes) | {"format": FORMAT})
 
 
 def wrong_figures(result: Result, outcomes: Outcomes) -> Iterator[str]:
     """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
     told = json.loads(result.model_dump_json())
-    follows = Result.model_validate(result.model_dump() | figures_of(outcomes))
+    follows = _computed(result, outcomes).model_copy(update={"format": result.format})
     yield from _differences(told, json.loads(follows.model_dump_json()), "")
 
 

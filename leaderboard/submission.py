@@ -31,7 +31,7 @@ from s2lct.leaderboard.labels import Labels
 from s2lct.leaderboard.layout import root_of
 from s2lct.leaderboard.models import EMBEDDED_MODELS, WORD_LISTS
 from s2lct.leaderboard.rescoring import Limits, ask_again
-from s2lct.leaderboard.results import Result, asked, case_columns, wrong_figures
+from s2lct.leaderboard.results import FORMAT, Result, asked, case_columns, wrong_figures
 from s2lct.leaderboard.scoring import Outcomes, failed_cases
 from s2lct.leaderboard.untrusted import (
     MOST_JSON_BYTES,
@@ -180,6 +180,10 @@ def _faults_of_record(result: Result) -> Iterator[str]:
         )
     else:
         yield from faults_of_names(result)
+    if result.format != FORMAT:
+        yield f"format: is {result.format}; score the model again with this version of s2lct"
+    if not model.label_rule.strip():
+        yield "model.label_rule: is empty"
     if not SHA256.fullmatch(model.weights_sha256):
         yield "model.weights_sha256: is no SHA-256"
     yield from _faults_of_question(result)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.builder.commands import usable_seed
+
 if TYPE_CHECKING:
     from s2lct.leaderboard.changes import ChangesVerdict
     from s2lct.leaderboard.rescoring import Limits
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 REFUSED = 1
 
 Suite = Annotated[
-    str, typer.Option(help="The suite, from a source you trust: folder or Hub id[@REVISION].")
+    str, typer.Option(help="The suite, from a source you trust: folder or Hub id\\[@REVISION].")
 ]
 Rescore = Annotated[
     bool, typer.Option("--rescore", help="Load the models and ask them all cases again.")
@@ -40,7 +42,10 @@ def check(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help=r"With --first-look: which cases \[default: nobody can know]."),
+        typer.Option(
+            help=r"With --first-look: which cases \[default: nobody can know].",
+            callback=usable_seed,
+        ),
     ] = None,
     record: Annotated[
         bool,
@@ -53,11 +58,14 @@ def check(
         bool, typer.Option("--json", help="Answer with a line of JSON for each file.")
     ] = False,
 ) -> None:
-    """Accept or refuse submitted results, with reasons; exit 1 if one is refused."""
+    """Accept or refuse submitted results, with reasons.
+
+    The exit status is 1 where one is refused.
+    """
     import time
     from dataclasses import replace
 
-    from s2lct.builder.console import told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.changes import verdict_in_words
     from s2lct.leaderboard.errors import ScoringError
@@ -87,7 +95,7 @@ def check(
             )
             refused = refused or not verdict.accepted
             told = verdict.as_json() if as_json else "\n".join(verdict_in_words(verdict))
-            typer.echo(told)
+            console.print(told, soft_wrap=True)
             if record and verdict.verified:
                 record_verified(file, verdict)
     if refused:
@@ -110,12 +118,12 @@ def check_changes(
     memory: Memory = 16,
     download: Download = 20,
 ) -> None:
-    """Accept or refuse a change to a repository of results; exit 1 if it is refused.
+    """Accept or refuse a change to a repository of results.
 
     It may add pairs of new JSON and Parquet files where `s2lct publish results` puts them, and
-    change nothing else.
+    change nothing else. The exit status is 1 where it is refused.
     """
-    from s2lct.builder.console import told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.changes import between_commits, between_revisions, in_words
     from s2lct.leaderboard.changes import check_changes as check_difference
@@ -138,9 +146,10 @@ def check_changes(
             limits=_limits(minutes, memory, download),
         )
         _record(verdict, record)
-        typer.echo(f"{'accepted' if verdict.accepted else 'refused'}: {base}...{verdict.head}")
+        said = "accepted" if verdict.accepted else "refused"
+        console.print(f"{said}: {base}...{verdict.head}", soft_wrap=True)
         for line in in_words(verdict):
-            typer.echo(f"  {line}")
+            console.print(f"  {line}", soft_wrap=True)
     if not verdict.accepted:
         raise typer.Exit(REFUSED)
 
@@ -156,7 +165,7 @@ def check_pulls(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Comment nothing.")] = False,
 ) -> None:
     """Check every open pull request of a dataset of results, and comment on each what came out."""
-    from s2lct.builder.console import told_errors
+    from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.changes import answer_pulls
 
@@ -171,7 +180,7 @@ def check_pulls(
         for answer in answers:
             if answer.verdict is not None:
                 _record(answer.verdict, record)
-            typer.echo(f"pull request {answer.number}: {answer.text}")
+            console.print(f"pull request {answer.number}: {answer.text}", soft_wrap=True)
 
 
 def _limits(minutes: float, memory: float, download: float) -> Limits:

@@ -52,10 +52,10 @@ def by_suite(
         name: named[name].cases if name in named else _reference(name, group)
         for name, group in groups.items()
     }
-    known = {name: set(cases) for name, cases in references.items()}
+    known = {name: set(_bare(cases)) for name, cases in references.items()}
     for one in unnamed:
         # A suite loaded from a Hub has no fingerprint; its cases tell which it is.
-        home = next((name for name, cases in known.items() if set(one.cases) <= cases), "")
+        home = next((name for name, cases in known.items() if set(_bare(one.cases)) <= cases), "")
         groups.setdefault(home, []).append(one)
     if "" in groups:
         references[""] = _reference("", groups[""])
@@ -134,18 +134,24 @@ def _reference(fingerprint: str, group: Sequence[ReadResult]) -> tuple[Case, ...
     proved = [cases for cases in sets.values() if fingerprint and proves(cases, fingerprint)]
     if proved:
         sets = {id(cases): cases for cases in proved}
-    as_sets = {number: set(cases) for number, cases in sets.items()}
-    of_group = {id(one.cases): set(one.cases) for one in group}
+    as_sets = {number: set(_bare(cases)) for number, cases in sets.items()}
+    of_group = {id(one.cases): set(_bare(one.cases)) for one in group}
 
-    def support(number: int) -> tuple[bool, int, int]:
+    def support(number: int) -> tuple[bool, int, bool, int]:
         inside = [one for one in group if of_group[id(one.cases)] <= as_sets[number]]
         return (
             any(one.model.verified for one in group if id(one.cases) == number),
             len(inside),
+            any(case.sources for case in sets[number]),
             -len(sets[number]),
         )
 
     return sets[max(sets, key=support)]
+
+
+def _bare(cases: Sequence[Case]) -> list[Case]:
+    """Cases without their sources, which results of format 1 do not tell."""
+    return [replace(case, sources=()) for case in cases]
 
 
 def proves(cases: Sequence[Case], fingerprint: str) -> bool:
@@ -172,7 +178,7 @@ def _fitting(
     group: Iterable[ReadResult], cases: tuple[Case, ...], skipped: list[str]
 ) -> list[ReadResult]:
     """Results whose cases are among the suite's, their labels in the suite's order."""
-    number_of = {case: number for number, case in enumerate(cases)}
+    number_of = {case: number for number, case in enumerate(_bare(cases))}
     same = {id(cases)}
     fitting: list[ReadResult] = []
     for one in group:
@@ -181,7 +187,7 @@ def _fitting(
         if id(one.cases) in same:
             fitting.append(replace(one, cases=cases))
             continue
-        numbers = [number_of.get(case) for case in one.cases]
+        numbers = [number_of.get(case) for case in _bare(one.cases)]
         if None in numbers:
             stranger = one.cases[numbers.index(None)]
             skipped.append(

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from s2lct.builder.plain_text import plain
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import KINDS, Case, SuiteCases
+from s2lct.leaderboard.chance import RANDOM
 from s2lct.leaderboard.decoder import Decoded, Decoder, DecoderError
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import Labels
@@ -45,6 +46,7 @@ FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
 _LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
 _LONGEST_WORD = 300
 _MOST_PARAMETERS = 10**15
+_NOT_IN_FORMAT_1 = ("sources",)
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _NAME = r"[A-Za-z0-9_.-]"
@@ -54,16 +56,18 @@ REVISION = re.compile(rf"(?!-)(?:{_NAME}|[+!])*")
 VERSION = re.compile(rf"(?!-)(?:{_NAME}|\+){{0,64}}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 CAPABILITY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
-_INTERVAL_END = re.compile(r".*_ci_(low|high)", re.DOTALL)
+_SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions")
+REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
+"""Rows that stand among the models and are none."""
 RESERVED = frozenset(
     {
-        "all", "capability", "cases", "chance_corrected", "ci_high", "ci_low",
-        "contamination-free", "contamination_free", "contamination_free_cases", "date",
-        "expansions", "failure_rate", "failures", "interval", "label_rule", "licence", "model",
-        "official", "options", "overall", "parameters", "pass-to-fail", "pass_to_fail",
-        "passing_expansions", "rank", "rank_high", "rank_low", "result_sha256", "revision",
-        "seeds", "size", "suite", "suite_fingerprint", "suite_official", "suite_version",
-        "verified", "weights", "weights_sha256",
+        "all", "capability", "cases", "chance", "chance-corrected", "chance_corrected", "ci_high",
+        "ci_low", "contamination-free", "contamination_free", "contamination_free_cases", "date",
+        "failure_rate", "interval", "kind", "label_rule", "licence", "model", "note", "one_answer",
+        "one_answer_share", "options", "overall", "parameters", "pass-to-fail", "pass_to_fail",
+        "passing_expansions", "rank", "rank_high", "rank_low", "result_sha256", "revision", "size",
+        "suite", "suite_fingerprint", "suite_official", "suite_version", "verified", "weights",
+        "weights_sha256",
     }
 )  # fmt: skip
 """Columns of tables that have a column a capability too: no capability may be called so."""
@@ -285,8 +289,6 @@ def faults_of_words(result: Result) -> Iterator[str]:
             yield f"{where}: holds a control character (U+{ord(hidden[0]):04X})"
     if not model.name.strip():
         yield "model.name: is empty"
-    if not model.label_rule.strip():
-        yield "model.label_rule: is empty"
     if model.parameters is not None and model.parameters > _MOST_PARAMETERS:
         yield f"model.parameters: is {model.parameters:.1e}, too large to be true"
     if (model.options.prompt is None) != (model.options.label_words is None):
@@ -319,11 +321,8 @@ def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
 def is_capability(name: str) -> bool:
     """Whether a capability may have that name: it becomes a column beside others."""
     lower = name.lower()
-    return (
-        CAPABILITY.fullmatch(name) is not None
-        and lower not in RESERVED
-        and not _INTERVAL_END.fullmatch(lower)
-    )
+    known = lower in RESERVED or lower.endswith(_SUFFIXES)
+    return CAPABILITY.fullmatch(name) is not None and not known
 
 
 def faults_of_names(result: Result) -> Iterator[str]:
@@ -337,6 +336,8 @@ def faults_of_names(result: Result) -> Iterator[str]:
             f"model.name: {model.name!r} is no name of letters, digits, _, . and -, with / "
             "between owner and name"
         )
+    if model.name.lower() in REFERENCE_NAMES:
+        yield f"model.name: {model.name!r} is what an answer is called that reads no case"
     if not REVISION.fullmatch(model.revision):
         yield f"model.revision: {model.revision!r} is no revision"
     if not SHA256.fullmatch(model.weights_sha256 or "0" * 64):
@@ -403,8 +404,8 @@ def decoded(
     try:
         return decoder.decode(
             data,
-            types=_types(),
-            shared=case_columns(()),
+            types=_types(result.format),
+            shared=list(case_columns(())),
             rows=rows,
             longest=longest,
             most_bytes=most_bytes,
@@ -413,10 +414,12 @@ def decoded(
         raise RefusedError(f"{name}: {error}") from None
 
 
-def _types() -> dict[str, tuple[str, ...]]:
+def _types(format_number: int) -> dict[str, tuple[str, ...]]:
     """The columns of an outcomes file with the types that writers give them."""
     types: dict[str, tuple[str, ...]] = {}
     for field in outcomes_schema():
+        if field.name in _NOT_IN_FORMAT_1 and format_number == 1:
+            continue
         name = str(field.type).replace("list<item: ", "list<").replace("list<element: ", "list<")
         # Lists that are all empty have no type of their own.
         types[field.name] = (
@@ -455,7 +458,8 @@ def checked_cases(
 
 
 def _fault_of_case(row: Mapping[str, Any], longest: int) -> str:
-    if None in row.values() or None in (*row["passes"], *row["inserted"], *row["splits"]):
+    words = [*row["inserted"], *row["splits"], *row.get("sources", ())]
+    if None in row.values() or None in (*row["passes"], *words):
         return "has gaps"
     for field in ("id", "seed_id"):
         if not row[field] or len(row[field]) > LONGEST_NAME or not row[field].isprintable():
@@ -471,6 +475,6 @@ def _fault_of_case(row: Mapping[str, Any], longest: int) -> str:
         return f"has a text longer than {longest:,} characters"
     if not all(row["inserted"]):
         return "has an inserted word that is empty"
-    if max(map(len, (row["production"], *row["inserted"], *row["splits"]))) > longest:
+    if max(map(len, (row["production"], *words))) > longest:
         return f"has a word longer than {longest:,} characters"
     return ""

