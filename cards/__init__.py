@@ -107,7 +107,7 @@ def render_app(name: str, **values: str) -> str:
     """The ``app.py`` of a Space.
 
     Args:
-        name: ``metric`` (with ``dataset``) or ``leaderboard`` (with ``results``).
+        name: ``metric`` (with ``dataset``) or ``leaderboard`` (with ``results`` and ``dataset``).
         values: Hub ids.
     """
     return _render(f"{name}_app.py.jinja", **values)

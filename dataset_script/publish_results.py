@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import ValidationError
-
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.errors import PublishError
 from s2lct.dataset_script.hub import (
@@ -20,9 +18,16 @@ from s2lct.dataset_script.hub import (
     dry_run_without_hub,
     require_repo,
 )
-from s2lct.leaderboard.results import Result, file_name, recompute
+from s2lct.leaderboard.layout import FOLDER, repository_path, suite_folder
+from s2lct.leaderboard.results import Result, recompute
+from s2lct.leaderboard.untrusted import (
+    MOST_TABLE_BYTES,
+    faults_of_names,
+    faults_of_words,
+    parse_result,
+)
+from s2lct.leaderboard.untrusted_files import RefusedError, bytes_of
 
-FOLDER = "results"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SHORT = 12
 _LARGEST_JSON = 4_000_000
@@ -49,15 +54,21 @@ class CheckedResult:
 
         Raises:
             ScoringError: it is no result file, or a figure does not follow from its cases.
+            PublishError: a leaderboard could not show its names.
         """
         read = recompute(path)
         suite = read.suite.model_copy(update={"name": without_place(read.suite.name)})
         model = read.model.model_copy(update={"name": without_place(read.model.name)})
         result = read.model_copy(update={"suite": suite, "model": model})
-        target = PurePosixPath(FOLDER, _suite_folder(result), f"{_stem(result)}.json")
+        if fault := next(faults_of_names(result), ""):
+            raise PublishError(
+                f"{path}: {fault}", mend="rename the model's folder and score it again"
+            )
+        target = PurePosixPath(repository_path(result))
         outcomes = read.outcomes.model_copy(update={"path": target.with_suffix(".parquet").name})
         result = result.model_copy(update={"outcomes": outcomes})
-        return cls(result, str(target), (path.parent / read.outcomes.path).read_bytes())
+        outcomes_file = path.parent / read.outcomes.path
+        return cls(result, str(target), bytes_of(outcomes_file, MOST_TABLE_BYTES))
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -74,16 +85,6 @@ def without_place(name: str) -> str:
     if HUB_ID.fullmatch(repo) and not Path(name).exists():
         return name
     return PurePosixPath(name.replace("\\", "/")).name or name
-
-
-def _suite_folder(result: Result) -> str:
-    parts = (result.suite.version, result.suite.fingerprint[:_SHORT])
-    return file_name("-".join(part for part in parts if part) or "unversioned")
-
-
-def _stem(result: Result) -> str:
-    revision = result.model.revision or result.model.weights_sha256
-    return file_name(f"{result.model.name}--{revision[:_SHORT]}")
 
 
 def publish_results(
@@ -176,15 +177,17 @@ def _published(
         if content is None or len(content) > _LARGEST_JSON:
             continue
         try:
-            yield path, Result.model_validate_json(content)
-        except ValidationError:
+            result = parse_result(content)
+        except RefusedError:
             continue
+        if not [*faults_of_words(result), *faults_of_names(result)]:
+            yield path, result
 
 
 def _rows(results: Iterable[tuple[str, Result]]) -> list[dict[str, Any]]:
     """What the card lists, newest suite first, best model first."""
     ranked = sorted(results, key=lambda item: (item[1].overall.failure_rate, item[0]))
-    ranked.sort(key=lambda item: _suite_folder(item[1]), reverse=True)
+    ranked.sort(key=lambda item: suite_folder(item[1]), reverse=True)
     return [
         {
             "path": path,

@@ -105,7 +105,8 @@ def publish_leaderboard(
     Args:
         repo: ``ORG/NAME`` of the Space.
         results: Hub id of the dataset with the results; the app reads it when it starts.
-        dataset: Hub id of the suite, for the card; None leaves it out.
+        dataset: Hub id of the suite that the leaderboard is for; None if it is for none in
+            particular.
         private: make a new Space private.
         create_pr: propose it in a pull request instead of committing.
         dry_run: only say what would be done; needs no token.
@@ -125,7 +126,7 @@ def publish_leaderboard(
             mend=f"publish results first: s2lct publish results results/*.json --to {results}",
         )
     files = {
-        "app.py": render_app("leaderboard", results=results),
+        "app.py": render_app("leaderboard", results=results, dataset=dataset or ""),
         "README.md": render_leaderboard_card(repo, results, dataset or "", _gradio()),
         "requirements.txt": requirements(LEADERBOARD_REQUIREMENTS),
     }

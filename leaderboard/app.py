@@ -23,12 +23,14 @@ from s2lct.leaderboard.chance import (
 from s2lct.leaderboard.collection import UNSCORED, Collection, collect, passing
 from s2lct.leaderboard.comparison import TEST_WORDS, Comparison, compare, shown_p
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.hub_results import official_suites
 from s2lct.leaderboard.plots import Row, rate_plot
 from s2lct.leaderboard.report import marked, percent, verdict_words
 from s2lct.leaderboard.site import (
     TABLES,
     TITLE,
     capability_words,
+    short_ids,
     write_tables,
 )
 from s2lct.leaderboard.standings import Standing, SuiteStandings, all_standings
@@ -57,6 +59,7 @@ _CSS = """
 def serve(
     results: str | Path | Collection,
     *,
+    suites: Sequence[str] = (),
     host: str | None = None,
     port: int | None = None,
     block: bool = True,
@@ -66,6 +69,7 @@ def serve(
     Args:
         results: what `collection.collect` reads: a folder, a Hub dataset or a Parquet file; or
             what it gave.
+        suites: which the leaderboard is for, see `hub_results.official_suites`.
         host: address to listen at; by default this machine alone, in a Space everybody.
         port: the first free one from 7860 on by default.
         block: go on until interrupted; otherwise come back at once.
@@ -76,7 +80,10 @@ def serve(
     Raises:
         ScoringError: there are no usable results, the port is taken, or Gradio is missing.
     """
-    collection = results if isinstance(results, Collection) else collect(results)
+    if isinstance(results, Collection):
+        collection = results
+    else:
+        collection = collect(results, official=official_suites(suites) if suites else None)
     app = create_app(collection)
     import gradio as gr
 
@@ -112,7 +119,9 @@ def create_app(collection: Collection) -> gr.Blocks:
             "the package gradio is not installed", mend='pip install "s2lct[leaderboard]"'
         ) from error
 
-    boards = {board_name(one): one for one in all_standings(collection)}
+    standings = all_standings(collection)
+    ids = short_ids([one.suite.fingerprint for one in standings])
+    boards = {board_name(one, ids[one.suite.fingerprint]): one for one in standings}
     first = next(iter(boards))
     files = Path(tempfile.mkdtemp(prefix="s2lct-leaderboard-"))
     write_tables(list(boards.values()), files)
@@ -201,11 +210,11 @@ def create_app(collection: Collection) -> gr.Blocks:
     return app  # type: ignore[no-any-return]
 
 
-def board_name(one: SuiteStandings) -> str:
-    """A suite as the app names it."""
-    version, fingerprint = one.suite.version, one.suite.fingerprint[:12]
+def board_name(one: SuiteStandings, id: str) -> str:
+    """A suite as the app names it, with an id that no other has."""
+    unofficial = ", unofficial" if one.suite.official is False else ""
     return (
-        f"{version or 'unknown version'} ({fingerprint or 'no fingerprint'}): "
+        f"{one.suite.version or 'unknown version'} ({id}{unofficial}): "
         f"{len(one.standings)} {'model' if len(one.standings) == 1 else 'models'}, "
         f"{len(one.suite.cases)} cases"
     )

@@ -30,10 +30,11 @@ _PALE, _HOT = (255, 247, 241), (240, 152, 116)
 
 
 def shown_name(model: ScoredModel, names: Sequence[str]) -> str:
-    """The model's name, with its revision where another has the same name."""
+    """The model's name, with its revision where another has the same name, and own options."""
+    own = f" ({model.options})" if model.options else ""
     if names.count(model.name) < 2:
-        return model.name
-    return f"{model.name} @{model.revision[:8] or model.key[:8]}"
+        return f"{model.name}{own}"
+    return f"{model.name} @{model.revision[:8] or model.key[:8]}{own}"
 
 
 def board_frame(

@@ -136,12 +136,13 @@ class LabelRule:
     def could_be(
         self, labels: Labels, probabilities: Array, margin: float
     ) -> npt.NDArray[np.bool_]:
-        """Whether labels win where each label's probability may be wrong by a margin.
+        """Whether labels win, or lose by no more than a margin.
 
         Args:
             labels: shape (texts,).
             probabilities: shape (texts, classes).
-            margin: in [0, 1].
+            margin: by how much the probability of the label that wins may be larger; where a
+                neutral band decides, how far p(positive) may lie beyond the label's end of it.
 
         Returns:
             Shape (texts,).
@@ -149,7 +150,7 @@ class LabelRule:
         folded = self.folded(probabilities)
         if self.has_neutral:
             own = folded[np.arange(len(labels)), labels]
-            return np.asarray(folded.max(axis=1) - own <= 2 * margin)
+            return np.asarray(folded.max(axis=1) - own <= margin)
         positive = folded[:, POSITIVE]
         lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
         return np.asarray((lowest <= labels) & (labels <= highest))

@@ -10,13 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.builder.checkpoint import check_folder_out, whole_file, write_text
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS, Label
-from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.cases import Case
 from s2lct.leaderboard.chance import references
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import NEUTRAL_BAND
@@ -25,7 +24,6 @@ from s2lct.leaderboard.scoring import (
     Outcomes,
     answers,
     contamination,
-    failed_cases,
     figures,
     flipping_productions,
     flipping_words,
@@ -280,70 +278,25 @@ def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
 
 
 def read_result(path: Path) -> Result:
-    """Read a result file.
+    """Read a result file, whoever wrote it.
 
     Raises:
         ScoringError: it cannot be read, or is not of the schema.
     """
-    try:
-        return Result.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScoringError(
-            f"{path}: cannot be read ({error.strerror})",
-            mend="make one with `s2lct score MODEL --suite DIR --out results/`",
-        ) from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise ScoringError(
-            f"{path}: is no result file ({'.'.join(map(str, fault['loc']))}: {fault['msg']})",
-            mend="make it again with `s2lct score`; its JSON Schema is "
-            "leaderboard/result.schema.json",
-        ) from error
+    from s2lct.leaderboard.untrusted import read_untrusted_record
+
+    return read_untrusted_record(path)
 
 
 def read_outcomes(path: Path) -> Outcomes:
-    """The outcomes that a result file was made from.
+    """The outcomes that a result file was made from, whoever wrote them.
 
     Raises:
         ScoringError: the Parquet file is missing, or is not the one that the result names.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from s2lct.leaderboard.untrusted import read_untrusted_result
 
-    result = read_result(path)
-    table = path.parent / result.outcomes.path
-    if Path(result.outcomes.path).name != result.outcomes.path:
-        raise ScoringError(
-            f"{path}: its outcomes lie outside its folder ({result.outcomes.path})",
-            mend="put the Parquet file beside the JSON file",
-        )
-    try:
-        if sha256_of(table) != result.outcomes.sha256:
-            raise ScoringError(
-                f"{table}: is not the file that {path.name} was made from (SHA-256 differs)",
-                mend="score the model again",
-            )
-        rows = pq.read_table(table).to_pylist()
-        cases = tuple(case_of_outcome(row) for row in rows)
-        labels = np.array([LABELS.index(row["label"]) for row in rows], dtype=np.int64)
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise ScoringError(
-            f"{table}: cannot be read ({error})", mend="score the model again"
-        ) from error
-    return Outcomes(
-        model=result.model.name,
-        revision=result.model.revision,
-        weights_sha256=result.model.weights_sha256,
-        label_rule=result.model.label_rule,
-        label_map=result.model.options.label_map,
-        neutral_band=result.model.options.neutral_band,
-        asks=asked(result.model.options),
-        suite=SuiteCases(result.suite.name, result.suite.version, result.suite.fingerprint, cases),
-        labels=labels,
-        failed=failed_cases(cases, labels),
-        parameters=result.model.parameters,
-        licence=result.model.licence,
-    )
+    return read_untrusted_result(path)[1]
 
 
 def asked(options: OptionsRecord) -> LabelPrompt | None:

@@ -41,11 +41,13 @@ _MANTISSAS = 900
 _COLUMNS_BEFORE = (
     "suite_version",
     "suite_fingerprint",
+    "suite_official",
     "kind",
     "rank_low",
     "rank_high",
     "model",
     "revision",
+    "options",
     "failure_rate",
     "ci_low",
     "ci_high",
@@ -103,13 +105,14 @@ def page(standings: Sequence[SuiteStandings], files: Sequence[str] = (*TABLES, O
     parts = ("site_parts.js.jinja", "site_views.js.jinja")
     script = "".join(environment.get_template(name).render() for name in parts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    ids = short_ids([one.suite.fingerprint for one in standings])
     data = {
         "title": TITLE,
         "labels": list(LABELS),
         "files": list(files),
         "level": LEVEL,
         "words": {"mean": MEAN_WORDS, "chance": CHANCE_WORDS, "test": TEST_WORDS},
-        "suites": [_suite_data(one) for one in standings],
+        "suites": [_suite_data(one, ids[one.suite.fingerprint]) for one in standings],
     }
     return environment.get_template("site.html.jinja").render(
         title=TITLE,
@@ -137,8 +140,17 @@ def capability_words() -> dict[str, tuple[str, str]]:
     return {one.id: (one.title, one.expectation) for one in read}
 
 
-def _suite_data(one: SuiteStandings) -> dict[str, Any]:
+def short_ids(digests: Sequence[str]) -> dict[str, str]:
+    """The first digits of each digest, as many as it takes to tell all of them apart."""
+    length = _KEY_LENGTH
+    while len({digest[:length] for digest in digests}) < len(set(digests)):
+        length += 1
+    return {digest: digest[:length] or "unknown" for digest in digests}
+
+
+def _suite_data(one: SuiteStandings, id: str) -> dict[str, Any]:
     cases = one.suite.cases
+    keys = short_ids([standing.model.key for standing in one.standings])
     words = capability_words()
     number_of = {name: number for number, name in enumerate(one.capabilities)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
@@ -146,8 +158,9 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     tests = pairwise_tests(one)
     chance, mean = chance_of(reference_means(one.references))
     return {
-        "id": one.suite.fingerprint[:_KEY_LENGTH] or "unknown",
+        "id": id,
         "version": one.suite.version,
+        "official": one.suite.official,
         "fingerprint": one.suite.fingerprint,
         "capabilities": [
             {
@@ -169,7 +182,10 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             "passes": [sum(1 << label for label in case.passes) for case in cases],
             "inserted": [list(case.inserted) or 0 for case in cases],
         },
-        "models": [_model_data(standing, one.capabilities) for standing in one.standings],
+        "models": [
+            _model_data(standing, one.capabilities, keys[standing.model.key])
+            for standing in one.standings
+        ],
         "references": [
             _reference_data(reference, mean, one.capabilities) for reference in one.references
         ],
@@ -193,16 +209,17 @@ def _reference_data(
     }
 
 
-def _model_data(standing: Standing, capabilities: Sequence[str]) -> dict[str, Any]:
+def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> dict[str, Any]:
     model = standing.model
     free = standing.contamination_free
     return {
-        "key": model.key[:_KEY_LENGTH],
+        "key": key,
         "sha256": model.key,
         "name": model.name,
         "revision": model.revision,
         "weights": model.weights_sha256,
         "rule": model.label_rule,
+        "options": model.options,
         "parameters": model.parameters,
         "licence": model.licence,
         "date": model.date,
@@ -305,6 +322,7 @@ def _flat_row(
         rank_high=high,
         model=model.name,
         revision=model.revision,
+        options=model.options or None,
         failure_rate=standing.overall.failure_rate,
         ci_low=standing.overall.ci[0],
         ci_high=standing.overall.ci[1],
@@ -358,7 +376,9 @@ def _row(
     rates: Mapping[str, Sequence[float | None]],
     **values: Any,
 ) -> dict[str, Any]:
-    values |= {"suite_version": one.suite.version, "suite_fingerprint": one.suite.fingerprint}
+    suite = one.suite
+    values |= {"suite_version": suite.version, "suite_fingerprint": suite.fingerprint}
+    values["suite_official"] = suite.official
     row = {name: values.get(name) for name in _COLUMNS_BEFORE}
     for name, column in columns.items():
         own = rates.get(name, [None] * len(_RATE_SUFFIXES))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,6 +39,7 @@ from s2lct.leaderboard.statistics import (
     rates,
     resampled_rates,
 )
+from s2lct.leaderboard.suite_groups import precedence
 
 MOST_TESTED = 200
 """A page holds the tests of all pairs of so many models; `s2lct compare` tests any two."""
@@ -124,21 +124,12 @@ class PairwiseTests:
 
 
 def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
-    """The standings of every suite, the highest version first; suites are never mixed."""
+    """The standings of every suite, in the order of `suite_groups.precedence`; never mixed."""
     return sorted(
         (suite_standings(suite, seed) for suite in collection.suites if suite.models),
-        key=lambda one: (
-            _version_key(one.suite.version),
-            max(standing.model.date for standing in one.standings),
-            one.suite.fingerprint,
-        ),
+        key=lambda one: precedence(one.suite),
         reverse=True,
     )
-
-
-def _version_key(version: str) -> tuple[int, ...]:
-    match = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", version)
-    return tuple(map(int, match.groups())) if match else (-1,)
 
 
 def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:

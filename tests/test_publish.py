@@ -604,7 +604,7 @@ def test_results_are_published_in_pairs_and_listed(
 ) -> None:
     paths = [
         write_result(outcomes_of(suite_folder, name, labels), tmp_path / "results")
-        for labels, name in enumerate(["stranger/<script>|`x`", "vader"])
+        for labels, name in enumerate(["stranger/__x__", "vader"])
     ]
     publisher.done("results", *paths, "--to", RESULTS)
     files = publisher.server.files("dataset", RESULTS)
@@ -616,11 +616,31 @@ def test_results_are_published_in_pairs_and_listed(
         assert result["suite"]["name"] == suite_folder.name
         assert str(tmp_path).encode() not in files[path]
     card = files["README.md"].decode()
-    assert "<script>" not in card
+    assert r"stranger/\_\_x\_\_" in card
     table = [line for line in card.splitlines() if line.startswith("| [")]
     assert len(table) == 2
     assert all(line.replace("\\|", "").count("|") == 7 for line in table)
     assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
+    hostile = write_result(outcomes_of(suite_folder, "stranger/<script>|`x`"), tmp_path / "results")
+    assert "is no name" in publisher.refused("results", hostile, "--to", RESULTS)
+
+
+def test_results_with_options_of_their_own_have_a_place_of_their_own(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    outcomes = outcomes_of(suite_folder, MODEL)
+    paths = [
+        write_result(outcomes, tmp_path / "plain"),
+        write_result(replace(outcomes, neutral_band=(0.4, 0.6)), tmp_path / "band"),
+        write_result(replace(outcomes, neutral_band=(0.3, 0.6)), tmp_path / "other"),
+    ]
+    publisher.done("results", *paths, "--to", RESULTS)
+    names = [path for path in publisher.server.files("dataset", RESULTS) if path.endswith(".json")]
+    assert len(names) == 3
+    assert sum(name.endswith("tiny-sentiment--c0ffeec0ffee.json") for name in names) == 1
+    again = write_result(outcomes, tmp_path / "again")
+    refused = publisher.refused("results", paths[0], again, "--to", RESULTS)
+    assert "both are results of" in refused
 
 
 def test_published_results_still_follow_from_their_cases(

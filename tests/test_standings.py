@@ -23,7 +23,6 @@ from s2lct.builder.config import fingerprint_of
 from s2lct.builder.hashing import sha256_of
 from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
 from s2lct.leaderboard.collection import (
-    MOST_JSON_BYTES,
     UNSCORED,
     ScoredModel,
     SuiteOutcomes,
@@ -48,6 +47,7 @@ from s2lct.leaderboard.standings import (
     suite_standings,
 )
 from s2lct.leaderboard.statistics import CONFIDENCE, by_capability, macro_average
+from s2lct.leaderboard.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
 
 # id, capability, kind, seed, passes: two families of LC4, one of LC9, one of LC10
 CASES = (
@@ -271,15 +271,16 @@ def test_suite_versions_stand_apart(tmp_path: Path) -> None:
     write_result(outcomes("old", RIGHT), tmp_path / "1.0.0")
     write_result(outcomes("both", RIGHT), tmp_path / "1.0.0")
     write_result(outcomes("both", WRONG, later), tmp_path / "1.10.0")
-    collection = collect(tmp_path)
-    found = all_standings(collection)
-    assert [(one.suite.version, len(one.standings)) for one in found] == [
-        ("1.10.0", 1),
-        ("1.0.0", 2),
-    ]
-    assert found[0].standings[0].overall.failure_rate == 1
-    assert {s.overall.failure_rate for s in found[1].standings} == {0}
-    assert not collection.skipped
+    for official in ([later, SUITE], [SUITE, later]):
+        collection = collect(tmp_path, official=official)
+        found = all_standings(collection)
+        assert [(one.suite.version, len(one.standings)) for one in found] == [
+            ("1.10.0", 1),
+            ("1.0.0", 2),
+        ]
+        assert found[0].standings[0].overall.failure_rate == 1
+        assert {s.overall.failure_rate for s in found[1].standings} == {0}
+        assert not collection.skipped
 
 
 def test_a_suite_from_a_hub_without_fingerprint_joins_its_version(tmp_path: Path) -> None:
@@ -319,14 +320,15 @@ def test_of_two_results_of_a_model_the_verified_then_the_newest_counts(tmp_path:
     assert len(collection.skipped) == 2
 
 
-@pytest.mark.parametrize("content", ["[]", "{", '{"a": 3}', '{"a": "soon"}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "{", '{"a": 3}', '{"a": "soon"}', "[" * 100_000, f'{{"{"a" * 64}": "0001-01-01"}}'],
+)
 def test_a_broken_list_of_verified_results_verifies_nothing(content: str, tmp_path: Path) -> None:
-    path = write_result(outcomes("m", RIGHT), tmp_path / "1.0.0")
-    day = {sha256_of(path): "2026-02-01T10:00:00+00:00"}
-    path.with_name("verified.json").write_text(json.dumps(day))
+    write_result(outcomes("m", RIGHT), tmp_path)
     (tmp_path / "verified.json").write_text(content)
     collection = collect(tmp_path)
-    assert [one.verified for one in collection.suites[0].models] == ["2026-02-01"]
+    assert [one.verified for one in collection.suites[0].models] == [""]
     (line,) = collection.skipped
     assert line.startswith("verified.json: is no list of verified results")
 
@@ -369,14 +371,14 @@ BREAKS: dict[str, tuple[Callable[[Path], Any], str]] = {
         ),
         "is no result file",
     ),
-    "huge": (lambda path: path.write_bytes(b" " * (MOST_JSON_BYTES + 1)), "larger than"),
+    "huge": (lambda path: path.write_bytes(b" " * (MOST_JSON_BYTES + 1)), "at most 1,048,576"),
     "deep": (lambda path: path.write_text("[" * 100_000), "is no result file"),
     "wrong type": (changed(lambda told: told["model"].update(name=3)), "model.name"),
-    "long name": (changed(lambda told: told["model"].update(name="m" * 1000)), "longer than"),
+    "long name": (changed(lambda told: told["model"].update(name="m" * 1000)), "at most 200"),
     "control characters": (changed(lambda told: told["model"].update(name="a\x1b[2J")), "control"),
-    "date": (changed(lambda told: told.update(date="yesterday")), "no ISO date"),
-    "path": (changed(lambda told: told["outcomes"].update(path="../a.parquet")), "lie outside"),
-    "rows": (changed(lambda told: told["outcomes"].update(rows=5)), "has 6 rows (told 5"),
+    "date": (changed(lambda told: told.update(date="yesterday")), "is no ISO date"),
+    "path": (changed(lambda told: told["outcomes"].update(path="../a.parquet")), "no plain name"),
+    "rows": (changed(lambda told: told["outcomes"].update(rows=5)), "has 6 rows for 5 cases"),
     "better count": (
         changed(lambda told: told["capabilities"]["LC9"]["seed"].update(failures=0)),
         "LC9.seed.failures does not follow",
@@ -385,22 +387,22 @@ BREAKS: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda path: path.with_suffix(".parquet").open("ab").write(b"x"),
         "SHA-256 differs",
     ),
-    "no parquet": (lambda path: path.with_suffix(".parquet").unlink(), "is missing beside it"),
-    "twice": (retabled(lambda table: pa.concat_tables([table, table])), "a case comes twice"),
-    "no column": (retabled(lambda table: table.drop_columns(["splits"])), "lacks a column splits"),
+    "no parquet": (lambda path: path.with_suffix(".parquet").unlink(), "cannot be read (No"),
+    "twice": (retabled(lambda table: pa.concat_tables([table, table])), "'a' comes twice"),
+    "no column": (retabled(lambda table: table.drop_columns(["splits"])), "0 too many, 1 missing"),
     "gaps": (retabled(column("text", pa.array([None] * 6, pa.string()))), "has gaps"),
     "label": (retabled(column("label", pa.array(["great"] * 6))), "a label is none of"),
     "passes": (retabled(column("passes", pa.array([[7]] * 6))), "no known label"),
-    "long text": (retabled(column("text", pa.array(["a" * 9_000] * 6))), "longer than"),
+    "long text": (retabled(column("text", pa.array(["é" * (LONGEST_TEXT + 1)] * 6))), "longer"),
     "bomb": (
         retabled(column("inserted", pa.array([["a" * 20_000] * 7_000] * 6))),
-        "unpacks to more than",
+        "holds a column of 42000 values",
     ),
     "text that is no UTF-8": (
         retabled(
             column("text", pa.array([b"\xff\xfe"] * 6, pa.binary()).view(pa.string()))
         ),
-        "cannot be read",
+        "can be read (",
     ),
 }  # fmt: skip
 
