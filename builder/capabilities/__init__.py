@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from s2lct.builder.capabilities.yaml_file import read_yaml
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.errors import CapabilityError
 from s2lct.builder.lexicon import Pos, Sentiment
 from s2lct.builder.patterns import check_pattern, check_replacement
@@ -412,17 +413,14 @@ def load_capabilities(
             or two capabilities of one id.
     """
     known = {name: capability for name, (capability, _) in capability_files(extra_files).items()}
-    by_name = {name.casefold(): name for name in known}
-    for name in names:
-        if name.casefold() not in by_name:
-            near = difflib.get_close_matches(name.casefold()[:50], by_name, n=1)
+    chosen = spelled(names, list(known)) if names else tuple(known)
+    for name in chosen:
+        if name not in known:
+            near = difflib.get_close_matches(name.upper()[:50], known, n=1)
             raise CapabilityError(
                 f"--capability {plain(name, 60)}: unknown",
-                mend=f"did you mean {by_name[near[0]]}?"
-                if near
-                else f"there are {', '.join(known)}",
+                mend=f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}",
             )
-    chosen = dict.fromkeys(by_name[name.casefold()] for name in names) if names else known
     return tuple(known[name] for name in chosen)
 
 
