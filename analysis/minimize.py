@@ -7,6 +7,7 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,7 @@ def minimize(
     Raises:
         AnalysisError: a negative threshold, or a metric of another model.
     """
-    if not thresholds or min(thresholds) < 0:
+    if not thresholds or not all(0 <= one < math.inf for one in thresholds):
         raise AnalysisError(
             f"--threshold {','.join(map(str, thresholds))}", mend="pass 0 or more, such as 0,1e-4"
         )
@@ -176,7 +177,7 @@ def _fill(
 ) -> None:
     import pyarrow.parquet as pq
 
-    from s2lct.builder.checkpoint import whole_file, write_text
+    from s2lct.builder.checkpoint import one_folder, whole_file, write_text
     from s2lct.builder.config import fingerprint_of
     from s2lct.builder.hashing import sha256_of
     from s2lct.builder.suite import chosen_files, read_rows
@@ -191,7 +192,7 @@ def _fill(
         rows = [row for row in read_rows(folder, file) if row["id"] in reduced.kept]
         if not rows:
             continue
-        path = work / "data" / capability / f"{SPLIT}-00000-of-00001.parquet"
+        path = work / "data" / one_folder(capability) / f"{SPLIT}-00000-of-00001.parquet"
         table = table_of(rows)
         with whole_file(path) as written:
             pq.write_table(table, written, compression="zstd", store_schema=True)

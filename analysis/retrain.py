@@ -23,7 +23,7 @@ from s2lct.analysis.errors import AnalysisError
 from s2lct.analysis.extras import require
 from s2lct.analysis.splits import Split, sentence_key, sentences_of, split_of
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
-from s2lct.builder.checkpoint import whole_folder, write_text
+from s2lct.builder.checkpoint import one_folder, whole_folder, write_text
 from s2lct.builder.config import fingerprint_of
 from s2lct.builder.corpus import Corpus
 from s2lct.builder.randomness import shuffle_key
@@ -301,7 +301,7 @@ class Retrainer:
 
     def folder_of(self, name: str, seed: int) -> Path:
         """Where the run lies that trained on ``name``: a capability or ``all``."""
-        return self.out / name / f"seed-{seed}"
+        return self.out / one_folder(name) / f"seed-{seed}"
 
     def run(self, name: str, on: Sequence[str], seed: int, *, callbacks: Sequence[Any] = ()) -> Run:
         """Train and score, or read the run that was done before.

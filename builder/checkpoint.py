@@ -219,6 +219,19 @@ def check_file_out(path: Path, option: str = "") -> None:
     _check_out(path, option, folder=False)
 
 
+def one_folder(name: str) -> str:
+    """A name out of a suite that a folder can have: it leads to no other place.
+
+    Raises:
+        OutputError: it does.
+    """
+    if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"}:
+        raise OutputError(
+            f"{name!r}: no folder can have that name", mend="rename the capability in the suite"
+        )
+    return name
+
+
 def check_files_out(**options: Path | None) -> None:
     """`check_file_out` of options by their names, such as ``html=path``; None is not given."""
     for name, path in options.items():

@@ -340,7 +340,6 @@ def test_a_dry_run_without_a_network_says_what_it_checked(
             ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0"),
             ("results", result, "--to", REPO),
             ("metric", "--repo", REPO),
-            ("model-result", result, "--dataset", REPO),
         ):
             told = client.s2lct("publish", *command, "--dry-run")
             assert told.startswith("checked: ")
