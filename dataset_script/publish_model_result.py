@@ -20,7 +20,7 @@ from s2lct.dataset_script.hub import (
     dry_run_without_hub,
     require_repo,
 )
-from s2lct.dataset_script.publish_results import HUB_ID
+from s2lct.dataset_script.publish_results import HUB_ID, refuse_partial
 from s2lct.leaderboard.results import Result, recompute
 
 if TYPE_CHECKING:
@@ -67,9 +67,11 @@ def publish_model_result(
 
     Raises:
         ScoringError: it is no result file, or a figure does not follow from its cases.
-        PublishError: model or suite are not on the Hub, or the Hub refuses.
+        PublishError: it is a result of a part of its suite, model or suite are not on the Hub, or
+            the Hub refuses.
     """
     result = recompute(path)
+    refuse_partial(path, result)
     repo = result.model.name
     if dataset:
         require_repo("--dataset", dataset)

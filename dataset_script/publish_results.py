@@ -54,9 +54,11 @@ class CheckedResult:
 
         Raises:
             ScoringError: it is no result file, or a figure does not follow from its cases.
-            PublishError: a leaderboard could not show its names.
+            PublishError: a leaderboard could not show its names, or it is a result of a part of
+                its suite.
         """
         read = recompute(path)
+        refuse_partial(path, read)
         suite = read.suite.model_copy(update={"name": without_place(read.suite.name)})
         model = read.model.model_copy(update={"name": without_place(read.model.name)})
         result = read.model_copy(update={"suite": suite, "model": model})
@@ -77,6 +79,20 @@ class CheckedResult:
             self.path: (self.result.model_dump_json(indent=2) + "\n").encode(),
             str(PurePosixPath(self.path).with_suffix(".parquet")): self.outcomes,
         }
+
+
+def refuse_partial(path: Path, result: Result) -> None:
+    """Refuse results of a part of a suite.
+
+    Raises:
+        PublishError: it is one.
+    """
+    if result.partial:
+        raise PublishError(
+            f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
+            f"({result.selection})",
+            mend="score the whole suite, without --capability, --kind and --limit",
+        )
 
 
 def without_place(name: str) -> str:
@@ -111,7 +127,8 @@ def publish_results(
 
     Raises:
         ScoringError: a file is no result, or its figures do not follow from its cases.
-        PublishError: two files are results of one model, or the Hub refuses.
+        PublishError: a file is of a part of its suite, two are results of one model, or the Hub
+            refuses.
     """
     require_repo("--to", repo)
     checked = [CheckedResult.read(path) for path in paths]

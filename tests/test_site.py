@@ -54,7 +54,7 @@ def suite(version: str, seeds: int = 20) -> SuiteCases:
         for number in range(seeds):
             seed = f"{capability}-{number}-{version}"
             text = f"Sentence {number} of {capability} & <b>more</b>."
-            splits = frozenset({"train" if number % 2 else "test"})
+            splits = frozenset({"sst:train" if number % 2 else "sst:test"})
             rest = (seed, text, frozenset(passes))
             cases.append(Case(seed, capability, "seed", *rest, splits=splits))
             cases.append(
@@ -271,7 +271,7 @@ def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> No
         same = of[row["model"]]
         for name in (
             "failure_rate", "chance_corrected", "ci_low", "LC4", "LC9", "LC10", "LC9_seeds",
-            "LC10_expansions", "contamination_free",
+            "LC10_expansions", "outside_training",
         ):  # fmt: skip
             told = [float(one[name]) if one[name] else None for one in (row, same)]
             assert told[0] == pytest.approx(told[1], abs=1e-4), (row["model"], name)
