@@ -162,22 +162,23 @@ def write_reduced_suite(
     import pyarrow.parquet as pq
 
     from s2lct.builder.checkpoint import write_text
-    from s2lct.builder.config import fingerprint_of
     from s2lct.builder.hashing import sha256_of
-    from s2lct.builder.suite import chosen_files, read_description, read_rows
+    from s2lct.builder.suite import read_suite
+    from s2lct.builder.suite_checks import rows_fingerprint
     from s2lct.builder.write import SPLIT, SUITE_FILE, marked, table_of
     from s2lct.cards import render_dataset_card
 
-    described = read_description(folder)
     check_out(out)
+    suite = read_suite(folder)
+    described = suite.described
     work = out.with_name(out.name + ".partial")
     shutil.rmtree(work, ignore_errors=True)
     files: dict[str, dict[str, Any]] = {}
-    digest: list[list[Any]] = []
+    every: list[dict[str, Any]] = []
     examples: dict[str, dict[str, str]] = {}
     counts: dict[str, dict[str, Any]] = {}
-    for capability, file in chosen_files(described, ()).items():
-        rows = [row for row in read_rows(folder, file) if row["id"] in reduced.kept]
+    for capability, whole in suite.rows.items():
+        rows = [row for row in whole if row["id"] in reduced.kept]
         if not rows:
             continue
         path = work / "data" / capability / f"{SPLIT}-00000-of-00001.parquet"
@@ -191,7 +192,7 @@ def write_reduced_suite(
             "memory": table.nbytes,
             "sha256": sha256_of(path),
         }
-        digest += [[row["id"], row["text"], row["labels"]] for row in rows]
+        every += rows
         expansions = [row for row in rows if row["kind"] == "expansion"]
         counts[capability] = dict(described["counts"][capability]) | {
             "seeds": len(rows) - len(expansions),
@@ -203,7 +204,7 @@ def write_reduced_suite(
             f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
         )
     new = described | {
-        "fingerprint": fingerprint_of(digest),
+        "fingerprint": rows_fingerprint(every),
         "files": files,
         "counts": dict(described["counts"]) | counts,
         "reduced_from": dict(about)
@@ -232,15 +233,15 @@ def check_out(out: Path) -> None:
     Raises:
         AnalysisError: something else is there.
     """
-    from s2lct.builder.write import SUITE_FILE
+    from s2lct.builder.errors import SuiteError
+    from s2lct.builder.suite import read_description
 
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:
-        described = json.loads((out / SUITE_FILE).read_text(encoding="utf-8"))
-        if "reduced_from" in described:
+        if "reduced_from" in read_description(out):
             return
-    except (OSError, ValueError, TypeError):
+    except SuiteError:
         pass
     raise AnalysisError(
         f"--out {out}: something else is there", mend="name a folder that does not exist yet"

@@ -330,9 +330,11 @@ def verify(
 ) -> None:
     """Re-check every invariant of a built suite; exit 1 with a list if one is broken."""
     with told_errors():
+        from s2lct.builder.progress import StageProgress
         from s2lct.builder.verify import verify_suite
 
-        broken = verify_suite(suite, quick=quick)
+        with StageProgress(errors) as progress:
+            broken = verify_suite(suite, quick=quick, progress=progress)
         for fault in broken:
             console.print(f"✗ {fault}", soft_wrap=True)
         if broken:

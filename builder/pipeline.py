@@ -8,11 +8,10 @@ shards, keeps a checkpoint behind every stage, counts and reports.
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -23,7 +22,7 @@ from s2lct.builder.capabilities import Capability, Form, SearchRule, load_capabi
 from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig, fingerprint_of
 from s2lct.builder.corpus import Corpus, read_corpus
-from s2lct.builder.errors import BuildError
+from s2lct.builder.errors import BuildError, SuiteError
 from s2lct.builder.grammar import ReferenceGrammar
 from s2lct.builder.lexicon import Lexicon
 from s2lct.builder.models import (
@@ -44,6 +43,7 @@ from s2lct.builder.records import (
     Sentence,
 )
 from s2lct.builder.search import TaggedSentence
+from s2lct.builder.suite import read_suite
 from s2lct.builder.tree import read_tree
 from s2lct.builder.validate import Rejection
 
@@ -252,17 +252,20 @@ def _finished(config: BuildConfig, inputs: Mapping[str, Any]) -> dict[str, Capab
     if config.out.is_dir() and not any(config.out.iterdir()):
         return None
     try:
-        suite = json.loads((config.out / write.SUITE_FILE).read_text(encoding="utf-8"))
-        same = suite["build_fingerprint"] == fingerprint_of(inputs)
-    except (OSError, ValueError, KeyError, TypeError):
-        same = False
-    if not same:
+        described = read_suite(config.out).described
+    except SuiteError:
+        described = {}
+    if described.get("build_fingerprint") != fingerprint_of(inputs):
         raise BuildError(
             f"--out {config.out}: is there already, and is not this build",
             mend="choose another folder, or add --overwrite to replace it",
         )
     shutil.rmtree(config.work, ignore_errors=True)
-    return {name: CapabilityCounts(**counts) for name, counts in suite["counts"].items()}
+    known = [one.name for one in fields(CapabilityCounts)]
+    return {
+        name: CapabilityCounts(**{column: counts.get(column, 0) for column in known})
+        for name, counts in described["counts"].items()
+    }
 
 
 def _put_in_place(config: BuildConfig, checkpoints: Checkpoints) -> None:

@@ -73,16 +73,17 @@ def score(
 ) -> None:
     """Score models on a suite: a failure rate for each capability, and a result file each."""
     from s2lct.builder.cli import label_map_of
-    from s2lct.builder.console import console, told_errors
+    from s2lct.builder.console import console, told_errors, told_warnings
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
+    from s2lct.leaderboard.kept import CacheWarning
     from s2lct.leaderboard.models import load_classifier
     from s2lct.leaderboard.report import results_table
     from s2lct.leaderboard.results import read_result, write_result
     from s2lct.leaderboard.scoring import default_cache
     from s2lct.leaderboard.scoring import score as score_model
 
-    with told_errors():
+    with told_errors(), told_warnings(CacheWarning):
         asks = _asked(llm, prompt, label_words)
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
         written: list[Path] = []

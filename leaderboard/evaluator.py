@@ -15,8 +15,11 @@ from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvalua
 from evaluate.evaluation_suite import SubTask
 from transformers import Pipeline, PreTrainedModel, pipeline
 
+from s2lct.builder.errors import SuiteError
+from s2lct.builder.files import is_folder
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, SPLIT, load_suite
+from s2lct.leaderboard.cases import read_hub
 from s2lct.leaderboard.errors import ScoringError
 
 if TYPE_CHECKING:
@@ -212,20 +215,24 @@ def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT
     Raises:
         ScoringError: there is none.
     """
-    from datasets import load_dataset
-
     config = capability or ALL
-    try:
-        if Path(suite).is_dir():
-            return load_suite(Path(suite))[config][split]
-        return load_dataset(str(suite), config, split=split)
-    except Exception as error:
-        lines = str(error).splitlines() or [""]
+    if is_folder(Path(suite)):
+        try:
+            known = load_suite(Path(suite))
+        except SuiteError as error:
+            raise ScoringError(error.problem, mend=error.mend) from error
+        rows = known[config].get(split) if config in known else None
+    else:
+        rows, _ = read_hub(str(suite), split)
+        if capability is not None:
+            places = [n for n, name in enumerate(rows["capability"]) if name == capability]
+            rows = rows.select(places) if places else None
+    if rows is None:
         raise ScoringError(
-            f"suite {suite}: {config} cannot be loaded ({type(error).__name__}: {lines[0]})",
-            mend="name a folder that `s2lct build` wrote, a data set on the Hub, or "
-            "`s2lct install` one",
-        ) from error
+            f"suite {suite}: {config} cannot be loaded, it has no such capability or split",
+            mend="name a capability of the suite, and no split",
+        )
+    return rows
 
 
 def _renamed(prediction: Any, meanings: Mapping[str, str | int]) -> Any:

@@ -128,5 +128,9 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
             "(suite=ID@REVISION)",
         )
     return SuiteCases(
-        known.name, known.version, known.fingerprint, tuple(of_id[number] for number in ids)
+        known.name,
+        known.version,
+        known.fingerprint,
+        tuple(of_id[number] for number in ids),
+        partial=known.partial or len(set(ids)) < len(of_id),
     )
