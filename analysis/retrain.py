@@ -7,7 +7,6 @@ on all of them before and after.
 from __future__ import annotations
 
 import copy
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -496,12 +495,11 @@ def _read_run(folder: Path, inputs: str) -> Run | None:
 
 def corpus_of_suite(suite: str) -> dict[str, Any]:
     """What a built suite says of its corpus: ``corpus``, ``text_column`` and the like; or {}."""
+    from s2lct.builder.errors import SuiteError
+    from s2lct.builder.suite import read_description
+
     try:
-        described = json.loads((Path(suite) / "suite.json").read_text(encoding="utf-8"))
-        options = described["options"]
-        return {
-            name: options.get(name)
-            for name in ("corpus", "text_column", "label_column", "label_map")
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        options = read_description(Path(suite))["options"]
+    except SuiteError:
         return {}
+    return {name: options[name] for name in ("corpus", "text_column", "label_column", "label_map")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +10,9 @@ from typing import Any
 
 import yaml
 
+from s2lct.builder.errors import SuiteError
 from s2lct.builder.hub_calls import said_by
-from s2lct.builder.suite import read_description, read_rows
+from s2lct.builder.suite import parse_description, parse_rows, read_suite
 from s2lct.builder.write import SUITE_FILE, example_of
 from s2lct.cards import render_dataset_card
 from s2lct.dataset_script.errors import PublishError, VersionError
@@ -66,18 +66,14 @@ class LocalSuite:
         """
         from s2lct.builder.verify import verify_suite
 
-        described = read_description(folder)
         if faults := verify_suite(folder, quick=True):
             more = f" and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
             raise PublishError(
                 f"{folder}: the suite is broken: {'; '.join(faults[:_MOST_FAULTS])}{more}",
                 mend="build it again; `s2lct verify DIR` lists every fault",
             )
-        rows = {
-            name: read_rows(folder, described["files"][name])
-            for name in configs_in_order(described)
-        }
-        return cls(folder, described, rows)
+        suite = read_suite(folder)
+        return cls(folder, suite.described, suite.rows)
 
     def files(self, repo: str, version: Version) -> dict[str, bytes]:
         """The suite's files as a version in a repository; the folder is not touched."""
@@ -283,24 +279,22 @@ def _check_version(
 
 def _published_rows(hub: Hub, repo: str, version: Version) -> dict[str, list[dict[str, Any]]]:
     """The rows of a published version, by config."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         told = hub.read(repo, "dataset", SUITE_FILE, version.tag)
         if told is None:
             raise ValueError(f"it has no {SUITE_FILE}")
-        described = json.loads(told)
+        described = parse_description(told, f"{repo}@{version.tag}")
         rows: dict[str, list[dict[str, Any]]] = {}
         for name in configs_in_order(described):
             path = described["files"][name]["path"]
             content = hub.read(repo, "dataset", path, version.tag)
             if content is None:
                 raise ValueError(f"it has no {path}")
-            rows[name] = pq.read_table(io.BytesIO(content)).to_pylist()
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            rows[name] = parse_rows(content, path)
+    except (ValueError, SuiteError) as error:
+        why = error.problem if isinstance(error, SuiteError) else error
         raise PublishError(
-            f"{repo}: {version.tag} is no suite to compare with ({error})",
+            f"{repo}: {version.tag} is no suite to compare with ({why})",
             mend="choose another --repo, or mend that tag by hand",
         ) from error
     return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from s2lct.builder.errors import SuiteError
+from s2lct.builder.suite import parse_description
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.dataset_script.errors import PublishError, told_hub_errors
 from s2lct.dataset_script.eval_yaml import task_id
@@ -167,13 +168,11 @@ def find_suite(hub: Hub, path: Path, result: Result, dataset: str | None) -> Pub
 def _described(hub: Hub, repo: str, commit: str) -> dict[str, Any]:
     content = hub.read(repo, "dataset", SUITE_FILE, commit)
     try:
-        described: dict[str, Any] = json.loads(content or b"")
-        _ = described["fingerprint"], [file["rows"] for file in described["files"].values()]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return parse_description(content or b"", repo)
+    except SuiteError as error:
         raise PublishError(
-            f"{repo}: is no suite ({SUITE_FILE}: {error!r})", mend="name the suite's dataset"
+            f"{repo}: is no suite ({error.problem})", mend="name the suite's dataset"
         ) from error
-    return described
 
 
 def eval_result_entries(result: Result, suite: PublishedSuite) -> list[EvalResultEntry]:

@@ -113,10 +113,11 @@ def score(
     A result file each, with what the model said of every case beside it.
     """
     from s2lct.builder.cli import label_map_of
-    from s2lct.builder.console import console, errors, told_errors
+    from s2lct.builder.console import console, errors, told_errors, told_warnings
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.errors import ScoringError
+    from s2lct.leaderboard.kept import CacheWarning
     from s2lct.leaderboard.models import load_classifier
     from s2lct.leaderboard.report import results_table
     from s2lct.leaderboard.results import (
@@ -129,7 +130,7 @@ def score(
     from s2lct.leaderboard.scoring import default_cache
     from s2lct.leaderboard.scoring import score as score_model
 
-    with told_errors():
+    with told_errors(), told_warnings(CacheWarning):
         mapping = label_map_of(label_map)
         asks = _asked(llm, prompt, label_words)
         check_out_folder(out)

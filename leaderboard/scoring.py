@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.chance import chance_corrected, chance_of, reference_means, references
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.kept import Kept
 from s2lct.leaderboard.known_splits import GROUPS, comparisons_for, group_of, training_data_of
 from s2lct.leaderboard.labels import (
     NEUTRAL_BAND,
@@ -165,13 +165,9 @@ def probabilities_of(
     Raises:
         ScoringError: the outputs cannot be used.
     """
-    known: dict[str, Array] = {}
     wanted = list(dict.fromkeys(case.text for case in cases))
-    id_of = {case.text: case.id for case in cases}
-    with _opened(cache if model.fingerprint else None) as kept:
-        if kept is not None:
-            by_id = kept.read(model.fingerprint)
-            known = {text: by_id[id_of[text]] for text in wanted if id_of[text] in by_id}
+    with closing(Kept(cache if model.fingerprint else None)) as kept:
+        known = kept.read(model, wanted)
         missing = [text for text in wanted if text not in known]
         if advance and known:
             advance(len(known))
@@ -189,64 +185,12 @@ def probabilities_of(
                 )
             said = {missing[n]: row for n, row in zip(numbers, batch, strict=True)}
             known |= said
-            if kept is not None:
-                kept.write(model.fingerprint, {id_of[text]: row for text, row in said.items()})
+            kept.write(model, said)
             if advance:
                 advance(len(numbers))
     if not cases:
         return np.zeros((0, len(model.classes)))
     return np.stack([known[case.text] for case in cases])
-
-
-class _Kept:
-    """Probabilities by weights and case, in SQLite: several processes may write, batch by batch."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS outcomes "
-            "(weights TEXT, case_id TEXT, probabilities BLOB, PRIMARY KEY (weights, case_id))"
-        )
-        connection.commit()
-
-    def read(self, weights: str) -> dict[str, Array]:
-        rows = self._connection.execute(
-            "SELECT case_id, probabilities FROM outcomes WHERE weights = ?", (weights,)
-        )
-        return {case_id: np.frombuffer(blob, dtype="<f8") for case_id, blob in rows}
-
-    def write(self, weights: str, probabilities: Mapping[str, Array]) -> None:
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)",
-            [
-                (weights, case_id, row.astype("<f8").tobytes())
-                for case_id, row in probabilities.items()
-            ],
-        )
-        self._connection.commit()
-
-
-@contextmanager
-def _opened(path: Path | None) -> Iterator[_Kept | None]:
-    if path is None:
-        yield None
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=60)
-    except (OSError, sqlite3.Error) as error:
-        raise ScoringError(
-            f"cache {path}: cannot be opened ({error})",
-            mend="set S2LCT_CACHE to a folder that can be written, or pass --no-cache",
-        ) from error
-    with closing(connection):
-        try:
-            yield _Kept(connection)
-        except sqlite3.DatabaseError as error:
-            raise ScoringError(
-                f"cache {path}: is damaged ({error})", mend=f"delete {path}; it is made anew"
-            ) from error
 
 
 def figures(outcomes: Outcomes) -> dict[str, Any]:
