@@ -515,7 +515,10 @@ def _computed(result: Result, outcomes: Outcomes) -> Result:
 def wrong_figures(result: Result, outcomes: Outcomes) -> Iterator[str]:
     """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
     told = json.loads(result.model_dump_json())
-    follows = _computed(result, outcomes).model_copy(update={"format": result.format})
+    kept: dict[str, Any] = {"format": result.format}
+    if result.seen_in_training is None:
+        kept["seen_in_training"] = None  # a file of an older version
+    follows = _computed(result, outcomes).model_copy(update=kept)
     yield from _differences(told, json.loads(follows.model_dump_json()), "")
 
 

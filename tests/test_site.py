@@ -299,7 +299,7 @@ def test_no_capability_takes_the_place_of_another_column(tmp_path: Path) -> None
     model = ScoredModel(
         key="a" * 64, name="m", revision="", weights_sha256="", label_rule="", parameters=None,
         licence=None, date="2026-01-01T00:00:00+00:00", verified="",
-        labels=(np.arange(len(cases)) % 3).astype(np.int8),
+        labels=(np.arange(len(cases)) // 2 % 3).astype(np.int8),
     )  # fmt: skip
     made = Collection((SuiteOutcomes(of.version, of.fingerprint, of.cases, (model,)),))
     build_site(made, tmp_path / "out")
