@@ -29,6 +29,7 @@ from s2lct.leaderboard.models import (
     Function,
     Network,
     load_classifier,
+    usable_device,
 )
 from s2lct.leaderboard.prediction_labels import labels_of_predictions
 
@@ -61,9 +62,7 @@ def load_model(name: str, *, device: str = "auto") -> Classifier:
 
     shipped = Embedded(name)
     tokenizer, model = embedded_network(name)  # type: ignore[arg-type]
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.nn.Module.to(model, device)
+    torch.nn.Module.to(model, usable_device(device))
     network = Network(tokenizer, model, name)
     network.revision, network.fingerprint = shipped.revision, shipped.fingerprint
     return network

@@ -143,12 +143,14 @@ def augment(
         from s2lct.analysis.masks import Masks
         from s2lct.analysis.metrics import MetricOptions, build_metrics
         from s2lct.analysis.transformations import NAMES, load_transformations
+        from s2lct.builder.checkpoint import check_files_out
         from s2lct.builder.corpus import read_corpus
         from s2lct.builder.randomness import shuffle_key
 
         quiet_transformers()
         mapping, classes = label_map_of(label_map), label_map_of(class_map)
         check_corpus_path(out)
+        check_files_out(out=out)
         settings = SearchSettings(similarity, threshold, tries, most, seed)
         if by is GuidedBy.MNCOVER and masks is None:
             raise AnalysisError(

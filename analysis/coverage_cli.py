@@ -222,10 +222,14 @@ def coverage(
             reference_and_held_out,
         )
         from s2lct.analysis.metrics import MetricOptions, build_metrics
+        from s2lct.builder.checkpoint import check_files_out, check_folder_out
         from s2lct.leaderboard.results import file_name
 
         if curve is not None and curve.suffix not in (".html", ".png"):
             raise AnalysisError(f"--curve {curve}", mend="name a file .html or .png")
+        check_files_out(curve=curve)
+        if save is not None:
+            check_folder_out(save, "--save")
         names = [name.strip() for name in metric.split(",") if name.strip()]
         loaded = named_suites(suites)
         bounds, held_out = reference_and_held_out(reference, reference_cases, seed)
@@ -356,6 +360,7 @@ def minimize(
             write_reduced_suite,
         )
         from s2lct.analysis.minimize import minimize as reduce_suite
+        from s2lct.builder.checkpoint import check_file_out
         from s2lct.leaderboard.models import load_classifier
         from s2lct.leaderboard.scoring import default_cache, score
 
@@ -367,6 +372,8 @@ def minimize(
         outs = [out / f"threshold-{t:g}" if several else out for t in thresholds]
         if is_checklist(suite):
             outs = [path.with_name(path.name + ".jsonl") for path in outs]
+            for path in outs:
+                check_file_out(path, "--out")
         else:
             for path in outs:
                 check_out(path)

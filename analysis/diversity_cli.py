@@ -84,7 +84,7 @@ def diversity(
     from s2lct.analysis.diversity import Reader, Source, compare
     from s2lct.analysis.extras import require
     from s2lct.builder.capability_ids import spelled
-    from s2lct.builder.checkpoint import write_text
+    from s2lct.builder.checkpoint import check_files_out, write_text
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.models import load_parser, load_tagger
@@ -94,6 +94,7 @@ def diversity(
     with told_errors():
         require("sacrebleu", *(("matplotlib",) if html or png else ()))
         mapping = label_map_of(label_map)
+        check_files_out(html=html, json=json, csv=csv, png=png)
         chosen = load_cases(suite).select(capability, kind.value if kind else None)
         own = Source("suite", _grouped(chosen.cases), whole=True)
         others: list[Source] = []

@@ -148,6 +148,7 @@ def explain(
     from s2lct.analysis.explain_report import aggregate_table, write_html
     from s2lct.analysis.fillers import load_filler
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.builder.checkpoint import check_files_out
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.progress import counted_progress
@@ -156,6 +157,7 @@ def explain(
     with told_errors():
         quiet_transformers()
         mapping = label_map_of(label_map)
+        check_files_out(out=out, html=html)
         chosen = select_rows(load_rows(suite), capability)
         judge = Judge(
             load_model(model, device=device),

@@ -140,7 +140,7 @@ def masks(
             learn_masks,
             steps_of,
         )
-        from s2lct.builder.checkpoint import write_text
+        from s2lct.builder.checkpoint import check_folder_out, write_text
         from s2lct.builder.corpus import read_corpus
         from s2lct.builder.randomness import shuffle_key
 
@@ -149,6 +149,7 @@ def masks(
         )
         mapping = label_map_of(label_map)
         quiet_transformers()
+        check_folder_out(out, "--out")
         check_settings(settings, vocab)
         read = read_corpus(
             corpus,

@@ -117,6 +117,7 @@ def retrain(
         write_matrix,
     )
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.builder.checkpoint import check_folder_out
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, errors, told_errors
 
@@ -124,6 +125,7 @@ def retrain(
         require("accelerate", "matplotlib")
         quiet_transformers()
         mapping = label_map_of(label_map)
+        check_folder_out(out, "--out")
         rows = load_rows(suite)
         trainings = _trainings(on, rows.capabilities)
         select_rows(rows, [name for names in trainings.values() for name in names])

@@ -100,11 +100,12 @@ def import_answers(
     from s2lct.analysis.agreement import disputed_json, evaluate, read_answers, result_json
     from s2lct.analysis.extras import require
     from s2lct.analysis.study import read_key
-    from s2lct.builder.checkpoint import write_text
+    from s2lct.builder.checkpoint import check_files_out, write_text
     from s2lct.builder.console import console, told_errors
 
     with told_errors():
         require("krippendorff")
+        check_files_out(out=out, disputed=disputed)
         read = read_key(key)
         result = evaluate(read_answers(answers, read), read, by=by.value, seed=seed)
         console.print(agreement_table(result))

@@ -219,6 +219,26 @@ def check_file_out(path: Path, option: str = "") -> None:
     _check_out(path, option, folder=False)
 
 
+def one_folder(name: str) -> str:
+    """A name out of a suite that a folder can have: it leads to no other place.
+
+    Raises:
+        OutputError: it does.
+    """
+    if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"}:
+        raise OutputError(
+            f"{name!r}: no folder can have that name", mend="rename the capability in the suite"
+        )
+    return name
+
+
+def check_files_out(**options: Path | None) -> None:
+    """`check_file_out` of options by their names, such as ``html=path``; None is not given."""
+    for name, path in options.items():
+        if path is not None:
+            check_file_out(path, f"--{name.replace('_', '-')}")
+
+
 def check_folder_out(path: Path, option: str = "") -> None:
     """Refuse a name that no folder can be written under; see `check_file_out`."""
     _check_out(path, option, folder=True)

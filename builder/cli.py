@@ -90,7 +90,7 @@ def _tell_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"s2lct {version('s2lct')}")
+        console.print(f"s2lct {version('s2lct')}")
         raise typer.Exit
 
 
@@ -438,9 +438,11 @@ def verify(
     The exit status is 1, with a list, where it breaks one.
     """
     with told_errors():
+        from s2lct.builder.progress import StageProgress
         from s2lct.builder.verify import verify_suite
 
-        broken = verify_suite(suite, quick=quick)
+        with StageProgress(errors) as progress:
+            broken = verify_suite(suite, quick=quick, progress=progress)
         for fault in broken:
             console.print(f"✗ {fault}", soft_wrap=True)
         if broken:

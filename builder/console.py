@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -25,6 +26,11 @@ _DISK_ERRORS = (
     errno.EACCES,
     errno.EROFS,
     errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
 )
 
 
@@ -76,6 +82,23 @@ def tell(problem: str, mend: str) -> None:
     errors.print("Error:", style="bold red", end=" ")
     errors.print(problem, soft_wrap=True)
     errors.print(f"  → {mend}", soft_wrap=True)
+
+
+@contextmanager
+def told_warnings(kind: type[Warning]) -> Iterator[None]:
+    """Tell warnings of a kind in a line each, without the place in the code they come from."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+            if issubclass(category, kind):
+                errors.print(f"Warning: {message}", style="yellow", soft_wrap=True)
+            else:
+                others(message, category, *more, **named)
+
+        warnings.simplefilter("always", kind)
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

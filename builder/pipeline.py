@@ -8,11 +8,10 @@ shards, keeps a checkpoint behind every stage, counts and reports.
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -23,7 +22,7 @@ from s2lct.builder.capabilities import Capability, Form, SearchRule, load_capabi
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig, fingerprint_of
 from s2lct.builder.corpus import Corpus, read_corpus
-from s2lct.builder.errors import BuildError
+from s2lct.builder.errors import BuildError, SuiteError
 from s2lct.builder.grammar import ReferenceGrammar
 from s2lct.builder.lexicon import Lexicon
 from s2lct.builder.models import (
@@ -46,6 +45,7 @@ from s2lct.builder.records import (
     Sentence,
 )
 from s2lct.builder.search import TaggedSentence
+from s2lct.builder.suite import read_suite
 from s2lct.builder.tree import read_tree
 from s2lct.builder.validate import Rejection
 
@@ -265,11 +265,18 @@ def _finished(
     if config.overwrite or not place.is_taken:
         return None
     try:
-        suite = json.loads((place.out / write.SUITE_FILE).read_text(encoding="utf-8"))
-        same = suite["build_fingerprint"] == fingerprint_of(inputs)
-        order = [capability["id"] for capability in suite["capabilities"]]
-        counts = {name: CapabilityCounts(**suite["counts"][name]) for name in order}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        described = read_suite(place.out).described
+        known = [one.name for one in fields(CapabilityCounts)]
+        found = described["counts"]
+        counts = {
+            capability["id"]: CapabilityCounts(
+                **{column: found[capability["id"]].get(column, 0) for column in known}
+            )
+            for capability in described["capabilities"]
+            if capability["id"] in found
+        }
+        same = described.get("build_fingerprint") == fingerprint_of(inputs)
+    except SuiteError:
         same = False
     if not same:
         raise BuildError(

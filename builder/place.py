@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,21 +129,27 @@ def place_of(named: Path) -> Place:
     """
     try:
         out = named.resolve()
-        first = _first_present(out)
+        is_there = _first_present(out) == out
         _check_length(out)
-        if not os.access(first, os.W_OK | os.X_OK):
+        within = is_there and (out.is_mount() or not os.access(out.parent, os.W_OK | os.X_OK))
+        work = out / ".partial" if within else out.with_name(out.name + ".partial")
+        if is_there and not os.access(out, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        _check_writable(_first_present(work.parent))
     except OSError as error:
         raise BuildError(f"--out {named}: {error.strerror or error}", mend=_MEND) from error
     except (ValueError, RuntimeError) as error:  # a NUL, or links in a circle
         raise BuildError(f"--out {named}: {error}", mend=_MEND) from error
-    is_there = first == out
-    within = is_there and (out.is_mount() or not os.access(out.parent, os.W_OK | os.X_OK))
-    work = out / ".partial" if within else out.with_name(out.name + ".partial")
-    place = Place(named, out, work)
     if work.is_symlink() or (work.exists() and not work.is_dir()):
         raise BuildError(f"{work}: is no folder, and is where a build keeps its work", mend=_MEND)
-    return place
+    return Place(named, out, work)
+
+
+def _check_writable(folder: Path) -> None:
+    """Write a file and take it away: rights, file systems and disks have too many reasons."""
+    descriptor, name = tempfile.mkstemp(prefix=".s2lct-", dir=folder)
+    os.close(descriptor)
+    Path(name).unlink()
 
 
 def _first_present(out: Path) -> Path:

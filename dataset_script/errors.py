@@ -16,6 +16,10 @@ class PublishError(BuilderError):
     """Something cannot be published as it is, or the Hub refused it."""
 
 
+class UnreachableError(PublishError):
+    """The Hub cannot be asked: there is no connection, or none is wanted."""
+
+
 class VersionError(PublishError):
     """A version that does not follow from what changed."""
 
@@ -55,21 +59,22 @@ def told_hub_errors(action: str, repo: str, state: str = REPEAT) -> Iterator[Non
             None,
         )
         offline = lost is None and any(isinstance(one, OfflineModeIsEnabled) for one in causes)
+        kind = PublishError
         if invalid is not None:
             reason, mend = str(invalid), "a repository is named ORG/NAME"
         elif offline:
-            reason, mend = "HF_HUB_OFFLINE is set", "unset it"
+            kind, reason, mend = UnreachableError, "HF_HUB_OFFLINE is set", "unset it"
         elif answer is not None:
             reason, mend = _refusal(answer, repo)
         elif lost is not None:
             reason = f"the connection to {_endpoint()} failed ({_first_line(lost)})"
-            mend = "check the network and HF_ENDPOINT"
+            kind, mend = UnreachableError, "check the network and HF_ENDPOINT"
         elif isinstance(error, ValueError) and "metadata" in str(error).lower():
             said = " ".join(str(error).split())[:_LONGEST]
             reason, mend = f"the Hub refuses the card ({said})", "mend what it names"
         else:
             raise
-        raise PublishError(f"cannot {action} {repo}: {reason}. {state}", mend=mend) from None
+        raise kind(f"cannot {action} {repo}: {reason}. {state}", mend=mend) from None
 
 
 def _refusal(error: OSError, repo: str) -> tuple[str, str]:

@@ -18,9 +18,9 @@ from typing import Any
 
 from s2lct.builder.checkpoint import write_text
 from s2lct.builder.errors import BuilderError, SuiteError
-from s2lct.builder.hashing import sha256_of
 from s2lct.builder.hub_calls import data_set
-from s2lct.builder.suite import read_description
+from s2lct.builder.suite import read_description, read_suite
+from s2lct.builder.suite_checks import in_order
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.dataset_script.errors import told_hub_errors
 from s2lct.dataset_script.versions import Version
@@ -30,8 +30,6 @@ METRIC_FILE = Path(__file__).parent / "metric" / f"{NAME}.py"
 # evaluate looks up a canonical metric in its cache under this name.
 METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
-_CONFIG = re.compile(r"[A-Za-z0-9][\w.-]*")
-_DATA_FILE = re.compile(r"data/[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\.parquet")
 _REPLACED = "replaced"
 _UNCHANGED = "What was installed before is as it was."
 
@@ -251,48 +249,23 @@ def _described(folder: Path, told: str) -> _Suite:
     """Read suite.json; what it names may come from anybody.
 
     Raises:
-        InstallError: it is not what `s2lct build` writes.
-        SuiteError: there is none.
+        InstallError: the suite is empty.
+        SuiteError: there is none, or it is not what `s2lct build` writes.
     """
-    from s2lct.builder.suite import read_description
-
-    described = read_description(folder)
-    files: dict[str, tuple[str, int]] = {}
-    try:
-        Version.read(str(described["version"]))
-        str(described["fingerprint"])
-        order = [str(capability["id"]) for capability in described["capabilities"]]
-        for name in sorted(described["files"], key=order.index):
-            path, rows = (
-                str(described["files"][name]["path"]),
-                int(described["files"][name]["rows"]),
-            )
-            if not (_CONFIG.fullmatch(name) and _DATA_FILE.fullmatch(path)) or name == ALL:
-                raise ValueError(f"{name}: {path}")
-            files[name] = (path, rows)
-    except (BuilderError, KeyError, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InstallError(
-            f"{told}: its {SUITE_FILE} is not one that `s2lct build` writes ({reason})",
-            mend="build the suite again",
-        ) from None
+    described = read_description(folder, told)
+    files = {
+        name: (described["files"][name]["path"], described["files"][name]["rows"])
+        for name in in_order(described, list(described["files"]))
+    }
     if not files:
         raise InstallError(f"{told}: the suite is empty", mend="build one with more seeds")
     return _Suite(folder, described, files)
 
 
 def _checked(folder: Path, told: str) -> _Suite:
-    """A suite whose files are those that its suite.json records."""
+    """A suite that is whole: its files, its rows and its fingerprint fit together."""
     suite = _described(folder, told)
-    for name, (path, _) in suite.files.items():
-        file = folder / path
-        if not file.is_file():
-            raise InstallError(f"{told}: {path} is missing", mend="fetch or build the suite again")
-        if sha256_of(file) != suite.described["files"][name].get("sha256"):
-            raise InstallError(
-                f"{told}: {path} is not the file that suite.json records (SHA-256 differs)",
-                mend="fetch or build the suite again",
-            )
+    read_suite(folder, told)
     return suite
 
 

@@ -10,7 +10,14 @@ from typing import Any
 
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.errors import PublishError
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    RepoState,
+    dry_run_without_hub,
+    require_repo,
+)
 from s2lct.leaderboard.layout import FOLDER, repository_path, suite_folder
 from s2lct.leaderboard.results import Result, recompute
 from s2lct.leaderboard.untrusted import (
@@ -47,9 +54,11 @@ class CheckedResult:
 
         Raises:
             ScoringError: it is no result file, or a figure does not follow from its cases.
-            PublishError: a leaderboard could not show its names.
+            PublishError: a leaderboard could not show its names, or it is a result of a part of
+                its suite.
         """
         read = recompute(path)
+        refuse_partial(path, read)
         suite = read.suite.model_copy(update={"name": without_place(read.suite.name)})
         model = read.model.model_copy(update={"name": without_place(read.model.name)})
         result = read.model_copy(update={"suite": suite, "model": model})
@@ -70,6 +79,20 @@ class CheckedResult:
             self.path: (self.result.model_dump_json(indent=2) + "\n").encode(),
             str(PurePosixPath(self.path).with_suffix(".parquet")): self.outcomes,
         }
+
+
+def refuse_partial(path: Path, result: Result) -> None:
+    """Refuse results of a part of a suite.
+
+    Raises:
+        PublishError: it is one.
+    """
+    if result.partial:
+        raise PublishError(
+            f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
+            f"({result.selection})",
+            mend="score the whole suite, without --capability, --kind and --limit",
+        )
 
 
 def without_place(name: str) -> str:
@@ -104,11 +127,27 @@ def publish_results(
 
     Raises:
         ScoringError: a file is no result, or its figures do not follow from its cases.
-        PublishError: two files are results of one model, or the Hub refuses.
+        PublishError: a file is of a part of its suite, two are results of one model, or the Hub
+            refuses.
     """
-    hub = hub or Hub()
+    require_repo("--to", repo)
     checked = [CheckedResult.read(path) for path in paths]
     _refuse_doubles(paths, checked)
+    told = [f"{path}: every figure follows from its cases" for path in paths]
+    told.append(f"{repo} can be a repository's name")
+    with dry_run_without_hub(told, f"what {repo} holds", dry_run=dry_run) as outcomes:
+        outcomes.append(_publish(checked, repo, private, create_pr, dry_run, hub or Hub()))
+    return outcomes[0]
+
+
+def _publish(
+    checked: Sequence[CheckedResult],
+    repo: str,
+    private: bool,
+    create_pr: bool,
+    dry_run: bool,
+    hub: Hub,
+) -> Outcome:
     state = hub.state(repo, "dataset")
     files = {path: data for one in checked for path, data in one.files.items()}
     if not create_pr:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = 5
 PLOTTED = 25
+OUTSIDE = "Outside"
 _FEW = 5
 _KINDS = {"all cases": "all", "seeds": "seed", "expansions": "expansion"}
 _CSS = """
@@ -252,7 +253,7 @@ def capability_page(one: SuiteStandings, capability: str) -> str:
     title, expectation = capability_words().get(capability, ("", ""))
     names = [standing.model.name for standing in one.standings]
     scored = sorted(
-        (s for s in one.standings if capability in s.capabilities),
+        (s for s in _whole(one) if capability in s.capabilities),
         key=lambda s: s.capabilities[capability].all.failure_rate,
     )
     shown = scored if len(scored) <= 2 * _FEW else [*scored[:_FEW], *scored[-_FEW:]]
@@ -280,6 +281,11 @@ def capability_page(one: SuiteStandings, capability: str) -> str:
         + Markup("<h3>Seeds that most models fail</h3>")
         + _list(items)
     )
+
+
+def _whole(one: SuiteStandings) -> Sequence[Standing]:
+    """The models scored on the whole suite: the others take no part in comparisons."""
+    return [s for s in one.standings if s.rank is not None] or one.standings
 
 
 def _failed(cases: Sequence[Case], labels: Any) -> Any:

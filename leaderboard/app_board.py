@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BEFORE = ("Model", "Rank", "Failure rate", "Interval", "Chance-corrected")
+OUTSIDE = "Outside training data"
 _BEHIND = (
     "Pass-to-fail",
-    "Contamination-free",
+    OUTSIDE,
     "Weights",
     "Licence",
     "Suite",
@@ -70,7 +71,7 @@ def _model_row(
     kind: str,
     names: Sequence[str],
 ) -> dict[str, Any]:
-    model, free = standing.model, standing.contamination_free
+    model, outside = standing.model, standing.outside_training
     low, high = standing.overall.ci
     at_risk = standing.passing_expansions
     rates: dict[str, Any] = {}
@@ -84,7 +85,7 @@ def _model_row(
         "Interval": f"{percent(low)}–{percent(high)}",
         "Chance-corrected": _corrected(standing.chance_corrected),
         "Pass-to-fail": in_percent(standing.pass_to_fail / at_risk) if at_risk else None,
-        "Contamination-free": in_percent(free.failure_rate) if free else None,
+        OUTSIDE: in_percent(outside.failure_rate) if outside else None,
         "Weights": model.parameters,
         "Licence": model.licence or "",
         "Suite": one.suite.version,

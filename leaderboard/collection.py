@@ -171,6 +171,7 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
             labels=found.labels.astype(np.int8),
             options=own_options(model.options),
         ),
+        partial=found.result.partial,
     )
 
 

@@ -17,8 +17,11 @@ from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvalua
 from evaluate.evaluation_suite import SubTask
 from transformers import Pipeline, PreTrainedModel, pipeline
 
-from s2lct.builder.hub_calls import data_set, hub_call, said_by
+from s2lct.builder.errors import SuiteError
+from s2lct.builder.files import is_folder
+from s2lct.builder.hub_calls import hub_call, said_by
 from s2lct.builder.write import ALL, SPLIT, load_suite
+from s2lct.leaderboard.cases import read_hub
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import NEUTRAL_BAND, check_classes, checked_band, same_classes
 from s2lct.leaderboard.models import CLASSIFICATION as TASK
@@ -261,13 +264,20 @@ def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT
         ScoringError: there is none.
     """
     config = capability or ALL
-    try:
-        if Path(suite).is_dir():
-            return load_suite(Path(suite))[config][split]
-        return data_set(str(suite), config, split=split)
-    except Exception as error:
+    if is_folder(Path(suite)):
+        try:
+            known = load_suite(Path(suite))
+        except SuiteError as error:
+            raise ScoringError(error.problem, mend=error.mend) from error
+        rows = known[config].get(split) if config in known else None
+    else:
+        rows, _ = read_hub(str(suite), split)
+        if capability is not None:
+            places = [n for n, name in enumerate(rows["capability"]) if name == capability]
+            rows = rows.select(places) if places else None
+    if rows is None:
         raise ScoringError(
-            f"suite {suite}: {config} cannot be loaded ({said_by(error)})",
-            mend="name a folder that `s2lct build` wrote, a data set on the Hub, or "
-            "`s2lct install` one",
-        ) from error
+            f"suite {suite}: {config} cannot be loaded, it has no such capability or split",
+            mend="name a capability of the suite, and no split",
+        )
+    return rows

@@ -226,5 +226,9 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
             f"references name case {twice} twice", mend="pass each case and its prediction once"
         )
     return SuiteCases(
-        known.name, known.version, known.fingerprint, tuple(of_id[number] for number in ids)
+        known.name,
+        known.version,
+        known.fingerprint,
+        tuple(of_id[number] for number in ids),
+        partial=known.partial or len(set(ids)) < len(of_id),
     )

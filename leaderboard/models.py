@@ -88,9 +88,17 @@ class WordList:
         return version(self.package)
 
     @property
-    def fingerprint(self) -> str:
-        """Package and version decide what it says."""
+    def weights_sha256(self) -> str:
+        """Its package and version, hashed: what it has for weights."""
         return hashlib.sha256(f"{self.package} {self.revision}".encode()).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        """Package, version and threshold decide what it says."""
+        loaded_by = f"{self.load.__module__}.{self.load.__qualname__}"
+        return _sha256_of_json(
+            [self.name, self.package, self.revision, loaded_by, self.threshold, self.classes]
+        )
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """1 for the label, 0 for the others."""
@@ -250,7 +258,7 @@ class SequenceClassifier(Network):
         place(model, device, dtype)
         self.revision = commit
         self.fingerprint = fingerprint_of(tokenizer, model)
-        self.weights_sha256 = weights_sha256(name, self.revision) or self.fingerprint
+        self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
 
 
 def _check_classification_head(name: str, heads: Sequence[str]) -> None:
@@ -277,16 +285,42 @@ def place(model: Any, device: str, dtype: str) -> None:
         dtype: ``auto`` (bfloat16 on a GPU, else float32), ``float32`` or ``bfloat16``.
 
     Raises:
-        ScoringError: no such dtype.
+        ScoringError: no such dtype or device, or the model does not fit on it.
     """
     import torch
 
     if dtype not in ("auto", "float32", "bfloat16"):
         raise ScoringError(f"--dtype {dtype}: no such", mend="pass auto, float32 or bfloat16")
+    chosen = usable_device(device)
+    halved = dtype == "bfloat16" or (dtype == "auto" and chosen.startswith("cuda"))
+    try:
+        model.eval().to(torch.bfloat16 if halved else torch.float32).to(chosen)
+    except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
+        raise ScoringError(
+            f"--device {device}: the model cannot be put there ({said_by(error)})",
+            mend="pass --device cpu, or a smaller model",
+        ) from error
+
+
+def usable_device(device: str) -> str:
+    """A device that is there: ``auto`` is a GPU where there is one, else the CPU.
+
+    Raises:
+        ScoringError: torch knows no such device, or this machine has none.
+    """
+    import torch
+
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    halved = dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
-    model.eval().to(torch.bfloat16 if halved else torch.float32).to(device)
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        # Using it is the one question that every backend answers.
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
+        raise ScoringError(
+            f"--device {device}: cannot be used here ({said_by(error)})",
+            mend="pass --device cpu, or auto, which takes a GPU where there is one",
+        ) from error
+    return device
 
 
 def hub_commit(name: str, revision: str | None) -> str:
@@ -426,20 +460,41 @@ def weights_sha256(name: str, revision: str) -> str:
     return ""
 
 
-def fingerprint_of(tokenizer: Any, model: Any) -> str:
-    """SHA-256 over what decides a model's answers.
+_NO_ANSWER = frozenset(
+    (
+        "architectures",
+        "dtype",
+        "output_attentions",
+        "output_hidden_states",
+        "problem_type",
+        "return_dict",
+        "torch_dtype",
+        "transformers_version",
+        "use_cache",
+    )
+)
+"""Of a model's configuration: what changes no answer, or stands in its weights."""
 
-    That is the tokenizer, and names, types, shapes and bytes of the weights, whatever files they
-    came from.
+
+def fingerprint_of(tokenizer: Any, model: Any) -> str:
+    """SHA-256 over what decides a model's answers, whatever files it came from.
+
+    That is the tokenizer with its settings, the model's class and configuration, and its weights.
     """
+    described = [
+        _tokenizer_described(tokenizer),
+        type(model).__name__,
+        _config_described(model.config.to_dict()),
+        state_sha256(model),
+    ]
+    return _sha256_of_json(described)
+
+
+def state_sha256(model: Any) -> str:
+    """SHA-256 over names, types, shapes and bytes of a model's weights."""
     import torch
 
     digest = hashlib.sha256()
-    if hasattr(tokenizer, "backend_tokenizer"):
-        described = json.loads(tokenizer.backend_tokenizer.to_str())
-        # How the last call cut and padded its texts is kept there too, and is no part of it.
-        described.update(truncation=None, padding=None)
-        digest.update(json.dumps(described, sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         raw = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {raw.dtype} {tuple(raw.shape)}".encode())
@@ -447,16 +502,85 @@ def fingerprint_of(tokenizer: Any, model: Any) -> str:
     return digest.hexdigest()
 
 
+def _sha256_of_json(described: Any) -> str:
+    text = json.dumps(described, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _config_described(config: Any) -> Any:
+    """A configuration, and those within it, without what changes no answer."""
+    if isinstance(config, dict):
+        return {
+            str(name): _config_described(value)
+            for name, value in config.items()
+            if name not in _NO_ANSWER and not str(name).startswith("_")
+        }
+    return config
+
+
+def _tokenizer_described(tokenizer: Any) -> Any:
+    """What decides how a tokenizer splits and cuts a text."""
+    settings = {
+        name: getattr(tokenizer, name, None)
+        for name in (
+            "model_max_length",
+            "model_input_names",
+            "padding_side",
+            "truncation_side",
+            "special_tokens_map",
+            "split_special_tokens",
+            "pad_token_id",
+        )
+    }
+    if hasattr(tokenizer, "backend_tokenizer"):
+        backend = json.loads(tokenizer.backend_tokenizer.to_str())
+        # How the last call cut and padded its texts is kept there too, and is no part of it.
+        backend.update(truncation=None, padding=None)
+        return [settings, backend]
+    given = {
+        name: str(value)
+        for name, value in getattr(tokenizer, "init_kwargs", {}).items()
+        # Where it came from, and how texts were last cut.
+        if name not in ("backend", "is_local", "local_files_only", "name_or_path", "max_length")
+        and name not in ("stride", "truncation_strategy", *_files_of(tokenizer))
+    }
+    files = {name: sha256_of(path) for name, path in _files_of(tokenizer).items()}
+    words = sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else []
+    return [settings, type(tokenizer).__name__, given, files, words]
+
+
+def _files_of(tokenizer: Any) -> dict[str, Path]:
+    """The files that a tokenizer was read from, by the names of their arguments."""
+    found = {
+        name: getattr(tokenizer, name, None)
+        or getattr(tokenizer, "init_kwargs", {}).get(name)
+        or ""
+        for name in getattr(tokenizer, "vocab_files_names", {})
+    }
+    return {name: Path(path) for name, path in found.items() if path and Path(path).is_file()}
+
+
 class Embedded:
-    """One of the two small models that are shipped."""
+    """One of the two small models that are shipped.
+
+    Attributes:
+        weights_sha256: over the hashes of the encoder and the head.
+    """
 
     def __init__(self, name: str) -> None:
+        from s2lct.builder.models.encoder import encoder_path
         from s2lct.leaderboard.sentiment_head import EmbeddedSentiment
 
         self._model = EmbeddedSentiment.load(name)  # type: ignore[arg-type]
         self.name = name
         self.classes = tuple(self._model.classes)
-        self.fingerprint = self._model.fingerprint
+        self.weights_sha256 = self._model.fingerprint
+        settings = {
+            path.name: sha256_of(path)
+            for path in sorted(encoder_path().iterdir())
+            if path.suffix in (".json", ".txt")
+        }
+        self.fingerprint = _sha256_of_json([name, self.weights_sha256, settings])
         self.revision = version("s2lct")
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
@@ -521,6 +645,7 @@ def load_classifier(
                 mend='pip install "s2lct[baselines]"',
             ) from error
         return baseline
+    usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
         return Embedded(name)
     if "/" not in name and not Path(name).exists():

@@ -56,8 +56,15 @@ def capabilities_of(results: Sequence[Result]) -> list[str]:
 
 
 def worst_first(results: Sequence[Result]) -> list[Result]:
-    """Results by overall failure rate, the highest first."""
-    return sorted(results, key=lambda one: (-one.overall.failure_rate, one.model.name))
+    """Results by overall failure rate, the highest first; those of a part of the suite last."""
+    return sorted(results, key=lambda one: (one.partial, -one.overall.failure_rate, one.model.name))
+
+
+def shown_name(result: Result) -> str:
+    """The model's name, marked where it was scored on a part of the suite."""
+    if not result.partial:
+        return result.model.name
+    return f"{result.model.name} (partial: {result.overall.cases:,} cases)"
 
 
 def percent(value: float) -> str:
@@ -76,7 +83,7 @@ class ResultsTable:
         ordered = worst_first(self.results)
         capabilities = capabilities_of(ordered)
         named = min(_LONGEST_CAPABILITY, max([4, *map(len, capabilities)]))
-        whole = [one.model.name for one in ordered]
+        whole = [shown_name(one) for one in ordered]
         names = _column_names(whole, _COLUMN)
         if names != whole:
             numbered = [f"{name} {one}" for name, one in zip(names, whole, strict=True)]
@@ -155,14 +162,16 @@ def _means_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
     for place, (one, name) in enumerate(zip(ordered, names, strict=True)):
         low, high = one.overall.ci
         corrected = one.overall.chance_corrected
+        # The mean of other cases than the neighbours' would be compared all the same.
+        apart = one.partial and len(ordered) > 1
         cells = [
             name,
-            percent(one.overall.failure_rate),
-            f"[{percent(low)}, {percent(high)}]",
-            "–" if corrected is None else f"{corrected:.2f}",
+            "–" if apart else percent(one.overall.failure_rate),
+            "–" if apart else f"[{percent(low)}, {percent(high)}]",
+            "–" if apart or corrected is None else f"{corrected:.2f}",
             str(sum(of.pass_to_fail for of in one.capabilities.values())),
         ]
-        rows.append((-one.overall.failure_rate, place, cells, ""))
+        rows.append((1.0 if apart else -one.overall.failure_rate, place, cells, ""))
     fullest = max(ordered, key=lambda one: one.overall.cases)
     known = {name: one.failure_rate for name, one in (fullest.references or {}).items()}
     best, chance = chance_of(known) if known else ("", 0.0)
@@ -327,6 +336,7 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
     ordered = sorted(scored, key=lambda one: order[id(one.result)])
     environment = page_templates("s2lct.leaderboard")
     environment.filters["percent"] = percent
+    environment.globals["shown_name"] = shown_name
     names = capabilities_of([one.result for one in ordered])
     fullest = max(ordered, key=lambda one: len(one.outcomes.cases))
     known = references(fullest.outcomes.cases)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.chance import chance_corrected, chance_of, reference_means, references
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.kept import Kept
+from s2lct.leaderboard.known_splits import GROUPS, comparisons_for, group_of, training_data_of
 from s2lct.leaderboard.labels import (
     NEUTRAL_BAND,
     Array,
@@ -29,7 +30,7 @@ from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
 from s2lct.leaderboard.prediction_labels import labels_of_predictions
-from s2lct.leaderboard.statistics import Failed, Rate, flips, model_figures, rate
+from s2lct.leaderboard.statistics import Failed, Rate, flips, macro_average, model_figures
 
 Advance = Callable[[int], None]
 
@@ -164,13 +165,9 @@ def probabilities_of(
     Raises:
         ScoringError: the outputs cannot be used.
     """
-    known: dict[str, Array] = {}
     wanted = list(dict.fromkeys(case.text for case in cases))
-    id_of = {case.text: case.id for case in cases}
-    with _opened(cache if model.fingerprint else None) as kept:
-        if kept is not None:
-            by_id = kept.read(model.fingerprint)
-            known = {text: by_id[id_of[text]] for text in wanted if id_of[text] in by_id}
+    with closing(Kept(cache if model.fingerprint else None)) as kept:
+        known = kept.read(model, wanted)
         missing = [text for text in wanted if text not in known]
         if advance and known:
             advance(len(known))
@@ -188,64 +185,12 @@ def probabilities_of(
                 )
             said = {missing[n]: row for n, row in zip(numbers, batch, strict=True)}
             known |= said
-            if kept is not None:
-                kept.write(model.fingerprint, {id_of[text]: row for text, row in said.items()})
+            kept.write(model, said)
             if advance:
                 advance(len(numbers))
     if not cases:
         return np.zeros((0, len(model.classes)))
     return np.stack([known[case.text] for case in cases])
-
-
-class _Kept:
-    """Probabilities by weights and case, in SQLite: several processes may write, batch by batch."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS outcomes "
-            "(weights TEXT, case_id TEXT, probabilities BLOB, PRIMARY KEY (weights, case_id))"
-        )
-        connection.commit()
-
-    def read(self, weights: str) -> dict[str, Array]:
-        rows = self._connection.execute(
-            "SELECT case_id, probabilities FROM outcomes WHERE weights = ?", (weights,)
-        )
-        return {case_id: np.frombuffer(blob, dtype="<f8") for case_id, blob in rows}
-
-    def write(self, weights: str, probabilities: Mapping[str, Array]) -> None:
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)",
-            [
-                (weights, case_id, row.astype("<f8").tobytes())
-                for case_id, row in probabilities.items()
-            ],
-        )
-        self._connection.commit()
-
-
-@contextmanager
-def _opened(path: Path | None) -> Iterator[_Kept | None]:
-    if path is None:
-        yield None
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=60)
-    except (OSError, sqlite3.Error) as error:
-        raise ScoringError(
-            f"cache {path}: cannot be opened ({error})",
-            mend="set S2LCT_CACHE to a folder that can be written, or pass --no-cache",
-        ) from error
-    with closing(connection):
-        try:
-            yield _Kept(connection)
-        except sqlite3.DatabaseError as error:
-            raise ScoringError(
-                f"cache {path}: is damaged ({error})", mend=f"delete {path}; it is made anew"
-            ) from error
 
 
 def figures(outcomes: Outcomes) -> dict[str, Any]:
@@ -304,19 +249,38 @@ def flattened(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     return flat
 
 
-def contamination(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
-    """Failure rates of cases made from a corpus's train split, and of the rest.
+def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
+    """Failure rates of cases made from training data, and of the rest.
 
-    Most sentiment models were trained on that split of SST: where they do better on it, they
-    remember.
+    A model that does better on sentences it was trained on remembers them.
+
+    Returns:
+        ``known``: whether the model's own training data is known; and ``comparisons``, one for it
+        or one for each known train split, see `known_splits.comparisons_for`. Each has the splits
+        as ``training_data``, and for each group of `known_splits.group_of` the mean of the failure
+        rates of the capabilities that have such cases, None where there are none.
     """
-    seen = np.array(["train" in case.splits for case in outcomes.cases], dtype=bool)
-    rates: dict[str, dict[str, Any]] = {}
-    for name, chosen in (("train", seen), ("other", ~seen)):
-        numbers = np.flatnonzero(chosen)
-        one = rate([outcomes.cases[n] for n in numbers], outcomes.failed[numbers])
-        rates[name] = _in_numbers(one)
-    return rates
+    splits = [case.splits for case in outcomes.cases]
+    comparisons: list[dict[str, Any]] = []
+    for training in comparisons_for(outcomes.model, splits):
+        groups = np.array([group_of(one, training) for one in splits], dtype=object)
+        comparison: dict[str, Any] = {"training_data": sorted(training)}
+        for name in GROUPS:
+            numbers = np.flatnonzero(groups == name)
+            cases = [outcomes.cases[n] for n in numbers]
+            one = macro_average(cases, outcomes.failed[numbers])
+            comparison[name] = {
+                "cases": len(cases),
+                "capabilities": len({case.capability for case in cases}),
+                "failures": one.failures,
+                "failure_rate": one.failure_rate if cases else None,
+                "ci": list(one.ci) if cases else None,
+            }
+        comparisons.append(comparison)
+    return {
+        "known": training_data_of(outcomes.model) is not None,
+        "comparisons": comparisons,
+    }
 
 
 def flipping_words(outcomes: Outcomes, most: int = 10) -> list[tuple[str, int, int]]:

@@ -59,8 +59,10 @@ _COLUMNS_BEHIND = (
     "passing_expansions",
     "one_answer",
     "one_answer_share",
-    "contamination_free",
-    "contamination_free_cases",
+    "training_data_known",
+    "compared_with",
+    "outside_training",
+    "outside_training_cases",
     "cases",
     "parameters",
     "licence",
@@ -211,7 +213,7 @@ def _reference_data(
 
 def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> dict[str, Any]:
     model = standing.model
-    free = standing.contamination_free
+    outside = standing.outside_training
     return {
         "key": key,
         "sha256": model.key,
@@ -234,13 +236,18 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
         ],
         "one": standing.one_answer and [LABELS[standing.one_answer[0]], standing.one_answer[1]],
         "flips": [standing.pass_to_fail, standing.passing_expansions],
-        "free": None if free is None else [*_figure(free), free.cases],
+        "compared": [standing.training_known, _splits_in_words(standing)],
+        "outside": None if outside is None else [*_figure(outside), outside.cases],
         "said": packed(model.labels),
     }
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, _DIGITS)
+
+
+def _splits_in_words(standing: Standing) -> str:
+    return " ".join(standing.compared_with)
 
 
 def _figure(rate: Rate) -> list[float]:
@@ -306,7 +313,7 @@ def capability_columns(
 def _flat_row(
     one: SuiteStandings, standing: Standing, columns: Mapping[str, str]
 ) -> dict[str, Any]:
-    model, free = standing.model, standing.contamination_free
+    model, outside = standing.model, standing.outside_training
     low, high = standing.rank or (None, None)
     label, share = standing.one_answer or (None, None)
     rates = {
@@ -332,8 +339,10 @@ def _flat_row(
         passing_expansions=standing.passing_expansions,
         one_answer=None if label is None else LABELS[label],
         one_answer_share=share,
-        contamination_free=free.failure_rate if free else None,
-        contamination_free_cases=free.cases if free else 0,
+        training_data_known=standing.training_known,
+        compared_with=_splits_in_words(standing),
+        outside_training=outside.failure_rate if outside else None,
+        outside_training_cases=outside.cases if outside else 0,
         cases=standing.cases,
         parameters=model.parameters,
         licence=model.licence,

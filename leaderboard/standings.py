@@ -27,6 +27,7 @@ from s2lct.leaderboard.collection import (
     passing,
 )
 from s2lct.leaderboard.comparison import holm, sign_flip_p_values
+from s2lct.leaderboard.known_splits import group_of, main_comparison, training_data_of
 from s2lct.leaderboard.statistics import (
     CONFIDENCE,
     RESAMPLES,
@@ -36,7 +37,6 @@ from s2lct.leaderboard.statistics import (
     by_name,
     family_counts,
     model_figures,
-    rates,
     resampled_rates,
 )
 from s2lct.leaderboard.suite_groups import precedence
@@ -63,8 +63,12 @@ class Standing:
         chance: the failure rate of the best answer that does not read the cases it was scored on.
         capabilities: failure rates, together and on seeds and expansions, and flips.
         one_answer: the label that it gives to nearly all cases, with its share; None for others.
-        contamination_free: failure rate on cases that no sentence of a corpus's train split went
-            into; None where there is none.
+        training_known: whether the model's own training data is known.
+        compared_with: the splits that its cases are held against: its own training data, or else
+            SST's train split; see `known_splits.main_comparison`.
+        outside_training: the mean of the failure rates on cases all of whose sentences are known
+            to be outside these splits, over the capabilities that have such cases; None where
+            there are none.
     """
 
     model: ScoredModel
@@ -74,7 +78,9 @@ class Standing:
     chance: float
     capabilities: dict[str, CapabilityResult]
     one_answer: tuple[int, float] | None
-    contamination_free: Rate | None
+    training_known: bool
+    compared_with: tuple[str, ...]
+    outside_training: Rate | None
 
     @property
     def chance_corrected(self) -> float | None:
@@ -190,8 +196,14 @@ def _standings_of(
 ) -> list[Standing]:
     failed = ~passing(cases)[np.arange(len(cases)), labels]
     figures = model_figures(cases, failed)
-    unseen = np.array([n for n, case in enumerate(cases) if "train" not in case.splits], dtype=int)
-    free = rates([cases[n] for n in unseen], failed[:, unseen]) if len(unseen) else None
+    compared = [main_comparison(model.name) for model in models]
+    outside: dict[int, Rate] = {}
+    for training in dict.fromkeys(compared):
+        members = [n for n, own in enumerate(compared) if own == training]
+        chosen = [n for n, case in enumerate(cases) if group_of(case.splits, training) == "other"]
+        if chosen:
+            found = model_figures([cases[n] for n in chosen], failed[members][:, chosen])
+            outside |= {n: one.overall for n, one in zip(members, found, strict=True)}
     ranks = rank_intervals(*_resampled_means(cases, failed, seed)) if ranked else None
     known = reference_means(references(cases))
     _, chance = chance_of(known)
@@ -205,7 +217,9 @@ def _standings_of(
             chance=chance,
             capabilities=figures[n].capabilities,
             one_answer=one_answer(answers[n].tolist(), known),
-            contamination_free=None if free is None else free[n],
+            training_known=training_data_of(model.name) is not None,
+            compared_with=tuple(sorted(compared[n])),
+            outside_training=outside.get(n),
         )
         for n, model in enumerate(models)
     ]

@@ -30,6 +30,7 @@ class ReadResult:
     fingerprint: str
     cases: tuple[Case, ...]
     model: ScoredModel
+    partial: bool = False
 
 
 def by_suite(
@@ -47,6 +48,14 @@ def by_suite(
     groups: dict[str, list[ReadResult]] = {fingerprint: [] for fingerprint in named}
     for one in read:
         groups.setdefault(one.fingerprint, []).append(one)
+    for name, group in list(groups.items()):
+        # Parts of a suite do not tell what the whole of it is.
+        if name and name not in named and all(one.partial for one in group):
+            skipped += [
+                f"{plain(one.file, LONGEST_NAME)}: covers a part of its suite, of which no whole "
+                "result is here"
+                for one in groups.pop(name)
+            ]
     unnamed = groups.pop("", [])
     references = {
         name: named[name].cases if name in named else _reference(name, group)
@@ -130,7 +139,8 @@ def _reference(fingerprint: str, group: Sequence[ReadResult]) -> tuple[Case, ...
     The fingerprint covers ids, texts and labels only; among cases that differ elsewhere, those of a
     verified result count, then those of most results.
     """
-    sets: dict[int, tuple[Case, ...]] = {id(one.cases): one.cases for one in group}
+    whole = [one for one in group if not one.partial] or group
+    sets: dict[int, tuple[Case, ...]] = {id(one.cases): one.cases for one in whole}
     proved = [cases for cases in sets.values() if fingerprint and proves(cases, fingerprint)]
     if proved:
         sets = {id(cases): cases for cases in proved}

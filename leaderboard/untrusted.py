@@ -186,7 +186,11 @@ def read_untrusted_result(path: Path) -> tuple[Result, Outcomes]:
         read = reader.read(path)
     result, model = read.result, read.result.model
     suite = SuiteCases(
-        result.suite.name, result.suite.version, result.suite.fingerprint, read.cases
+        result.suite.name,
+        result.suite.version,
+        result.suite.fingerprint,
+        read.cases,
+        result.partial,
     )
     return result, Outcomes(
         model=model.name,

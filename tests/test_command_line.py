@@ -26,6 +26,7 @@ from typer.testing import CliRunner
 import s2lct
 from s2lct.builder.capability_ids import spelled
 from s2lct.builder.cli import app
+from s2lct.builder.console import told_errors
 from s2lct.builder.extras import extra_of
 
 RUNNER = CliRunner()
@@ -491,3 +492,11 @@ def test_bands_hold_numbers() -> None:
             band((low, high))
     with pytest.raises(typer.BadParameter):
         usable_seed(MOST_SEED + 1)
+
+
+def test_a_package_that_is_imported_late_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), told_errors():
+        raise ModuleNotFoundError("No module named 'captum.attr'", name="captum.attr")
+    assert 'pip install "s2lct[analysis]"' in capsys.readouterr().err
+    with pytest.raises(ModuleNotFoundError), told_errors():
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")

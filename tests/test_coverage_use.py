@@ -360,6 +360,14 @@ def test_a_corpus_is_parted_into_reference_and_tests(corpus_path: Path, tmp_path
         reference_and_held_out(f"csv:{one}", None, 0)
 
 
+def test_labels_of_a_reference_need_no_map(tmp_path: Path) -> None:
+    rows = [f"A film about the number {number}.,{number % 2}" for number in range(20)]
+    path = tmp_path / "numbered.csv"
+    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    reference, held_out = reference_and_held_out(f"csv:{path}", None, 0)
+    assert len(reference) + len(held_out.cases) == 20
+
+
 def test_a_reduced_suite_is_a_suite(suite_folder: Path, tmp_path: Path) -> None:
     from datasets import load_dataset
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ GOOD_ROWS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD_ROWS, ids=repr)
+@pytest.mark.parametrize("bad", BAD_ROWS, ids=lambda bad: re.sub(" at 0x[0-9a-f]+", "", repr(bad)))
 def test_a_row_that_means_nothing_is_refused_by_its_number(bad: Any) -> None:
     for good in GOOD_ROWS:
         with pytest.raises(ScoringError, match=r"predictions\[[01]\]") as refused:

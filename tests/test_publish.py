@@ -331,6 +331,42 @@ def test_a_dry_run_needs_no_token_and_changes_nothing(
     assert publisher.server.files("dataset", REPO) == before
 
 
+def test_a_dry_run_without_a_network_says_what_it_checked(
+    hub: HubClient, suite_folder: Path, tmp_path: Path
+) -> None:
+    result = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
+    for client in (hub.offline_now(), hub.cut_off()):
+        for command in (
+            ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0"),
+            ("results", result, "--to", REPO),
+            ("metric", "--repo", REPO),
+        ):
+            told = client.s2lct("publish", *command, "--dry-run")
+            assert told.startswith("checked: ")
+            assert "not checked: " in told
+            assert "would" not in told
+            assert client.try_s2lct("publish", *command).returncode == 1
+    assert not hub.server.repos
+
+
+def test_a_dry_run_without_a_network_refuses_what_is_wrong_in_itself(
+    hub: HubClient, suite_folder: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(suite_folder, broken)
+    next(broken.glob("data/*/*.parquet")).write_bytes(b"PAR1")
+    for folder, options in (
+        (broken, ("--repo", REPO)),
+        (suite_folder, ("--repo", "no-organization")),
+        (suite_folder, ("--repo", "org/na--me..x")),
+        (suite_folder, ("--repo", REPO, "--version", "1.0")),
+    ):
+        done = hub.offline_now().try_s2lct("publish", "dataset", folder, *options, "--dry-run")
+        assert done.returncode == 1
+        assert done.stderr.startswith("Error: ")
+        assert "not checked" not in done.stdout
+
+
 def test_a_proposal_is_tagged_once_it_is_merged(
     publisher: Publisher, smaller: Path, suite_folder: Path
 ) -> None:
@@ -789,7 +825,9 @@ def test_spaces_hold_code_and_cards_but_no_weights(
     assert RESULTS in files["app.py"].decode()
     compile(files["app.py"], "app.py", "exec")
     assert "package/s2lct/leaderboard/results.py" in files
-    assert not [name for name in files if name.endswith((".safetensors", ".parquet", ".pyc"))]
+    heavy = [name for name in files if name.endswith((".safetensors", ".parquet", ".pyc"))]
+    # Reading a suite needs the fingerprints of known splits.
+    assert heavy == ["package/s2lct/leaderboard/known_splits.parquet"]
     assert sum(map(len, files.values())) < 3_000_000
     needed = files["requirements.txt"].decode().splitlines()
     assert all("+" not in line and "==" in line for line in needed)

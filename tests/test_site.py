@@ -54,7 +54,7 @@ def suite(version: str, seeds: int = 20) -> SuiteCases:
         for number in range(seeds):
             seed = f"{capability}-{number}-{version}"
             text = f"Sentence {number} of {capability} & <b>more</b>."
-            splits = frozenset({"train" if number % 2 else "test"})
+            splits = frozenset({"sst:train" if number % 2 else "sst:test"})
             rest = (seed, text, frozenset(passes))
             cases.append(Case(seed, capability, "seed", *rest, splits=splits))
             cases.append(
@@ -271,7 +271,7 @@ def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> No
         same = of[row["model"]]
         for name in (
             "failure_rate", "chance_corrected", "ci_low", "LC4", "LC9", "LC10", "LC9_seeds",
-            "LC10_expansions", "contamination_free",
+            "LC10_expansions", "outside_training",
         ):  # fmt: skip
             told = [float(one[name]) if one[name] else None for one in (row, same)]
             assert told[0] == pytest.approx(told[1], abs=1e-4), (row["model"], name)
@@ -299,7 +299,7 @@ def test_no_capability_takes_the_place_of_another_column(tmp_path: Path) -> None
     model = ScoredModel(
         key="a" * 64, name="m", revision="", weights_sha256="", label_rule="", parameters=None,
         licence=None, date="2026-01-01T00:00:00+00:00", verified="",
-        labels=(np.arange(len(cases)) % 3).astype(np.int8),
+        labels=(np.arange(len(cases)) // 2 % 3).astype(np.int8),
     )  # fmt: skip
     made = Collection((SuiteOutcomes(of.version, of.fingerprint, of.cases, (model,)),))
     build_site(made, tmp_path / "out")
@@ -545,6 +545,24 @@ def test_left_out_files_are_told_and_an_empty_folder_is_an_error(
     done = CliRunner().invoke(app, args)
     assert done.exit_code == 0 and "left out broken.json: is no result file" in done.output
     assert "org/one" in page(all_standings(collect(tmp_path / "in")))
+
+
+def test_the_app_s_board_has_chance_rows_and_both_kinds(results: Path) -> None:
+    pytest.importorskip("pandas")
+    from s2lct.leaderboard.app_board import board_frame
+
+    (found, _) = all_standings(collect(results))
+    whole = board_frame(found)
+    assert set(whole["Model"]) - {one.model.name for one in found.standings} == REFERENCES
+    assert whole["Failure rate"].is_monotonic_increasing
+    for kind in ("all", "seed", "expansion"):
+        frame = board_frame(found, kind=kind)
+        for standing in found.standings:
+            (told,) = frame[frame["Model"] == standing.model.name]["LC9"]
+            rate = getattr(standing.capabilities["LC9"], kind).failure_rate
+            assert told == pytest.approx(100 * rate, abs=0.05)
+    (blind,) = frame[frame["Model"] == "always-neutral"]["LC9"]
+    assert blind == 100
 
 
 @pytest.mark.browser

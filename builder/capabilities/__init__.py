@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from s2lct.builder.capabilities.yaml_file import read_yaml
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.errors import CapabilityError
 from s2lct.builder.lexicon import Pos, Sentiment
 from s2lct.builder.patterns import check_pattern, check_replacement
@@ -41,6 +42,7 @@ _WORD_CLASS = re.compile(
 )
 _FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<bare>\|unstopped)?\}")
 _FAULTS_TOLD = 5
+_TYPE_NAME = re.compile(r"\[|^str$")
 
 
 class _Specified(BaseModel):
@@ -348,16 +350,19 @@ def read_capability(path: Path) -> Capability:
     try:
         return Capability.model_validate(data)
     except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}"
-            for fault in error.errors(include_url=False, include_input=False)
-        ]
+        faults = list(dict.fromkeys(map(_told, error.errors(include_url=False))))
         told = "; ".join(plain(fault, 200) for fault in faults[:_FAULTS_TOLD])
         more = f"; and {len(faults) - _FAULTS_TOLD} more" if len(faults) > _FAULTS_TOLD else ""
         raise CapabilityError(
             f"{path}: {told}{more}",
             mend="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
         ) from error
+
+
+def _told(fault: Mapping[str, Any]) -> str:
+    """A fault with its field, without pydantic's names of types."""
+    field = ".".join(str(part) for part in fault["loc"] if not _TYPE_NAME.search(str(part)))
+    return f"{field or 'file'}: {fault['msg']}"
 
 
 def shipped_capability_files() -> tuple[Path, ...]:
@@ -374,9 +379,9 @@ def capability_files(
     Raises:
         CapabilityError: a file that does not fit, or two capabilities of one id.
     """
-    known: dict[str, tuple[Capability, Path]] = {}
-    ids: set[str] = set()
-    for path in (*shipped_capability_files(), *extra_files):
+    known = dict(_shipped())
+    ids = {name.casefold() for name in known}
+    for path in extra_files:
         capability = read_capability(path)
         if capability.id.casefold() in ids:
             raise CapabilityError(
@@ -386,6 +391,12 @@ def capability_files(
         ids.add(capability.id.casefold())
         known[capability.id] = capability, path
     return known
+
+
+@cache
+def _shipped() -> Mapping[str, tuple[Capability, Path]]:
+    read = ((read_capability(path), path) for path in shipped_capability_files())
+    return {capability.id: (capability, path) for capability, path in read}
 
 
 def load_capabilities(
@@ -402,17 +413,14 @@ def load_capabilities(
             or two capabilities of one id.
     """
     known = {name: capability for name, (capability, _) in capability_files(extra_files).items()}
-    by_name = {name.casefold(): name for name in known}
-    for name in names:
-        if name.casefold() not in by_name:
-            near = difflib.get_close_matches(name.casefold()[:50], by_name, n=1)
+    chosen = spelled(names, list(known)) if names else tuple(known)
+    for name in chosen:
+        if name not in known:
+            near = difflib.get_close_matches(name.upper()[:50], known, n=1)
             raise CapabilityError(
                 f"--capability {plain(name, 60)}: unknown",
-                mend=f"did you mean {by_name[near[0]]}?"
-                if near
-                else f"there are {', '.join(known)}",
+                mend=f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}",
             )
-    chosen = dict.fromkeys(by_name[name.casefold()] for name in names) if names else known
     return tuple(known[name] for name in chosen)
 
 

@@ -30,7 +30,11 @@ def load_masked_lm(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]
         with _quiet():
             tokenizer = pretrained(AutoTokenizer, name)
             model, told = pretrained(
-                AutoModelForMaskedLM, name, weights_only=True, output_loading_info=True
+                AutoModelForMaskedLM,
+                name,
+                weights_only=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # told, and refused below with their names
             )
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
