@@ -160,7 +160,8 @@ def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list
         CorpusError: the corpus cannot be read.
         AnalysisError: it holds a single sentence.
     """
-    corpus = read_corpus(spec)
+    # Coverage asks what a text does to neurons, and of no label.
+    corpus = read_corpus(spec, labelled=False)
     if len({sentence.text for sentence in corpus.sentences}) < 2:
         raise AnalysisError(
             f"reference corpus {spec}: one sentence, so no neuron has a range",

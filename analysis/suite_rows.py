@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.analysis.errors import AnalysisError
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.suite_checks import CaseRow
 from s2lct.leaderboard.cases import Case, case_from, read_rows
 
@@ -88,7 +89,8 @@ def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRo
     Raises:
         AnalysisError: the suite lacks one.
     """
-    if unknown := [name for name in capabilities or () if name not in suite.capabilities]:
+    capabilities = spelled(capabilities or (), suite.capabilities)
+    if unknown := [name for name in capabilities if name not in suite.capabilities]:
         raise AnalysisError(
             f"suite {suite.name}: has no capability {', '.join(unknown)}",
             mend=f"choose among {', '.join(suite.capabilities)}",

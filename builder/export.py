@@ -12,6 +12,7 @@ from typing import Any
 
 from s2lct.builder.checkpoint import write_text
 from s2lct.builder.errors import SuiteError
+from s2lct.builder.plain_text import spreadsheet_cell
 from s2lct.builder.records import LABELS
 from s2lct.builder.suite import WrittenSuite, read_suite
 from s2lct.builder.write import SUITE_FILE
@@ -25,7 +26,8 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
     Args:
         folder: a built suite.
         out: the file to write.
-        format: ``jsonl``: a row a line, labels by name; ``csv``: likewise, nested values as JSON;
+        format: ``jsonl``: a row a line, labels by name; ``csv``: likewise, nested values as JSON
+            and texts as `plain_text.spreadsheet_cell` has them;
             ``checklist``: the tests of a CheckList suite (Ribeiro et al. 2020) as JSON, each
             with its test cases and expected labels, and no pickle.
 
@@ -92,13 +94,13 @@ def _csv(rows: Iterable[Row], _: Mapping[str, Any]) -> str:
     rows = list(rows)
     file = io.StringIO()
     writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({name: spreadsheet_cell(name) for name in writer.fieldnames})
     for row in rows:
         writer.writerow(
             {
                 name: json.dumps(value, ensure_ascii=False)
                 if isinstance(value, (list, dict))
-                else value
+                else spreadsheet_cell(value)
                 for name, value in row.items()
             }
         )

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from s2lct.builder.checkpoint import write_text
 from s2lct.builder.errors import BuilderError, SuiteError
+from s2lct.builder.hub_calls import data_set
 from s2lct.builder.suite import read_description, read_suite
 from s2lct.builder.suite_checks import in_order
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
@@ -180,6 +182,8 @@ def _workplace() -> Iterator[Path]:
     with FileLock(cache / f"{NAME}-installing.lock"):
         if (left := work / _REPLACED).exists() and not _suite_cache().exists():
             left.rename(_suite_cache())  # the last installation was killed between two renames
+        if work.is_symlink():
+            work.unlink()  # somebody else's: a folder is made here, and none followed
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
@@ -287,9 +291,7 @@ def _loaded(suite: _Suite, work: Path, advance: Callable[[str], None]) -> Path:
         for config, count in (rows | {ALL: sum(rows.values())}).items():
             advance(config)
             try:
-                loaded = datasets.load_dataset(
-                    str(folder), config, split=SPLIT, cache_dir=str(cache)
-                )
+                loaded = data_set(str(folder), config, split=SPLIT, cache_dir=str(cache))
             except (datasets.exceptions.DatasetGenerationError, ValueError) as error:
                 raise InstallError(
                     f"{suite.folder}: {config} cannot be loaded ({_root(error)})",
@@ -303,7 +305,7 @@ def _loaded(suite: _Suite, work: Path, advance: Callable[[str], None]) -> Path:
     finally:
         if shown:
             datasets.enable_progress_bars()
-    (cache / NAME / SUITE_FILE).write_text(json.dumps(suite.described, indent=2, sort_keys=True))
+    write_text(cache / NAME / SUITE_FILE, json.dumps(suite.described, indent=2, sort_keys=True))
     return cache / NAME
 
 
@@ -321,7 +323,7 @@ def _write_card(suite: _Suite, folder: Path) -> None:
         *(config(name, [path]) for name, path in paths.items()),
     ]
     card = yaml.safe_dump({"configs": configs}, sort_keys=False)
-    (folder / "README.md").write_text(f"---\n{card}---\n", encoding="utf-8")
+    write_text(folder / "README.md", f"---\n{card}---\n")
 
 
 def _prime_metric(work: Path) -> None:
@@ -332,7 +334,7 @@ def _prime_metric(work: Path) -> None:
     folder.mkdir()
     shutil.copyfile(METRIC_FILE, folder / METRIC_FILE.name)
     # The cache is named after this file, and is looked into for s2lct.py, which it pulls along.
-    (folder / f"{METRIC_CACHE_NAME}.py").write_text(f"from .{NAME} import S2lct\n")
+    write_text(folder / f"{METRIC_CACHE_NAME}.py", f"from .{NAME} import S2lct\n")
     evaluate.load(str(folder), download_mode="force_redownload")
 
 

@@ -8,13 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from s2lct.builder.errors import SuiteError
+from s2lct.builder.hub_calls import said_by
 from s2lct.builder.suite import parse_description, parse_rows, read_suite
 from s2lct.builder.write import SUITE_FILE, example_of
 from s2lct.cards import render_dataset_card
 from s2lct.dataset_script.errors import PublishError, VersionError
 from s2lct.dataset_script.eval_yaml import EVAL_FILE, configs_in_order, eval_yaml
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    RepoState,
+    dry_run_without_hub,
+    require_repo,
+)
 from s2lct.dataset_script.versions import (
     Bump,
     Comparison,
@@ -26,6 +36,7 @@ from s2lct.dataset_script.versions import (
     with_entry,
 )
 
+CARD = "README.md"
 CHANGELOG = "CHANGELOG.md"
 DATA = "data/"
 _MOST_FAULTS = 5
@@ -69,7 +80,7 @@ class LocalSuite:
         described = portable(self.described) | {"version": str(version)}
         examples = {name: example_of(rows) for name, rows in self.rows.items()}
         files = {
-            "README.md": render_dataset_card(described, examples, repo),
+            CARD: render_dataset_card(described, examples, repo),
             SUITE_FILE: json.dumps(described, indent=2, sort_keys=True) + "\n",
             EVAL_FILE: eval_yaml(described),
         }
@@ -122,9 +133,64 @@ def publish_dataset(
         PublishError: the suite is broken or the Hub refuses it.
         VersionError: the version is not the one that follows from the changes.
     """
-    hub = hub or Hub()
-    suite = LocalSuite.read(folder)
+    require_repo("--repo", repo)
     wanted = Version.read(version) if version else None
+    suite = LocalSuite.read(folder)
+    checked = _checked(suite, repo, wanted)
+    unknown = f"what {repo} holds, and which version follows from it"
+    with dry_run_without_hub(checked, unknown, dry_run=dry_run) as outcomes:
+        outcomes.append(
+            _published(
+                hub or Hub(),
+                suite,
+                repo,
+                wanted,
+                private=private,
+                create_pr=create_pr,
+                dry_run=dry_run,
+            )
+        )
+    return outcomes[0]
+
+
+def _checked(suite: LocalSuite, repo: str, wanted: Version | None) -> list[str]:
+    """What can be said of a suite without a Hub; its files are made as they would be published.
+
+    Raises:
+        PublishError: its card is none.
+    """
+    files = suite.files(repo, wanted or Version(1, 0, 0))
+    try:
+        card = yaml.safe_load(files[CARD].decode().split("---")[1])
+        licence, configs = card["license"], len(card["configs"])
+    except (IndexError, KeyError, TypeError, yaml.YAMLError) as error:
+        raise PublishError(
+            f"{suite.folder}: its card cannot be made ({said_by(error)})",
+            mend="build the suite again",
+        ) from error
+    cases = sum(len(rows) for rows in suite.rows.values())
+    size = sum(map(len, files.values()))
+    stated = suite.described["corpus"]["licence"]
+    return [
+        f"{suite.folder} keeps its invariants ({cases:,} cases; what needs the models is checked "
+        "by s2lct verify)",
+        f"{repo} can be a repository's name",
+        f"{wanted} is a semantic version" if wanted else "no version is asked for",
+        f"the card describes {configs} configurations; {len(files)} files, {size:,} bytes",
+        f"the card's licence is {licence} (corpus: {stated})",
+    ]
+
+
+def _published(
+    hub: Hub,
+    suite: LocalSuite,
+    repo: str,
+    wanted: Version | None,
+    *,
+    private: bool,
+    create_pr: bool,
+    dry_run: bool,
+) -> Outcome:
     state = hub.state(repo, "dataset")
     tags = hub.tags(repo, "dataset") if state else {}
     released = {known: tag for tag in tags if (known := Version.of_tag(tag))}

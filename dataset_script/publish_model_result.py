@@ -14,8 +14,14 @@ from s2lct.builder.suite import parse_description
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.dataset_script.errors import PublishError, told_hub_errors
 from s2lct.dataset_script.eval_yaml import task_id
-from s2lct.dataset_script.hub import Hub, Outcome, Publication
-from s2lct.dataset_script.publish_results import HUB_ID
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    dry_run_without_hub,
+    require_repo,
+)
+from s2lct.dataset_script.publish_results import HUB_ID, refuse_partial
 from s2lct.leaderboard.results import Result, recompute
 
 if TYPE_CHECKING:
@@ -62,10 +68,41 @@ def publish_model_result(
 
     Raises:
         ScoringError: it is no result file, or a figure does not follow from its cases.
-        PublishError: model or suite are not on the Hub, or the Hub refuses.
+        PublishError: it is a result of a part of its suite, model or suite are not on the Hub, or
+            the Hub refuses.
     """
-    hub = hub or Hub()
     result = recompute(path)
+    refuse_partial(path, result)
+    repo = result.model.name
+    if dataset:
+        require_repo("--dataset", dataset)
+    checked = [f"{path}: every figure follows from its cases"]
+    unknown = f"whether {repo} and the suite are on the Hub"
+    with dry_run_without_hub(checked, unknown, dry_run=dry_run) as outcomes:
+        outcomes.append(
+            _published(
+                hub or Hub(),
+                path,
+                result,
+                dataset,
+                model_index=model_index,
+                create_pr=create_pr,
+                dry_run=dry_run,
+            )
+        )
+    return outcomes[0]
+
+
+def _published(
+    hub: Hub,
+    path: Path,
+    result: Result,
+    dataset: str | None,
+    *,
+    model_index: bool,
+    create_pr: bool,
+    dry_run: bool,
+) -> Outcome:
     repo = result.model.name
     state = hub.state(repo, "model") if HUB_ID.fullmatch(repo) else None
     if state is None:

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.errors import SuiteError
 from s2lct.builder.files import is_folder, regular_bytes
+from s2lct.builder.hub_calls import data_set, hub_call, said_by
 from s2lct.builder.plain_text import plain
 from s2lct.builder.suite import MOST_DESCRIPTION_BYTES, parse_description, read_suite
-from s2lct.builder.suite_checks import CaseRow, Fault, Rows, natural_order, rows_fingerprint
+from s2lct.builder.suite_checks import (
+    CaseRow,
+    Fault,
+    Rows,
+    SourceRow,
+    natural_order,
+    rows_fingerprint,
+)
 from s2lct.builder.write import ALL, KINDS, SPLIT, SUITE_FILE
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.known_splits import memberships_of
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+_SHOWN = 200
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -35,7 +49,10 @@ class Case:
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
-        splits: the source splits of the corpus sentences it is made of.
+        splits: what its source sentences are known to be in, as ``sst:train``; see
+            `known_splits.memberships_of`. No part of what makes cases equal: it is knowledge
+            about them.
+        sources: which these are, ``CORPUS:ID`` each; empty where the suite does not tell.
     """
 
     id: str
@@ -46,7 +63,8 @@ class Case:
     passes: frozenset[int]
     inserted: tuple[str, ...] = ()
     production: str = ""
-    splits: frozenset[str] = frozenset()
+    splits: frozenset[str] = field(default=frozenset(), compare=False)
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +76,7 @@ class SuiteCases:
         version: its semantic version; empty if unknown.
         fingerprint: SHA-256 over the rows of the whole suite, computed from them.
         cases: in the suite's order.
-        partial: whether these are only some of the suite's cases.
+        partial: whether cases of the suite were left out.
     """
 
     name: str
@@ -76,7 +94,7 @@ class SuiteCases:
         """Some of the cases, under the whole suite's fingerprint.
 
         Args:
-            capabilities: ids, in upper or lower case; None for all.
+            capabilities: ids in any case; None for all.
             kind: ``seed`` or ``expansion``; None for both.
             limit: most cases of a capability, from the first on; None for all.
 
@@ -203,7 +221,8 @@ def case_from(row: CaseRow) -> Case:
         production=(
             f"{production.lhs} -> {' '.join(production.reference_rhs)}" if production else ""
         ),
-        splits=frozenset(source.split or "" for source in row.sources or ()),
+        splits=memberships_of([source.model_dump() for source in row.sources or ()]),
+        sources=_source_ids(row.sources or ()),
     )
 
 
@@ -255,6 +274,13 @@ def _is_whole(number: object) -> bool:
     return True
 
 
+def _source_ids(sources: Sequence[SourceRow]) -> tuple[str, ...]:
+    """Ids of a case's sentences; none where one is not known."""
+    if not all(source.id for source in sources):
+        return ()
+    return tuple(f"{source.corpus or ''}:{source.id}" for source in sources)
+
+
 def _rows(data: Any) -> Iterator[Any]:
     if isinstance(data, Mapping):
         if "id" in data and "text" in data:
@@ -296,16 +322,14 @@ def read_hub(name: str, split: str = SPLIT) -> tuple[Dataset, CheckedRows]:
     Raises:
         ScoringError: there is none, or its rows are not those that its repository states.
     """
-    from datasets import load_dataset
-
     repo, _, revision = name.partition("@")
     shown = plain(name, _SHOWN)
     try:
-        data = load_dataset(repo, ALL, split=split, revision=revision or None)
+        data = data_set(repo, ALL, split=split, revision=revision or None)
     except Exception as error:
         raise ScoringError(
             f"--suite {shown}: neither a folder here nor a data set that can be loaded "
-            f"({type(error).__name__}: {plain(' '.join(str(error).split()), _SHOWN)})",
+            f"({said_by(error)})",
             mend="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error
@@ -336,7 +360,8 @@ def _description(repo: str, revision: str) -> dict[str, Any] | None:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
-        path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
+        with hub_call():
+            path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
     except (OSError, ValueError, HfHubHTTPError, HFValidationError):
         return None
     try:

@@ -11,21 +11,26 @@ from typing import Any
 
 import numpy as np
 
+from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.chance import chance_corrected, chance_of, reference_means, references
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.kept import Kept
+from s2lct.leaderboard.known_splits import GROUPS, comparisons_for, group_of, training_data_of
 from s2lct.leaderboard.labels import (
     NEUTRAL_BAND,
     Array,
     LabelRule,
     Labels,
-    labels_of_predictions,
+    check_label_map,
+    checked_band,
     rule_for,
 )
 from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
-from s2lct.leaderboard.statistics import Failed, by_capability, flips, macro_average, rate
+from s2lct.leaderboard.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.statistics import Failed, Rate, flips, macro_average, model_figures
 
 Advance = Callable[[int], None]
 
@@ -71,7 +76,7 @@ def score(
     model: Classifier | Function,
     suite: SuiteCases,
     *,
-    label_map: Mapping[str, str] | None = None,
+    label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     cache: Path | None = None,
     advance: Advance | None = None,
@@ -81,7 +86,7 @@ def score(
     Args:
         model: what gives probabilities or labels.
         suite: the cases.
-        label_map: what its classes mean, where it does not say.
+        label_map: what its classes mean, where it does not say; see `labels.check_label_map`.
         neutral_band: for models without a neutral class, see `labels.LabelRule`.
         cache: a file that keeps what models said; None keeps nothing.
         advance: told how many cases were done.
@@ -90,9 +95,18 @@ def score(
         ScoringError: the model's classes or outputs cannot be used.
     """
     asks: LabelPrompt | None = getattr(model, "asks", None)
+    label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
+    if not suite.cases:
+        raise ScoringError(f"suite {suite.name}: has no case", mend="pass a suite with cases")
     if isinstance(model, Function):
         said = model.predict([case.text for case in suite.cases])
-        labels, rule_text = labels_of_predictions(said, len(suite.cases), neutral_band=neutral_band)
+        labels, rule_text = labels_of_predictions(
+            said,
+            len(suite.cases),
+            neutral_band=neutral_band,
+            classes=model.classes,
+            label_map=label_map,
+        )
     else:
         rule = rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
@@ -180,63 +194,93 @@ def probabilities_of(
 
 
 def figures(outcomes: Outcomes) -> dict[str, Any]:
-    """The nested result: ``overall``, and for each capability seeds, expansions and flips.
+    """The nested result: ``overall``, and for each capability its rates and flips.
 
-    Rates are in [0, 1]; ``ci`` is a list of two bounds.
+    Rates are in [0, 1], on ``all`` cases, on each ``seed`` and each ``expansion``; ``ci`` is a
+    list of two bounds. ``overall`` is the mean of the capabilities' rates on all cases, with the
+    ``chance`` of failing that answering without reading has, and the mean ``chance_corrected``.
     """
-    cases, failed = outcomes.cases, outcomes.failed
-    overall = macro_average(cases, failed)
+    found = model_figures(outcomes.cases, outcomes.failed[None])[0]
+    _, chance = chance_of(reference_means(references(outcomes.cases)))
     result: dict[str, Any] = {
         "overall": {
-            "failure_rate": overall.failure_rate,
-            "ci": list(overall.ci),
-            "cases": overall.cases,
+            "failure_rate": found.overall.failure_rate,
+            "ci": list(found.overall.ci),
+            "cases": found.overall.cases,
+            "chance": chance,
+            "chance_corrected": chance_corrected(found.overall.failure_rate, chance),
         }
     }
-    for name, of in by_capability(cases, failed).items():
+    for name, of in found.capabilities.items():
         result[name] = {
-            kind: {
-                "cases": one.cases,
-                "failures": one.failures,
-                "failure_rate": one.failure_rate,
-                "ci": list(one.ci),
-            }
-            for kind, one in (("seed", of.seed), ("expansion", of.expansion))
+            kind: _in_numbers(one)
+            for kind, one in (("all", of.all), ("seed", of.seed), ("expansion", of.expansion))
         } | {"pass_to_fail": of.pass_to_fail, "fail_to_pass": of.fail_to_pass}
     return result
 
 
+def _in_numbers(one: Rate) -> dict[str, Any]:
+    return {
+        "cases": one.cases,
+        "failures": one.failures,
+        "failure_rate": one.failure_rate,
+        "ci": list(one.ci),
+    }
+
+
+def answers(outcomes: Outcomes) -> dict[Label, int]:
+    """How often the model gave each label."""
+    return {label: int((outcomes.labels == n).sum()) for n, label in enumerate(LABELS)}
+
+
 def flattened(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Nested figures as ``LC4/expansion/failure_rate``; ``ci`` as ``ci_low`` and ``ci_high``."""
+    """Nested figures as ``LC4/expansion/failure_rate``; ``ci`` as ``ci_low`` and ``ci_high``.
+
+    What there is no number for is left out.
+    """
     flat: dict[str, float] = {}
     for name, value in result.items():
         if isinstance(value, Mapping):
             flat |= flattened(value, f"{prefix}{name}/")
         elif name == "ci":
             flat[f"{prefix}ci_low"], flat[f"{prefix}ci_high"] = value
-        else:
+        elif value is not None:
             flat[f"{prefix}{name}"] = value
     return flat
 
 
-def contamination(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
-    """Failure rates of cases made from a corpus's train split, and of the rest.
+def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
+    """Failure rates of cases made from training data, and of the rest.
 
-    Most sentiment models were trained on that split of SST: where they do better on it, they
-    remember.
+    A model that does better on sentences it was trained on remembers them.
+
+    Returns:
+        ``known``: whether the model's own training data is known; and ``comparisons``, one for it
+        or one for each known train split, see `known_splits.comparisons_for`. Each has the splits
+        as ``training_data``, and for each group of `known_splits.group_of` the mean of the failure
+        rates of the capabilities that have such cases, None where there are none.
     """
-    seen = np.array(["train" in case.splits for case in outcomes.cases], dtype=bool)
-    rates: dict[str, dict[str, Any]] = {}
-    for name, chosen in (("train", seen), ("other", ~seen)):
-        numbers = np.flatnonzero(chosen)
-        one = rate([outcomes.cases[n] for n in numbers], outcomes.failed[numbers])
-        rates[name] = {
-            "cases": one.cases,
-            "failures": one.failures,
-            "failure_rate": one.failure_rate,
-            "ci": list(one.ci),
-        }
-    return rates
+    splits = [case.splits for case in outcomes.cases]
+    comparisons: list[dict[str, Any]] = []
+    for training in comparisons_for(outcomes.model, splits):
+        groups = np.array([group_of(one, training) for one in splits], dtype=object)
+        comparison: dict[str, Any] = {"training_data": sorted(training)}
+        for name in GROUPS:
+            numbers = np.flatnonzero(groups == name)
+            cases = [outcomes.cases[n] for n in numbers]
+            one = macro_average(cases, outcomes.failed[numbers])
+            comparison[name] = {
+                "cases": len(cases),
+                "capabilities": len({case.capability for case in cases}),
+                "failures": one.failures,
+                "failure_rate": one.failure_rate if cases else None,
+                "ci": list(one.ci) if cases else None,
+            }
+        comparisons.append(comparison)
+    return {
+        "known": training_data_of(outcomes.model) is not None,
+        "comparisons": comparisons,
+    }
 
 
 def flipping_words(outcomes: Outcomes, most: int = 10) -> list[tuple[str, int, int]]:

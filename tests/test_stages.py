@@ -17,7 +17,6 @@ from s2lct.builder.parse import parse
 from s2lct.builder.records import Family, MaskedSentence, ParsedSeed, Region, Seed, Sentence
 from s2lct.builder.select import select, without_duplicates
 from s2lct.builder.suite_checks import without
-from s2lct.builder.validate import begins_with_vowel_sound
 
 TEXTS = [
     "This is not a dull film.",
@@ -141,12 +140,15 @@ def test_an_overlong_text_gets_no_suggestion(mlm: TransformersMaskedLM) -> None:
     assert mlm.suggest([long, f"A {MASK} film."], 3)[0] == ()
 
 
-@pytest.mark.parametrize(
-    ("word", "vowel"),
-    [("old", True), ("hour", True), ("young", False), ("one", False), ("university", False)],
-)
-def test_articles_agree_with_sounds(word: str, vowel: bool) -> None:
-    assert begins_with_vowel_sound(word) is vowel
+def test_an_insertion_keeps_the_article_that_its_sound_asks_for() -> None:
+    from s2lct.builder.validate import _clashes
+
+    kept = [("an", "unidentified"), ("an", "onerous"), ("a", "unique"), ("A", "useful")]
+    assert not any(_clashes(article, word, "film") for article, word in kept)
+    broken = [("a", "unimportant"), ("an", "unique"), ("An", "one"), ("a", "honest")]
+    assert all(_clashes(article, word, "film") for article, word in broken)
+    assert _clashes("with", "a", "MRI")
+    assert not _clashes("with", "an", "11-year-old")
 
 
 def test_selection_takes_the_likeliest_and_no_text_twice(
