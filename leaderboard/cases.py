@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 200
 
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-_SHOWN = 200
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
