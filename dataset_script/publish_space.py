@@ -16,7 +16,7 @@ from s2lct.dataset_script.publish_results import HUB_ID
 PACKAGE = "package"
 METRIC_FILE = Path(__file__).parent / "metric" / "s2lct.py"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard")
-_SHIPPED = (".py", ".jinja", ".json", ".yaml", ".js", ".css", ".html", "py.typed")
+_SHIPPED = (".py", ".jinja", ".json", ".parquet", ".yaml", ".js", ".css", ".html", "py.typed")
 # Weights, corpora and what trains them are for building suites, not for scoring on them.
 _LEFT_OUT = ("training", "weights", "data", "__pycache__")
 _COMMON = (
