@@ -79,7 +79,7 @@ def made_up_suite() -> SuiteCases:
             seed_id = hashlib.sha256(f"{capability} {number}".encode()).hexdigest()[:16]
             text = " ".join(rng.choice(WORDS, size=16)) + f" {capability} {number}."
             passes = frozenset({int(rng.integers(3))})
-            splits = frozenset({"train" if rng.random() < 0.7 else "test"})
+            splits = frozenset({f"sst:{'train' if rng.random() < 0.7 else 'test'}"})
             cases.append(Case(seed_id, capability, "seed", seed_id, text, passes, splits=splits))
             for word in ("also", "indeed", "really")[:EXPANSIONS]:
                 case_id = hashlib.sha256(f"{seed_id} {word}".encode()).hexdigest()[:16]
@@ -142,7 +142,6 @@ def write_made_up(suite: SuiteCases, number: int, folder: Path) -> None:
         packages={},
         overall=OverallRecord(failure_rate=share, ci=(share, share), cases=len(suite.cases)),
         capabilities=records,
-        contamination={},
         flipping_words=(),
         flipping_productions=(),
         outcomes=OutcomesRecord(path=table.name, rows=len(labels), sha256=sha256_of(table)),

@@ -14,7 +14,7 @@ from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.dataset_script.errors import PublishError, told_hub_errors
 from s2lct.dataset_script.eval_yaml import task_id
 from s2lct.dataset_script.hub import Hub, Outcome, Publication
-from s2lct.dataset_script.publish_results import HUB_ID
+from s2lct.dataset_script.publish_results import HUB_ID, refuse_partial
 from s2lct.leaderboard.results import Result, recompute
 
 if TYPE_CHECKING:
@@ -61,10 +61,12 @@ def publish_model_result(
 
     Raises:
         ScoringError: it is no result file, or a figure does not follow from its cases.
-        PublishError: model or suite are not on the Hub, or the Hub refuses.
+        PublishError: it is a result of a part of its suite, model or suite are not on the Hub, or
+            the Hub refuses.
     """
     hub = hub or Hub()
     result = recompute(path)
+    refuse_partial(path, result)
     repo = result.model.name
     state = hub.state(repo, "model") if HUB_ID.fullmatch(repo) else None
     if state is None:

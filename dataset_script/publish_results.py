@@ -13,7 +13,14 @@ from pydantic import ValidationError
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.errors import PublishError
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState
-from s2lct.leaderboard.results import Result, file_name, recompute
+from s2lct.leaderboard.results import (
+    Result,
+    digest_of,
+    model_identity,
+    read_outcomes,
+    recompute,
+    slug,
+)
 
 FOLDER = "results"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -42,12 +49,18 @@ class CheckedResult:
 
         Raises:
             ScoringError: it is no result file, or a figure does not follow from its cases.
+            PublishError: it is a result of a part of its suite.
         """
         read = recompute(path)
+        refuse_partial(path, read)
         suite = read.suite.model_copy(update={"name": without_place(read.suite.name)})
         model = read.model.model_copy(update={"name": without_place(read.model.name)})
         result = read.model_copy(update={"suite": suite, "model": model})
-        target = PurePosixPath(FOLDER, _suite_folder(result), f"{_stem(result)}.json")
+        # A suite without a fingerprint is known by its cases.
+        suite_key = read.suite.fingerprint or [
+            [case.id, case.text] for case in read_outcomes(path).cases
+        ]
+        target = PurePosixPath(FOLDER, _suite_folder(result), f"{_stem(result, suite_key)}.json")
         outcomes = read.outcomes.model_copy(update={"path": target.with_suffix(".parquet").name})
         result = result.model_copy(update={"outcomes": outcomes})
         return cls(result, str(target), (path.parent / read.outcomes.path).read_bytes())
@@ -61,6 +74,20 @@ class CheckedResult:
         }
 
 
+def refuse_partial(path: Path, result: Result) -> None:
+    """Refuse results of a part of a suite.
+
+    Raises:
+        PublishError: it is one.
+    """
+    if result.partial:
+        raise PublishError(
+            f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
+            f"({result.selection})",
+            mend="score the whole suite, without --capability, --kind and --limit",
+        )
+
+
 def without_place(name: str) -> str:
     """A folder's own name; Hub ids and names of baselines as they are."""
     repo = name.partition("@")[0]
@@ -71,12 +98,14 @@ def without_place(name: str) -> str:
 
 def _suite_folder(result: Result) -> str:
     parts = (result.suite.version, result.suite.fingerprint[:_SHORT])
-    return file_name("-".join(part for part in parts if part) or "unversioned")
+    return slug("-".join(part for part in parts if part) or "unversioned")
 
 
-def _stem(result: Result) -> str:
+def _stem(result: Result, suite_key: Any) -> str:
+    """Model and revision to be read, and a hash of all that tells results on a suite apart."""
     revision = result.model.revision or result.model.weights_sha256
-    return file_name(f"{result.model.name}--{revision[:_SHORT]}")
+    digest = digest_of(model_identity(result.model), suite_key)
+    return f"{slug(result.model.name)}--{slug(revision[:_SHORT])}--{digest}"
 
 
 def publish_results(
@@ -103,7 +132,8 @@ def publish_results(
 
     Raises:
         ScoringError: a file is no result, or its figures do not follow from its cases.
-        PublishError: two files are results of one model, or the Hub refuses.
+        PublishError: a file is of a part of its suite, two are results of one model, or the Hub
+            refuses.
     """
     hub = hub or Hub()
     checked = [CheckedResult.read(path) for path in paths]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = 5
 PLOTTED = 25
+OUTSIDE = "Outside"
 _FEW = 5
 # Black on these is readable at every rate (contrast 8 : 1 and more), in both colour schemes.
 _PALE, _HOT = (255, 247, 241), (240, 152, 116)
@@ -233,7 +234,7 @@ def board_frame(one: SuiteStandings, verified_only: bool = False) -> pd.DataFram
 
 
 def _figures(one: SuiteStandings, standing: Standing) -> dict[str, Any]:
-    model, free = standing.model, standing.contamination_free
+    model, outside = standing.model, standing.outside_training
     low, high = standing.overall.ci
     at_risk = standing.passing_expansions
     return {
@@ -247,13 +248,19 @@ def _figures(one: SuiteStandings, standing: Standing) -> dict[str, Any]:
             for name in one.capabilities
         },
         "Pass-to-fail": _in_percent(standing.pass_to_fail / at_risk) if at_risk else None,
-        "Contamination-free": _in_percent(free.failure_rate) if free else None,
+        outside_title(one): _in_percent(outside.failure_rate) if outside else None,
         "Weights": model.parameters,
         "Licence": model.licence or "",
         "Suite": one.suite.version,
         "Date": model.date[:10],
         "Verified": model.verified,
     }
+
+
+def outside_title(one: SuiteStandings) -> str:
+    """The splits that cases are outside of, where all models are held against the same."""
+    splits = {" ".join(standing.compared_with) for standing in one.standings}
+    return f"{OUTSIDE} {splits.pop() if len(splits) == 1 else 'training data'}"
 
 
 def rank_words(standing: Standing) -> str:
@@ -272,9 +279,12 @@ def styled(frame: pd.DataFrame) -> Any:
     """The table with heat colours, black on pale to orange."""
     from s2lct.leaderboard.standings import capability_key
 
-    fixed = {"Model", "Rank", "Interval", "Pass-to-fail", "Contamination-free", "Failure rate"}
+    fixed = {"Model", "Rank", "Interval", "Pass-to-fail", "Failure rate"}
     fixed |= {"Weights", "Licence", "Suite", "Date", "Verified"}
-    heated = sorted((name for name in frame.columns if name not in fixed), key=capability_key)
+    heated = sorted(
+        (name for name in frame.columns if name not in fixed and not name.startswith(OUTSIDE)),
+        key=capability_key,
+    )
     return frame.style.map(heat, subset=heated).format(precision=1, na_rep="–", thousands=",")
 
 
@@ -298,7 +308,7 @@ def capability_page(one: SuiteStandings, capability: str) -> str:
     title, expectation = capability_words().get(capability, ("", ""))
     names = [standing.model.name for standing in one.standings]
     scored = sorted(
-        (s for s in one.standings if capability in s.capabilities),
+        (s for s in _whole(one) if capability in s.capabilities),
         key=lambda s: s.capabilities[capability].failure_rate,
     )
     shown = scored if len(scored) <= 2 * _FEW else [*scored[:_FEW], *scored[-_FEW:]]
@@ -323,6 +333,11 @@ def capability_page(one: SuiteStandings, capability: str) -> str:
         + Markup("<h3>Seeds that most models fail</h3>")
         + _list(items)
     )
+
+
+def _whole(one: SuiteStandings) -> Sequence[Standing]:
+    """The models scored on the whole suite: the others take no part in comparisons."""
+    return [s for s in one.standings if s.rank is not None] or one.standings
 
 
 def _failed(cases: Sequence[Case], labels: Any) -> Any:

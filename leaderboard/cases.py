@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from s2lct.builder.config import fingerprint_of
 from s2lct.builder.records import LABELS
 from s2lct.builder.write import ALL, KINDS, SPLIT, SUITE_FILE
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.known_splits import memberships_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,9 @@ class Case:
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
-        splits: the source splits of the corpus sentences it is made of.
+        splits: what its source sentences are known to be in, as ``sst:train``; see
+            `known_splits.memberships_of`. No part of what makes cases equal: it is knowledge
+            about them.
     """
 
     id: str
@@ -38,7 +41,7 @@ class Case:
     passes: frozenset[int]
     inserted: tuple[str, ...] = ()
     production: str = ""
-    splits: frozenset[str] = frozenset()
+    splits: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,14 @@ class SuiteCases:
         version: its semantic version; empty if unknown.
         fingerprint: SHA-256 over its rows; empty if unknown.
         cases: in the suite's order.
+        partial: whether cases of the suite were left out.
     """
 
     name: str
     version: str
     fingerprint: str
     cases: tuple[Case, ...]
+    partial: bool = False
 
     def select(
         self,
@@ -93,7 +98,8 @@ class SuiteCases:
                 f"suite {self.name}: no case is left to score",
                 mend="loosen --capability, --kind or --limit",
             )
-        return SuiteCases(self.name, self.version, self.fingerprint, tuple(kept))
+        partial = self.partial or len(kept) < len(self.cases)
+        return SuiteCases(self.name, self.version, self.fingerprint, tuple(kept), partial)
 
 
 def load_cases(suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]]) -> SuiteCases:
@@ -136,7 +142,7 @@ def case_of(row: Mapping[str, Any]) -> Case:
                 if production and production.get("lhs")
                 else ""
             ),
-            splits=frozenset(str(s.get("split") or "") for s in row.get("sources") or ()),
+            splits=memberships_of(row.get("sources") or ()),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ScoringError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,34 +78,92 @@ def score(
     from s2lct.builder.console import console, told_errors
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
+    from s2lct.leaderboard.errors import ScoringError
     from s2lct.leaderboard.models import load_classifier
     from s2lct.leaderboard.report import results_table
-    from s2lct.leaderboard.results import read_result, write_result
+    from s2lct.leaderboard.results import (
+        SelectionRecord,
+        check_out_folder,
+        plain_path,
+        read_result,
+        write_result,
+    )
     from s2lct.leaderboard.scoring import default_cache
     from s2lct.leaderboard.scoring import score as score_model
 
     with told_errors():
+        check_out_folder(out)
         asks = _asked(llm, prompt, label_words)
+        meanings = label_map_of(label_map)
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
+        selection = SelectionRecord(
+            capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
+            if capability
+            else None,
+            kind=kind.value if kind else None,
+            limit=limit,
+        )
         written: list[Path] = []
+        failed: list[str] = []
         with counted_progress(console) as progress:
             distinct = len({case.text for case in chosen.cases})
-            for name in models:
+            for name in dict.fromkeys(models):
                 task = progress.add_task(name, total=distinct)
-                outcomes = score_model(
-                    load_classifier(name, device=device, dtype=dtype, asks=asks),
-                    chosen,
-                    label_map=label_map_of(label_map),
-                    neutral_band=neutral_band,
-                    cache=default_cache() if cache else None,
-                    advance=lambda done, task=task: progress.advance(task, done),  # type: ignore[misc]
-                )
-                written.append(write_result(outcomes, out))
-        console.print(results_table([read_result(path) for path in written]))
-        console.print(
-            f"Written: {', '.join(map(str, written))}; see s2lct report "
-            f"{' '.join(map(str, written))} --html report.html"
+                outcomes = None
+                with _told_failure(name, failed, alone=len(set(models)) == 1):
+                    outcomes = score_model(
+                        load_classifier(name, device=device, dtype=dtype, asks=asks),
+                        chosen,
+                        label_map=meanings,
+                        neutral_band=neutral_band,
+                        cache=default_cache() if cache else None,
+                        advance=lambda done, task=task: progress.advance(task, done),  # type: ignore[misc]
+                    )
+                if outcomes is not None:
+                    written.append(write_result(outcomes, out, selection))
+        results = [read_result(path) for path in written]
+        if results:
+            console.print(results_table(results))
+            named = " ".join(map(str, written))
+            console.print(
+                f"Written: {', '.join(map(str, written))}; see s2lct report {named} "
+                "--html report.html"
+            )
+        for path, result in zip(written, results, strict=True):
+            plain = plain_path(result.model, out)
+            if not result.partial and plain not in (None, path):
+                console.print(f"{plain} stays as it is: it holds another result.")
+        if failed:
+            raise ScoringError(
+                f"{len(failed)} of {len(set(models))} models could not be scored: "
+                f"{', '.join(failed)}",
+                mend=("the others' results are written; " if written else "")
+                + "mend what is told above and score these again",
+            )
+
+
+@contextmanager
+def _told_failure(name: str, failed: list[str], *, alone: bool) -> Iterator[None]:
+    """Say what is wrong with one model of several, and go on with the next."""
+    from s2lct.builder.console import tell
+    from s2lct.builder.errors import BuilderError
+
+    try:
+        yield
+    except BuilderError as error:
+        if alone:
+            raise
+        tell(error.problem, error.mend)
+        failed.append(name)
+    except Exception as error:  # somebody's model may fail in any way
+        if alone:
+            raise
+        lines = str(error).strip().splitlines()
+        tell(
+            f"model {name}: cannot be scored ({type(error).__name__}: {lines[0] if lines else ''})",
+            "score it alone to see where it fails",
         )
+        failed.append(name)
 
 
 def _asked(llm: bool, prompt: str | None, label_words: str | None) -> LabelPrompt | None:
@@ -142,7 +202,13 @@ def report(
     from s2lct.analysis.explain import read_explanations
     from s2lct.analysis.explain_report import html_section
     from s2lct.builder.console import console, told_errors
-    from s2lct.leaderboard.report import Scored, check_same_suite, results_table, write_html
+    from s2lct.leaderboard.report import (
+        Scored,
+        check_same_suite,
+        results_table,
+        shown_name,
+        write_html,
+    )
     from s2lct.leaderboard.results import read_outcomes, read_result
     from s2lct.leaderboard.results import recompute as recomputed
 
@@ -158,7 +224,7 @@ def report(
                 f"{word.item} ({word.pass_to_fail} of {word.expansions})"
                 for word in one.flipping_words[:5]
             )
-            console.print(f"{one.model.name}: pass-to-fail words: {words or 'none'}")
+            console.print(f"{shown_name(one)}: pass-to-fail words: {words or 'none'}")
         if recompute:
             console.print(f"Every figure of {len(read)} result files follows from their cases.")
         if html is not None:
@@ -182,7 +248,8 @@ def compare(
     from s2lct.leaderboard.statistics import compare as compare_outcomes
 
     with told_errors():
-        check_same_suite([read_result(first), read_result(second)])
+        read = [read_result(first), read_result(second)]
+        check_same_suite(read)
         one, other = read_outcomes(first), read_outcomes(second)
         failed = {
             case.id: bool(fails) for case, fails in zip(other.cases, other.failed, strict=True)
@@ -195,6 +262,12 @@ def compare(
             )
         import numpy as np
 
+        for path, result in zip((first, second), read, strict=True):
+            if result.partial:
+                console.print(
+                    f"{path} is partial ({result.selection}): the comparison is of the "
+                    f"{len(shared):,} cases that both have, not of the suite."
+                )
         cases = [one.cases[n] for n in shared]
         second_failed = np.array([failed[case.id] for case in cases], dtype=bool)
         console.print(

@@ -111,6 +111,7 @@ class _Read:
     fingerprint: str
     cases: tuple[Case, ...]
     model: ScoredModel
+    partial: bool
 
 
 def collect(source: str | Path, advance: Advance | None = None) -> Collection:
@@ -240,6 +241,7 @@ def _read(
             verified=verified.get(key, ""),
             labels=labels,
         ),
+        partial=result.partial,
     )
 
 
@@ -425,6 +427,13 @@ def _by_suite(read: Sequence[_Read], skipped: list[str]) -> list[SuiteOutcomes]:
     groups: dict[str, list[_Read]] = {}
     for one in read:
         groups.setdefault(one.fingerprint, []).append(one)
+    for name, group in list(groups.items()):
+        # Parts of a suite do not tell what the whole of it is.
+        if name and all(one.partial for one in group):
+            skipped += [
+                f"{_plain(one.file)}: covers a part of its suite, of which no whole result is here"
+                for one in groups.pop(name)
+            ]
     unnamed = groups.pop("", [])
     references = {name: _reference(name, group) for name, group in groups.items()}
     known = {name: set(cases) for name, cases in references.items()}
@@ -453,7 +462,8 @@ def _by_suite(read: Sequence[_Read], skipped: list[str]) -> list[SuiteOutcomes]:
 
 def _reference(fingerprint: str, group: Sequence[_Read]) -> tuple[Case, ...]:
     """The suite's cases: those that give its fingerprint, else those that hold most results."""
-    sets: dict[int, tuple[Case, ...]] = {id(one.cases): one.cases for one in group}
+    whole = [one for one in group if not one.partial] or group
+    sets: dict[int, tuple[Case, ...]] = {id(one.cases): one.cases for one in whole}
     for cases in sets.values():
         if fingerprint and _proves(cases, fingerprint):
             return cases

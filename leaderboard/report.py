@@ -37,8 +37,15 @@ def capabilities_of(results: Sequence[Result]) -> list[str]:
 
 
 def worst_first(results: Sequence[Result]) -> list[Result]:
-    """Results by overall failure rate, the highest first."""
-    return sorted(results, key=lambda one: (-one.overall.failure_rate, one.model.name))
+    """Results by overall failure rate, the highest first; those of a part of the suite last."""
+    return sorted(results, key=lambda one: (one.partial, -one.overall.failure_rate, one.model.name))
+
+
+def shown_name(result: Result) -> str:
+    """The model's name, marked where it was scored on a part of the suite."""
+    if not result.partial:
+        return result.model.name
+    return f"{result.model.name} (partial: {result.overall.cases:,} cases)"
 
 
 def percent(value: float) -> str:
@@ -55,7 +62,7 @@ def results_table(results: Sequence[Result]) -> Table:
     )
     table.add_column("")
     for result in ordered:
-        table.add_column(result.model.name, justify="right", overflow="fold")
+        table.add_column(shown_name(result), justify="right", overflow="fold")
     for name in capabilities_of(ordered):
         cells: list[str] = []
         for result in ordered:
@@ -66,7 +73,10 @@ def results_table(results: Sequence[Result]) -> Table:
     table.add_row(
         "mean of capabilities",
         *(
-            f"{percent(one.overall.failure_rate)} "
+            # The mean of other cases than the neighbours' would be compared all the same.
+            "–"
+            if one.partial and len(ordered) > 1
+            else f"{percent(one.overall.failure_rate)} "
             f"[{percent(one.overall.ci[0])}, {percent(one.overall.ci[1])}]"
             for one in ordered
         ),
@@ -169,6 +179,7 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
     ordered = sorted(scored, key=lambda one: order[id(one.result)])
     environment = page_templates("s2lct.leaderboard")
     environment.filters["percent"] = percent
+    environment.globals["shown_name"] = shown_name
     names = capabilities_of([one.result for one in ordered])
     return environment.get_template("report.html.jinja").render(
         scored=ordered,

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from s2lct.builder.checkpoint import write_text
+from s2lct.builder.checkpoint import whole_file, write_text
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.labels import NEUTRAL_BAND
 from s2lct.leaderboard.language_model import LabelPrompt
+from s2lct.leaderboard.models import EMBEDDED_MODELS, WORD_LISTS
 from s2lct.leaderboard.scoring import (
     Outcomes,
-    contamination,
     failed_cases,
     figures,
     flipping_productions,
     flipping_words,
+    seen_in_training,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
+BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
+_LONGEST_SLUG = 100
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 Proportion = Field(ge=0, le=1)
 Count = Field(ge=0)
@@ -88,6 +94,51 @@ class OverallRecord(_Strict):
     cases: int = Count
 
 
+class GroupRecord(_Strict):
+    """Cases of one group: the mean of the failure rates of the capabilities that have some."""
+
+    cases: int = Count
+    capabilities: int = Count
+    failures: int = Count
+    failure_rate: float | None = Field(ge=0, le=1)
+    ci: tuple[float, float] | None
+
+
+class ComparisonRecord(_Strict):
+    """Cases with a sentence of some splits, cases known to have none, and cases of unknown origin.
+
+    A split is written ``corpus:split``.
+    """
+
+    training_data: tuple[str, ...]
+    train: GroupRecord
+    other: GroupRecord
+    unknown: GroupRecord
+
+
+class TrainingRecord(_Strict):
+    """Cases made of training data: the model's own if it is known, else each known train split."""
+
+    known: bool
+    comparisons: tuple[ComparisonRecord, ...]
+
+
+class SelectionRecord(_Strict):
+    """What a part of a suite was chosen by; nothing where it was chosen in another way."""
+
+    capabilities: tuple[str, ...] | None = None
+    kind: Literal["seed", "expansion"] | None = None
+    limit: int | None = Field(default=None, ge=1)
+
+    def __str__(self) -> str:
+        told = [
+            ", ".join(self.capabilities) if self.capabilities else "",
+            f"{self.kind}s" if self.kind else "",
+            f"at most {self.limit} of a capability" if self.limit else "",
+        ]
+        return "; ".join(part for part in told if part) or "a choice of cases"
+
+
 class CapabilityRecord(_Strict):
     """One capability."""
 
@@ -114,65 +165,163 @@ class OutcomesRecord(_Strict):
 
 
 class Result(_Strict):
-    """A result file."""
+    """A result file.
+
+    Files of older versions lack ``selection`` and ``seen_in_training``, and have ``contamination``,
+    which called cases free of training data that were not: it is read and not used.
+    """
 
     format: Literal[1] = 1
     suite: SuiteRecord
+    selection: SelectionRecord | None = None
     model: ModelRecord
     date: str
     packages: dict[str, str]
     overall: OverallRecord
     capabilities: dict[str, CapabilityRecord]
-    contamination: dict[Literal["train", "other"], RateRecord]
+    seen_in_training: TrainingRecord | None = None
+    contamination: dict[Literal["train", "other"], RateRecord] | None = Field(
+        default=None, exclude=True, deprecated=True
+    )
     flipping_words: tuple[FlippingRecord, ...]
     flipping_productions: tuple[FlippingRecord, ...]
     outcomes: OutcomesRecord
 
+    @property
+    def partial(self) -> bool:
+        """Whether cases of the suite were left out."""
+        return self.selection is not None
+
 
 def file_name(model: str) -> str:
-    """A model's name as a file name."""
+    """A name as a file name; different names may give the same one."""
     return re.sub(r"[^\w.-]+", "--", model).strip("-.") or "model"
 
 
-def write_result(outcomes: Outcomes, folder: Path) -> Path:
-    """Write ``folder/MODEL.json`` and ``folder/MODEL.parquet``, each whole or not at all.
+def slug(name: str) -> str:
+    """A name as a part of a file name on any system: not too long, ASCII, no leading dot."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "--", name)[:_LONGEST_SLUG]
+    return plain.strip("-.") or "model"
+
+
+def digest_of(*parts: Any) -> str:
+    """Eight hex digits over parts of which a slug tells only some."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def model_identity(model: ModelRecord) -> list[Any]:
+    """What makes a scored model another one, with its options."""
+    options = model.options.model_dump(mode="json")
+    return [model.name, model.revision, model.weights_sha256, options]
+
+
+def write_result(
+    outcomes: Outcomes, folder: Path, selection: SelectionRecord | None = None
+) -> Path:
+    """Write a JSON file and the Parquet file beside it, each whole or not at all.
+
+    A built-in model with default options on a whole suite is ``vader.json``, unless that file holds
+    something else; all others have a hash of what they are in their names. So the same thing scored
+    again replaces its own files and nothing else.
+
+    Args:
+        outcomes: what to write.
+        folder: made if there is none.
+        selection: what a part of the suite was chosen by; of no account for a whole suite.
 
     Returns:
         The path of the JSON file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    name = file_name(outcomes.model)
-    table = folder / f"{name}.parquet"
-    _write_outcomes(outcomes, table)
+    partial = outcomes.suite.partial
     parts = figures_of(outcomes)
+    suite = SuiteRecord(
+        name=outcomes.suite.name,
+        version=outcomes.suite.version,
+        fingerprint=outcomes.suite.fingerprint,
+    )
+    model = ModelRecord(
+        name=outcomes.model,
+        revision=outcomes.revision,
+        weights_sha256=outcomes.weights_sha256,
+        label_rule=outcomes.label_rule,
+        options=OptionsRecord(
+            label_map=dict(outcomes.label_map) if outcomes.label_map is not None else None,
+            neutral_band=outcomes.neutral_band,
+            prompt=outcomes.asks.prompt if outcomes.asks else None,
+            label_words=outcomes.asks.words if outcomes.asks else None,
+        ),
+        parameters=outcomes.parameters,
+        licence=outcomes.licence,
+    )
+    stem = _stem(model, suite, outcomes.cases, partial, folder)
+    table = folder / f"{stem}.parquet"
+    _write_outcomes(outcomes, table)
     result = Result(
-        suite=SuiteRecord(
-            name=outcomes.suite.name,
-            version=outcomes.suite.version,
-            fingerprint=outcomes.suite.fingerprint,
-        ),
-        model=ModelRecord(
-            name=outcomes.model,
-            revision=outcomes.revision,
-            weights_sha256=outcomes.weights_sha256,
-            label_rule=outcomes.label_rule,
-            options=OptionsRecord(
-                label_map=dict(outcomes.label_map) if outcomes.label_map is not None else None,
-                neutral_band=outcomes.neutral_band,
-                prompt=outcomes.asks.prompt if outcomes.asks else None,
-                label_words=outcomes.asks.words if outcomes.asks else None,
-            ),
-            parameters=outcomes.parameters,
-            licence=outcomes.licence,
-        ),
+        suite=suite,
+        selection=(selection or SelectionRecord()) if partial else None,
+        model=model,
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         packages=_versions(),
         outcomes=OutcomesRecord(path=table.name, rows=len(outcomes.cases), sha256=sha256_of(table)),
         **parts,
     )
-    path = folder / f"{name}.json"
+    path = folder / f"{stem}.json"
     write_text(path, result.model_dump_json(indent=2) + "\n")
     return path
+
+
+def check_out_folder(folder: Path) -> None:
+    """Make a folder for results, before time goes into them.
+
+    Raises:
+        ScoringError: it cannot be made or written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        why = "it is no folder" if os.path.isfile(folder) else error.strerror or error  # noqa: PTH113
+        raise ScoringError(
+            f"--out {folder}: no result can be written there ({why})",
+            mend="choose a folder that can be written to, or one that does not exist yet",
+        ) from error
+
+
+def plain_path(model: ModelRecord, folder: Path) -> Path | None:
+    """Where a whole result of a built-in model with default options belongs; None for others."""
+    if model.name not in BUILT_IN or model.options != OptionsRecord():
+        return None
+    return folder / f"{model.name}.json"
+
+
+def _stem(
+    model: ModelRecord, suite: SuiteRecord, cases: Sequence[Case], partial: bool, folder: Path
+) -> str:
+    plain = None if partial else plain_path(model, folder)
+    if plain is not None and (not os.path.lexists(plain) or _is_of(plain, model, suite, cases)):
+        return plain.stem
+    # The cases themselves tell suites without a fingerprint, and parts of a suite, apart.
+    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    digest = digest_of(model_identity(model), suite.fingerprint, rows)
+    return f"{slug(model.name)}{'--partial' if partial else ''}--{digest}"
+
+
+def _is_of(path: Path, model: ModelRecord, suite: SuiteRecord, cases: Sequence[Case]) -> bool:
+    """Whether a file holds a result of the same model and options on the same whole suite."""
+    try:
+        found = read_result(path)
+    except ScoringError:
+        return False
+    # The revision of a built-in model is a package's version: what it says hangs on its weights.
+    same = found.model.model_copy(update={"revision": model.revision})
+    return (
+        model_identity(same) == model_identity(model)
+        and found.suite.fingerprint == suite.fingerprint
+        and found.outcomes.rows == len(cases)
+        and not found.partial
+    )
 
 
 def figures_of(outcomes: Outcomes) -> dict[str, Any]:
@@ -181,7 +330,7 @@ def figures_of(outcomes: Outcomes) -> dict[str, Any]:
     return {
         "overall": nested.pop("overall"),
         "capabilities": nested,
-        "contamination": contamination(outcomes),
+        "seen_in_training": seen_in_training(outcomes),
         "flipping_words": _flipping(flipping_words(outcomes)),
         "flipping_productions": _flipping(flipping_productions(outcomes)),
     }
@@ -243,9 +392,8 @@ def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
         },
         schema=outcomes_schema(),
     )
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(table, partial)
-    partial.replace(path)
+    with whole_file(path) as file:
+        pq.write_table(table, file)
 
 
 def read_result(path: Path) -> Result:
@@ -255,7 +403,7 @@ def read_result(path: Path) -> Result:
         ScoringError: it cannot be read, or is not of the schema.
     """
     try:
-        return Result.model_validate_json(path.read_text(encoding="utf-8"))
+        return Result.model_validate_json(path.read_bytes())
     except OSError as error:
         raise ScoringError(
             f"{path}: cannot be read ({error.strerror})",
@@ -307,7 +455,13 @@ def read_outcomes(path: Path) -> Outcomes:
         label_map=result.model.options.label_map,
         neutral_band=result.model.options.neutral_band,
         asks=asked(result.model.options),
-        suite=SuiteCases(result.suite.name, result.suite.version, result.suite.fingerprint, cases),
+        suite=SuiteCases(
+            result.suite.name,
+            result.suite.version,
+            result.suite.fingerprint,
+            cases,
+            result.partial,
+        ),
         labels=labels,
         failed=failed_cases(cases, labels),
         parameters=result.model.parameters,
@@ -363,7 +517,10 @@ def recompute(path: Path) -> Result:
 def wrong_figures(result: Result, outcomes: Outcomes) -> Iterator[str]:
     """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
     told = json.loads(result.model_dump_json())
-    follows = Result.model_validate(result.model_dump() | figures_of(outcomes))
+    found = figures_of(outcomes)
+    if result.seen_in_training is None:
+        found["seen_in_training"] = None  # a file of an older version
+    follows = Result.model_validate(result.model_dump() | found)
     yield from _differences(told, json.loads(follows.model_dump_json()), "")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.known_splits import GROUPS, comparisons_for, group_of, training_data_of
 from s2lct.leaderboard.labels import (
     NEUTRAL_BAND,
     Array,
@@ -25,7 +26,7 @@ from s2lct.leaderboard.labels import (
 from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
-from s2lct.leaderboard.statistics import Failed, by_capability, flips, macro_average, rate
+from s2lct.leaderboard.statistics import Failed, by_capability, flips, macro_average
 
 Advance = Callable[[int], None]
 
@@ -275,24 +276,38 @@ def flattened(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     return flat
 
 
-def contamination(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
-    """Failure rates of cases made from a corpus's train split, and of the rest.
+def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
+    """Failure rates of cases made from training data, and of the rest.
 
-    Most sentiment models were trained on that split of SST: where they do better on it, they
-    remember.
+    A model that does better on sentences it was trained on remembers them.
+
+    Returns:
+        ``known``: whether the model's own training data is known; and ``comparisons``, one for it
+        or one for each known train split, see `known_splits.comparisons_for`. Each has the splits
+        as ``training_data``, and for each group of `known_splits.group_of` the mean of the failure
+        rates of the capabilities that have such cases, None where there are none.
     """
-    seen = np.array(["train" in case.splits for case in outcomes.cases], dtype=bool)
-    rates: dict[str, dict[str, Any]] = {}
-    for name, chosen in (("train", seen), ("other", ~seen)):
-        numbers = np.flatnonzero(chosen)
-        one = rate([outcomes.cases[n] for n in numbers], outcomes.failed[numbers])
-        rates[name] = {
-            "cases": one.cases,
-            "failures": one.failures,
-            "failure_rate": one.failure_rate,
-            "ci": list(one.ci),
-        }
-    return rates
+    splits = [case.splits for case in outcomes.cases]
+    comparisons: list[dict[str, Any]] = []
+    for training in comparisons_for(outcomes.model, splits):
+        groups = np.array([group_of(one, training) for one in splits], dtype=object)
+        comparison: dict[str, Any] = {"training_data": sorted(training)}
+        for name in GROUPS:
+            numbers = np.flatnonzero(groups == name)
+            cases = [outcomes.cases[n] for n in numbers]
+            one = macro_average(cases, outcomes.failed[numbers])
+            comparison[name] = {
+                "cases": len(cases),
+                "capabilities": len({case.capability for case in cases}),
+                "failures": one.failures,
+                "failure_rate": one.failure_rate if cases else None,
+                "ci": list(one.ci) if cases else None,
+            }
+        comparisons.append(comparison)
+    return {
+        "known": training_data_of(outcomes.model) is not None,
+        "comparisons": comparisons,
+    }
 
 
 def flipping_words(outcomes: Outcomes, most: int = 10) -> list[tuple[str, int, int]]:

@@ -128,7 +128,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
 
 def _model_data(standing: Standing, capabilities: Sequence[str]) -> dict[str, Any]:
     model = standing.model
-    free = standing.contamination_free
+    outside = standing.outside_training
     return {
         "key": model.key[:_KEY_LENGTH],
         "sha256": model.key,
@@ -148,9 +148,14 @@ def _model_data(standing: Standing, capabilities: Sequence[str]) -> dict[str, An
             for name in capabilities
         ],
         "flips": [standing.pass_to_fail, standing.passing_expansions],
-        "free": None if free is None else [*_figure(free), free.cases],
+        "compared": [standing.training_known, _splits_in_words(standing)],
+        "outside": None if outside is None else [*_figure(outside), outside.cases],
         "said": packed(model.labels),
     }
+
+
+def _splits_in_words(standing: Standing) -> str:
+    return " ".join(standing.compared_with)
 
 
 def _figure(rate: Rate) -> list[float]:
@@ -178,7 +183,7 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
 
 
 def _flat_row(one: SuiteStandings, standing: Standing, names: Sequence[str]) -> dict[str, Any]:
-    model, free = standing.model, standing.contamination_free
+    model, outside = standing.model, standing.outside_training
     low, high = standing.rank or (None, None)
     row: dict[str, Any] = {
         "suite_version": one.suite.version,
@@ -198,8 +203,10 @@ def _flat_row(one: SuiteStandings, standing: Standing, names: Sequence[str]) -> 
     return row | {
         "pass_to_fail": standing.pass_to_fail,
         "passing_expansions": standing.passing_expansions,
-        "contamination_free": free.failure_rate if free else None,
-        "contamination_free_cases": free.cases if free else 0,
+        "training_data_known": standing.training_known,
+        "compared_with": _splits_in_words(standing),
+        "outside_training": outside.failure_rate if outside else None,
+        "outside_training_cases": outside.cases if outside else 0,
         "cases": standing.cases,
         "parameters": model.parameters,
         "licence": model.licence,

@@ -17,6 +17,7 @@ from s2lct.leaderboard.collection import (
     SuiteOutcomes,
     passing,
 )
+from s2lct.leaderboard.known_splits import group_of, main_comparison, training_data_of
 from s2lct.leaderboard.statistics import CONFIDENCE, RESAMPLES, Floats, Rate
 
 _TINY = 1e-9
@@ -37,8 +38,12 @@ class Standing:
         capabilities: failure rates on seeds and expansions together.
         pass_to_fail: expansions that fail while their seed passes …
         passing_expansions: … of so many whose seed passes.
-        contamination_free: failure rate on cases that no sentence of a corpus's train split went
-            into; None where there is none.
+        training_known: whether the model's own training data is known.
+        compared_with: the splits that its cases are held against: its own training data, or else
+            SST's train split; see `known_splits.main_comparison`.
+        outside_training: the mean of the failure rates on cases all of whose sentences are known
+            to be outside these splits, over the capabilities that have such cases; None where
+            there are none.
     """
 
     model: ScoredModel
@@ -48,7 +53,9 @@ class Standing:
     capabilities: dict[str, Rate]
     pass_to_fail: int
     passing_expansions: int
-    contamination_free: Rate | None
+    training_known: bool
+    compared_with: tuple[str, ...]
+    outside_training: Rate | None
 
 
 @dataclass(frozen=True)
@@ -136,24 +143,17 @@ def _standings_of(
     seed: int,
 ) -> list[Standing]:
     failed = ~passing(cases)[np.arange(len(cases)), labels]
-    by_capability: dict[str, list[Rate]] = {}
-    total = np.zeros((RESAMPLES, len(models)))
-    mean = np.zeros(len(models))
-    capabilities = list(dict.fromkeys(case.capability for case in cases))
-    for number, capability in enumerate(capabilities):
-        own = np.array([n for n, case in enumerate(cases) if case.capability == capability])
-        rates, samples = _bootstrap([cases[n] for n in own], failed[:, own], seed + number)
-        by_capability[capability] = _rates(failed[:, own], samples)
-        total += samples
-        mean += rates
-    total /= len(capabilities)
-    mean /= len(capabilities)
+    mean, total, by_capability = _macro(cases, failed, seed)
     overall = _rates(failed, total, mean)
-    unseen = np.array([n for n, case in enumerate(cases) if "train" not in case.splits], dtype=int)
-    free: list[Rate] | None = None
-    if len(unseen):
-        chosen = failed[:, unseen]
-        free = _rates(chosen, _bootstrap([cases[n] for n in unseen], chosen, seed)[1])
+    compared = [main_comparison(model.name) for model in models]
+    outside: dict[int, Rate] = {}
+    for training in dict.fromkeys(compared):
+        members = [n for n, own in enumerate(compared) if own == training]
+        chosen = [n for n, case in enumerate(cases) if group_of(case.splits, training) == "other"]
+        if chosen:
+            some = failed[members][:, chosen]
+            rates, samples, _ = _macro([cases[n] for n in chosen], some, seed)
+            outside |= dict(zip(members, _rates(some, samples, rates), strict=True))
     flipped, at_risk = _flips(cases, failed)
     ranks = rank_intervals(mean, total) if ranked else None
     return [
@@ -165,10 +165,35 @@ def _standings_of(
             capabilities={name: rates[n] for name, rates in by_capability.items()},
             pass_to_fail=int(flipped[n]),
             passing_expansions=int(at_risk[n]),
-            contamination_free=None if free is None else free[n],
+            training_known=training_data_of(model.name) is not None,
+            compared_with=tuple(sorted(compared[n])),
+            outside_training=outside.get(n),
         )
         for n, model in enumerate(models)
     ]
+
+
+def _macro(
+    cases: Sequence[Case], failed: Failures, seed: int
+) -> tuple[Floats, Floats, dict[str, list[Rate]]]:
+    """Means of the capabilities' failure rates, shape (models,), and those of resampled families.
+
+    The same as `statistics.macro_average`, for many models at once.
+
+    Returns:
+        The means; those of the samples, shape (RESAMPLES, models); and each capability's rates.
+    """
+    by_capability: dict[str, list[Rate]] = {}
+    total = np.zeros((RESAMPLES, len(failed)))
+    mean = np.zeros(len(failed))
+    capabilities = list(dict.fromkeys(case.capability for case in cases))
+    for number, capability in enumerate(capabilities):
+        own = np.array([n for n, case in enumerate(cases) if case.capability == capability])
+        rates, samples = _bootstrap([cases[n] for n in own], failed[:, own], seed + number)
+        by_capability[capability] = _rates(failed[:, own], samples)
+        total += samples
+        mean += rates
+    return mean / len(capabilities), total / len(capabilities), by_capability
 
 
 def _bootstrap(cases: Sequence[Case], failed: Failures, seed: int) -> tuple[Floats, Floats]:

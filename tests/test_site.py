@@ -51,7 +51,7 @@ def suite(version: str, seeds: int = 20) -> SuiteCases:
         for number in range(seeds):
             seed = f"{capability}-{number}-{version}"
             text = f"Sentence {number} of {capability} & <b>more</b>."
-            splits = frozenset({"train" if number % 2 else "test"})
+            splits = frozenset({"sst:train" if number % 2 else "sst:test"})
             rest = (seed, text, frozenset(passes))
             cases.append(Case(seed, capability, "seed", *rest, splits=splits))
             cases.append(
@@ -239,7 +239,7 @@ def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> No
     assert [row["model"] for row in drawn] == ["org/good", "org/fair", f"'{FORMULA}", HOSTILE]
     for row, same in zip(drawn, beside, strict=False):
         assert row["model"] == same["model"]
-        for name in ("failure_rate", "LC4", "LC9", "LC10", "contamination_free"):
+        for name in ("failure_rate", "LC4", "LC9", "LC10", "outside_training"):
             assert float(row[name]) == pytest.approx(float(same[name]), abs=1e-4)
     table = pq.read_table(site / "leaderboard.parquet").to_pylist()
     assert table == json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))

@@ -32,22 +32,31 @@ from s2lct.leaderboard.collection import (
     write_collection,
 )
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.known_splits import TRAINED_ON
 from s2lct.leaderboard.results import read_outcomes, read_result, write_result
 from s2lct.leaderboard.scoring import Outcomes, failed_cases
 from s2lct.leaderboard.standings import all_standings, rank_intervals, suite_standings
 from s2lct.leaderboard.statistics import CONFIDENCE, macro_average
 
+OUTSIDE = frozenset({"sst:test", "rotten_tomatoes:train"})
 # id, capability, kind, seed, passes: two families of LC4, one of LC9, one of LC10
 CASES = (
-    Case("a", "LC4", "seed", "a", "It isn't bad.", frozenset({1, 2}), splits=frozenset({"train"})),
     Case(
-        "b", "LC4", "expansion", "a", "It isn't also bad.", frozenset({1, 2}), ("also",), "X -> Y"
+        "a", "LC4", "seed", "a", "It isn't bad.", frozenset({1, 2}),
+        splits=frozenset({"sst:train"}),
     ),
-    Case("c", "LC4", "seed", "c", "That isn't awful.", frozenset({1, 2})),
-    Case("d", "LC9", "seed", "d", "Is it bad? Yes.", frozenset({0})),
-    Case("e", "LC9", "expansion", "d", "Is it really bad? Yes.", frozenset({0}), ("really",)),
-    Case("f", "LC10", "seed", "f", "Is it good? No.", frozenset({0})),
-)
+    Case(
+        "b", "LC4", "expansion", "a", "It isn't also bad.", frozenset({1, 2}), ("also",), "X -> Y",
+        frozenset({"sst:train"}),
+    ),
+    Case("c", "LC4", "seed", "c", "That isn't awful.", frozenset({1, 2}), splits=OUTSIDE),
+    Case("d", "LC9", "seed", "d", "Is it bad? Yes.", frozenset({0}), splits=OUTSIDE),
+    Case(
+        "e", "LC9", "expansion", "d", "Is it really bad? Yes.", frozenset({0}), ("really",),
+        splits=OUTSIDE,
+    ),
+    Case("f", "LC10", "seed", "f", "Is it good? No.", frozenset({0}), splits=frozenset({""})),
+)  # fmt: skip
 ORDER = [[case.id, case.text, sorted(case.passes, reverse=True)] for case in CASES]
 SUITE = SuiteCases("mine", "1.0.0", fingerprint_of(ORDER), CASES)
 
@@ -132,14 +141,38 @@ def test_equal_models_share_ranks_and_a_clear_winner_stands_alone() -> None:
     assert ranks == {"a": (1, 1), "b": (2, 3), "c": (2, 3)}
 
 
-def test_pass_to_fail_and_contamination_free() -> None:
-    said = [2, 0, 1, 0, 0, 1]  # the insertion of b breaks it; f fails
+def test_pass_to_fail_and_what_lies_outside_training_data() -> None:
+    said = [2, 0, 1, 0, 1, 1]  # the insertion of b breaks it, and that of e; f fails
     standing = suite_standings(SuiteOutcomes("", "", CASES, (model("m", said),))).standings[0]
-    assert (standing.pass_to_fail, standing.passing_expansions) == (1, 2)
-    assert standing.contamination_free is not None
-    assert (standing.contamination_free.failures, standing.contamination_free.cases) == (2, 5)
+    assert (standing.pass_to_fail, standing.passing_expansions) == (2, 2)
+    # Known to be outside SST's train split are c, d and e: LC4 fails nothing, LC9 half.
+    assert (standing.training_known, standing.compared_with) == (False, ("sst:train",))
+    outside = standing.outside_training
+    assert outside is not None
+    assert (outside.failures, outside.cases, outside.failure_rate) == (1, 3, 0.25)
     assert standing.capabilities["LC4"].failure_rate == pytest.approx(1 / 3)
-    assert standing.overall.failure_rate == pytest.approx((1 / 3 + 0 + 1) / 3)
+    assert standing.overall.failure_rate == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
+
+
+def test_models_are_held_against_their_own_training_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TRAINED_ON, "org/tomatoes", frozenset({"rotten_tomatoes:train"}))
+    models = tuple(model(name, RIGHT) for name in ("any", "embedded-3class", "org/tomatoes"))
+    found = {
+        s.model.name: s for s in suite_standings(SuiteOutcomes("", "", CASES, models)).standings
+    }
+    told = {
+        name: (
+            one.training_known,
+            one.compared_with,
+            one.outside_training and one.outside_training.cases,
+        )
+        for name, one in found.items()
+    }
+    assert told == {
+        "any": (False, ("sst:train",), 3),
+        "embedded-3class": (True, ("sst:train",), 3),
+        "org/tomatoes": (True, ("rotten_tomatoes:train",), 2),
+    }
 
 
 def test_a_model_without_all_cases_has_no_rank_and_moves_nobody() -> None:
@@ -155,20 +188,36 @@ def test_a_model_without_all_cases_has_no_rank_and_moves_nobody() -> None:
 def test_results_of_real_models_are_read_and_ranked(suite_folder: Path, tmp_path: Path) -> None:
     suite = load_cases(suite_folder)
     rng = np.random.default_rng(0)
-    for name in ("one", "org/two"):
-        write_result(outcomes(name, rng.integers(0, 3, len(suite.cases)).tolist(), suite), tmp_path)
+    splits = [frozenset({f"sst:{split}"}) for split in ("train", "dev", "test")]
+    # What the sentences of this suite are in, nobody knows: say it.
+    marked = [
+        replace(case, splits=splits[len(case.seed_id + case.text) % 3]) for case in suite.cases
+    ]
+    suite = replace(suite, cases=tuple(marked))
+    paths = {
+        name: write_result(
+            outcomes(name, rng.integers(0, 3, len(suite.cases)).tolist(), suite), tmp_path
+        )
+        for name in ("one", "org/two", "embedded-2class")
+    }
     collection = collect(tmp_path)
     assert not collection.skipped
     (found,) = all_standings(collection)
     assert found.suite.fingerprint == suite.fingerprint
     assert found.suite.cases == suite.cases
     for standing in found.standings:
-        told = read_result(tmp_path / f"{standing.model.name.replace('/', '--')}.json")
+        told = read_result(paths[standing.model.name])
         assert standing.overall.failure_rate == pytest.approx(told.overall.failure_rate)
         assert standing.overall.ci == pytest.approx(told.overall.ci)
-        free = told.contamination["other"]
-        assert standing.contamination_free is not None
-        assert standing.contamination_free.ci == pytest.approx(free.ci)
+        assert told.seen_in_training is not None
+        known, outside = told.seen_in_training.known, standing.outside_training
+        assert (known, standing.training_known) == (standing.model.name == "embedded-2class",) * 2
+        compared = told.seen_in_training.comparisons[0]
+        assert outside is not None
+        assert standing.compared_with == compared.training_data
+        assert outside.failure_rate == pytest.approx(compared.other.failure_rate)
+        assert outside.ci == pytest.approx(compared.other.ci)
+        assert (outside.cases, outside.failures) == (compared.other.cases, compared.other.failures)
         flipped = sum(one.pass_to_fail for one in told.capabilities.values())
         assert standing.pass_to_fail == flipped
 
@@ -222,7 +271,8 @@ def test_of_two_results_of_a_model_the_verified_then_the_newest_counts(tmp_path:
         path.write_text(json.dumps(told))
     (standing,) = all_standings(collect(tmp_path))[0].standings
     assert standing.model.date.startswith("2026-01-03")
-    verified = {sha256_of(tmp_path / "x" / "m.json"): "2026-02-01"}
+    (first,) = (tmp_path / "x").glob("*.json")
+    verified = {sha256_of(first): "2026-02-01"}
     (tmp_path / "verified.json").write_text(json.dumps(verified))
     collection = collect(tmp_path)
     (standing,) = all_standings(collection)[0].standings
@@ -321,11 +371,12 @@ BREAKS: dict[str, tuple[Callable[[Path], Any], str]] = {
 def test_a_broken_file_is_left_out_with_one_line(fault: str, tmp_path: Path) -> None:
     write_result(outcomes("good", RIGHT), tmp_path)
     breaks, said = BREAKS[fault]
-    breaks(write_result(outcomes("bad", WRONG), tmp_path))
+    path = write_result(outcomes("bad", WRONG), tmp_path)
+    breaks(path)
     collection = collect(tmp_path)
     assert [one.name for suite in collection.suites for one in suite.models] == ["good"]
     (line,) = collection.skipped
-    assert line.startswith("bad.json: ") and said in line
+    assert line.startswith(f"{path.name}: ") and said in line
     assert "\n" not in line and line.isprintable()
 
 

@@ -46,7 +46,7 @@ def small_suite() -> SuiteCases:
         for number, (text, passes) in enumerate(sentences):
             seed = f"{capability}-{number}"
             known = {"capability": capability, "seed_id": seed, "passes": frozenset(passes)}
-            splits = frozenset({"train" if number % 2 else "test"})
+            splits = frozenset({"sst:train" if number % 2 else "sst:test"})
             cases.append(Case(seed, kind="seed", text=text, splits=splits, **known))
             for adverb in ADVERBS:
                 cases.append(
@@ -625,6 +625,7 @@ def test_a_part_of_the_suite_is_no_submission(suite_folder: Path, tmp_path: Path
     arguments = ["--suite", str(suite_folder), "--out", str(tmp_path), "--no-cache"]
     done = runner.invoke(commands, ["score", "vader", "--capability", "LC9", *arguments])
     assert done.exit_code == 0, done.output
-    done = runner.invoke(app, ["check", str(tmp_path / "vader.json"), "--suite", str(suite_folder)])
+    (path,) = tmp_path.glob("*.json")
+    done = runner.invoke(app, ["check", str(path), "--suite", str(suite_folder)])
     assert done.exit_code == 1
     assert "score the model on all of them" in done.output
