@@ -13,14 +13,8 @@ from pydantic import ValidationError
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.errors import PublishError
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState
-from s2lct.leaderboard.results import (
-    Result,
-    digest_of,
-    model_identity,
-    read_outcomes,
-    recompute,
-    slug,
-)
+from s2lct.leaderboard.result_names import digest_of, model_identity, slug
+from s2lct.leaderboard.results import Result, read_outcomes, recompute
 
 FOLDER = "results"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")

@@ -81,10 +81,10 @@ def score(
     from s2lct.leaderboard.errors import ScoringError
     from s2lct.leaderboard.models import load_classifier
     from s2lct.leaderboard.report import results_table
+    from s2lct.leaderboard.result_names import plain_path
     from s2lct.leaderboard.results import (
         SelectionRecord,
         check_out_folder,
-        plain_path,
         read_result,
         write_result,
     )

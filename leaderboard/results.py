@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from s2lct.builder.checkpoint import whole_file, write_text
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.labels import NEUTRAL_BAND
 from s2lct.leaderboard.language_model import LabelPrompt
-from s2lct.leaderboard.models import EMBEDDED_MODELS, WORD_LISTS
+from s2lct.leaderboard.result_names import (
+    digest_of,
+    file_name,
+    model_identity,
+    plain_path,
+    slug,
+)
+from s2lct.leaderboard.result_records import (
+    CapabilityRecord,
+    FlippingRecord,
+    ModelRecord,
+    OptionsRecord,
+    OutcomesRecord,
+    OverallRecord,
+    RateRecord,
+    Result,
+    SelectionRecord,
+    SuiteRecord,
+)
 from s2lct.leaderboard.scoring import (
     Outcomes,
     failed_cases,
@@ -36,183 +51,34 @@ from s2lct.leaderboard.scoring import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = [
+    "SCHEMA_FILE",
+    "CapabilityRecord",
+    "ModelRecord",
+    "OptionsRecord",
+    "OutcomesRecord",
+    "OverallRecord",
+    "RateRecord",
+    "Result",
+    "SelectionRecord",
+    "SuiteRecord",
+    "asked",
+    "case_columns",
+    "case_of_outcome",
+    "check_out_folder",
+    "figures_of",
+    "file_name",
+    "outcomes_schema",
+    "read_outcomes",
+    "read_result",
+    "recompute",
+    "schema",
+    "write_result",
+    "wrong_figures",
+]
+
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
-BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
-_LONGEST_SLUG = 100
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
-Proportion = Field(ge=0, le=1)
-Count = Field(ge=0)
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SuiteRecord(_Strict):
-    """Which suite."""
-
-    name: str
-    version: str
-    fingerprint: str
-
-
-class OptionsRecord(_Strict):
-    """The options of `s2lct score` that decide what a model's answers mean."""
-
-    label_map: dict[str, str] | None = None
-    neutral_band: tuple[float, float] = NEUTRAL_BAND
-    prompt: str | None = None
-    label_words: tuple[str, ...] | None = None
-
-
-class ModelRecord(_Strict):
-    """Which model."""
-
-    name: str
-    revision: str
-    weights_sha256: str
-    label_rule: str
-    options: OptionsRecord = OptionsRecord()
-    parameters: int | None = Field(default=None, ge=0)
-    licence: str | None = None
-
-
-class RateRecord(_Strict):
-    """A failure rate with its interval."""
-
-    cases: int = Count
-    failures: int = Count
-    failure_rate: float = Proportion
-    ci: tuple[float, float]
-
-
-class OverallRecord(_Strict):
-    """The mean of the capabilities' failure rates."""
-
-    failure_rate: float = Proportion
-    ci: tuple[float, float]
-    cases: int = Count
-
-
-class GroupRecord(_Strict):
-    """Cases of one group: the mean of the failure rates of the capabilities that have some."""
-
-    cases: int = Count
-    capabilities: int = Count
-    failures: int = Count
-    failure_rate: float | None = Field(ge=0, le=1)
-    ci: tuple[float, float] | None
-
-
-class ComparisonRecord(_Strict):
-    """Cases with a sentence of some splits, cases known to have none, and cases of unknown origin.
-
-    A split is written ``corpus:split``.
-    """
-
-    training_data: tuple[str, ...]
-    train: GroupRecord
-    other: GroupRecord
-    unknown: GroupRecord
-
-
-class TrainingRecord(_Strict):
-    """Cases made of training data: the model's own if it is known, else each known train split."""
-
-    known: bool
-    comparisons: tuple[ComparisonRecord, ...]
-
-
-class SelectionRecord(_Strict):
-    """What a part of a suite was chosen by; nothing where it was chosen in another way."""
-
-    capabilities: tuple[str, ...] | None = None
-    kind: Literal["seed", "expansion"] | None = None
-    limit: int | None = Field(default=None, ge=1)
-
-    def __str__(self) -> str:
-        told = [
-            ", ".join(self.capabilities) if self.capabilities else "",
-            f"{self.kind}s" if self.kind else "",
-            f"at most {self.limit} of a capability" if self.limit else "",
-        ]
-        return "; ".join(part for part in told if part) or "a choice of cases"
-
-
-class CapabilityRecord(_Strict):
-    """One capability."""
-
-    seed: RateRecord
-    expansion: RateRecord
-    pass_to_fail: int = Count
-    fail_to_pass: int = Count
-
-
-class FlippingRecord(_Strict):
-    """How often an inserted word or a production turned a pass into a fail."""
-
-    item: str
-    pass_to_fail: int = Count
-    expansions: int = Count
-
-
-class OutcomesRecord(_Strict):
-    """The Parquet file with the outcomes."""
-
-    path: str
-    rows: int = Count
-    sha256: str
-
-
-class Result(_Strict):
-    """A result file.
-
-    Files of older versions lack ``selection`` and ``seen_in_training``, and have ``contamination``,
-    which called cases free of training data that were not: it is read and not used.
-    """
-
-    format: Literal[1] = 1
-    suite: SuiteRecord
-    selection: SelectionRecord | None = None
-    model: ModelRecord
-    date: str
-    packages: dict[str, str]
-    overall: OverallRecord
-    capabilities: dict[str, CapabilityRecord]
-    seen_in_training: TrainingRecord | None = None
-    contamination: dict[Literal["train", "other"], RateRecord] | None = Field(
-        default=None, exclude=True, deprecated=True
-    )
-    flipping_words: tuple[FlippingRecord, ...]
-    flipping_productions: tuple[FlippingRecord, ...]
-    outcomes: OutcomesRecord
-
-    @property
-    def partial(self) -> bool:
-        """Whether cases of the suite were left out."""
-        return self.selection is not None
-
-
-def file_name(model: str) -> str:
-    """A name as a file name; different names may give the same one."""
-    return re.sub(r"[^\w.-]+", "--", model).strip("-.") or "model"
-
-
-def slug(name: str) -> str:
-    """A name as a part of a file name on any system: not too long, ASCII, no leading dot."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "--", name)[:_LONGEST_SLUG]
-    return plain.strip("-.") or "model"
-
-
-def digest_of(*parts: Any) -> str:
-    """Eight hex digits over parts of which a slug tells only some."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def model_identity(model: ModelRecord) -> list[Any]:
-    """What makes a scored model another one, with its options."""
-    options = model.options.model_dump(mode="json")
-    return [model.name, model.revision, model.weights_sha256, options]
 
 
 def write_result(
@@ -287,13 +153,6 @@ def check_out_folder(folder: Path) -> None:
             f"--out {folder}: no result can be written there ({why})",
             mend="choose a folder that can be written to, or one that does not exist yet",
         ) from error
-
-
-def plain_path(model: ModelRecord, folder: Path) -> Path | None:
-    """Where a whole result of a built-in model with default options belongs; None for others."""
-    if model.name not in BUILT_IN or model.options != OptionsRecord():
-        return None
-    return folder / f"{model.name}.json"
 
 
 def _stem(

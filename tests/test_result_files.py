@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.builder.cli import app
@@ -22,8 +23,8 @@ from s2lct.leaderboard.collection import collect
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.report import Scored, html_report
+from s2lct.leaderboard.result_names import BUILT_IN
 from s2lct.leaderboard.results import (
-    BUILT_IN,
     SelectionRecord,
     read_outcomes,
     read_result,
@@ -295,43 +296,36 @@ def test_what_stays_is_told(suite_folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["file", "file/below", "n" * 300, "/proc/none", "link"])
 def test_an_out_folder_is_checked_before_any_model_is_loaded(
-    place: str, suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, suite_folder: Path, tmp_path: Path
 ) -> None:
-    def loaded(*_: Any, **__: Any) -> Any:
-        raise AssertionError("a model was loaded")
-
-    monkeypatch.setattr("s2lct.leaderboard.models.load_classifier", loaded)
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    done = run("vader", "--suite", suite_folder, "--out", tmp_path / place)
+    done = run("no/such-model", "--suite", suite_folder, "--out", tmp_path / place)
     assert done.exit_code == 1
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert isinstance(done.exception, SystemExit), done.exception
     assert "no result can be written there" in done.output
+    assert "no/such-model" not in done.output
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_one_model_that_fails_does_not_cost_the_others_results(
-    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suite_folder: Path, tmp_path: Path
 ) -> None:
-    from s2lct.leaderboard import models
-
-    load = models.load_classifier
-
-    def loaded(name: str, **options: Any) -> Any:
-        if name == "broken":
-            raise RuntimeError("index out of range\nin self")
-        return load(name, **options)
-
-    monkeypatch.setattr(models, "load_classifier", loaded)
-    suite = ("--suite", suite_folder, "--out", tmp_path)
-    done = run("vader", "no/such-model", "broken", "textblob", "vader", *suite)
+    """One is missing; one has fewer word vectors than its tokenizer has words."""
+    broken = save_tiny_classifier(tmp_path / "broken", hidden_size=32, intermediate_size=64)
+    tokenizer = json.loads((broken / "tokenizer.json").read_text())
+    for number, word in enumerate(tokenizer["model"]["vocab"]):
+        tokenizer["model"]["vocab"][word] = number + 50_000 * (number > 999)
+    (broken / "tokenizer.json").write_text(json.dumps(tokenizer))
+    suite = ("--suite", suite_folder, "--out", tmp_path / "out")
+    done = run("vader", "no/such-model", broken, "textblob", "vader", *suite)
     assert done.exit_code == 1
-    assert isinstance(done.exception, SystemExit)
+    assert isinstance(done.exception, SystemExit), done.exception
     told = " ".join(done.output.split())
     assert "model no/such-model: cannot be loaded" in told
-    assert "model broken: cannot be scored (RuntimeError: index out of range)" in told
-    assert "2 of 4 models could not be scored: no/such-model, broken" in told
-    assert names(tmp_path) == [
+    assert "cannot be scored (IndexError: index out of range in self)" in told
+    assert "2 of 4 models could not be scored" in told
+    assert names(tmp_path / "out") == [
         "textblob.json", "textblob.parquet", "vader.json", "vader.parquet"
     ]  # fmt: skip
     assert "mean of" in done.output

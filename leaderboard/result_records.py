@@ -1,0 +1,161 @@
+"""What a result file holds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from s2lct.leaderboard.labels import NEUTRAL_BAND
+
+Proportion = Field(ge=0, le=1)
+Count = Field(ge=0)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SuiteRecord(_Strict):
+    """Which suite."""
+
+    name: str
+    version: str
+    fingerprint: str
+
+
+class OptionsRecord(_Strict):
+    """The options of `s2lct score` that decide what a model's answers mean."""
+
+    label_map: dict[str, str] | None = None
+    neutral_band: tuple[float, float] = NEUTRAL_BAND
+    prompt: str | None = None
+    label_words: tuple[str, ...] | None = None
+
+
+class ModelRecord(_Strict):
+    """Which model."""
+
+    name: str
+    revision: str
+    weights_sha256: str
+    label_rule: str
+    options: OptionsRecord = OptionsRecord()
+    parameters: int | None = Field(default=None, ge=0)
+    licence: str | None = None
+
+
+class RateRecord(_Strict):
+    """A failure rate with its interval."""
+
+    cases: int = Count
+    failures: int = Count
+    failure_rate: float = Proportion
+    ci: tuple[float, float]
+
+
+class OverallRecord(_Strict):
+    """The mean of the capabilities' failure rates."""
+
+    failure_rate: float = Proportion
+    ci: tuple[float, float]
+    cases: int = Count
+
+
+class GroupRecord(_Strict):
+    """Cases of one group: the mean of the failure rates of the capabilities that have some."""
+
+    cases: int = Count
+    capabilities: int = Count
+    failures: int = Count
+    failure_rate: float | None = Field(ge=0, le=1)
+    ci: tuple[float, float] | None
+
+
+class ComparisonRecord(_Strict):
+    """Cases with a sentence of some splits, cases known to have none, and cases of unknown origin.
+
+    A split is written ``corpus:split``.
+    """
+
+    training_data: tuple[str, ...]
+    train: GroupRecord
+    other: GroupRecord
+    unknown: GroupRecord
+
+
+class TrainingRecord(_Strict):
+    """Cases made of training data: the model's own if it is known, else each known train split."""
+
+    known: bool
+    comparisons: tuple[ComparisonRecord, ...]
+
+
+class SelectionRecord(_Strict):
+    """What a part of a suite was chosen by; nothing where it was chosen in another way."""
+
+    capabilities: tuple[str, ...] | None = None
+    kind: Literal["seed", "expansion"] | None = None
+    limit: int | None = Field(default=None, ge=1)
+
+    def __str__(self) -> str:
+        told = [
+            ", ".join(self.capabilities) if self.capabilities else "",
+            f"{self.kind}s" if self.kind else "",
+            f"at most {self.limit} of a capability" if self.limit else "",
+        ]
+        return "; ".join(part for part in told if part) or "a choice of cases"
+
+
+class CapabilityRecord(_Strict):
+    """One capability."""
+
+    seed: RateRecord
+    expansion: RateRecord
+    pass_to_fail: int = Count
+    fail_to_pass: int = Count
+
+
+class FlippingRecord(_Strict):
+    """How often an inserted word or a production turned a pass into a fail."""
+
+    item: str
+    pass_to_fail: int = Count
+    expansions: int = Count
+
+
+class OutcomesRecord(_Strict):
+    """The Parquet file with the outcomes."""
+
+    path: str
+    rows: int = Count
+    sha256: str
+
+
+class Result(_Strict):
+    """A result file.
+
+    Files of older versions lack ``selection`` and ``seen_in_training``, and have ``contamination``,
+    which called cases free of training data that were not: it is read and not used.
+    """
+
+    format: Literal[1] = 1
+    suite: SuiteRecord
+    selection: SelectionRecord | None = None
+    model: ModelRecord
+    date: str
+    packages: dict[str, str]
+    overall: OverallRecord
+    capabilities: dict[str, CapabilityRecord]
+    seen_in_training: TrainingRecord | None = None
+    contamination: dict[Literal["train", "other"], RateRecord] | None = Field(
+        default=None, exclude=True, deprecated=True
+    )
+    flipping_words: tuple[FlippingRecord, ...]
+    flipping_productions: tuple[FlippingRecord, ...]
+    outcomes: OutcomesRecord
+
+    @property
+    def partial(self) -> bool:
+        """Whether cases of the suite were left out."""
+        return self.selection is not None
