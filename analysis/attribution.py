@@ -20,7 +20,6 @@ from s2lct.leaderboard.labels import (
     POSITIVE,
     Array,
     Labels,
-    labels_of_predictions,
     rule_for,
 )
 from s2lct.leaderboard.models import (
@@ -30,7 +29,9 @@ from s2lct.leaderboard.models import (
     Function,
     Network,
     load_classifier,
+    usable_device,
 )
+from s2lct.leaderboard.prediction_labels import labels_of_predictions
 
 Method = Literal["gradients", "shap", "occlusion"]
 METHODS: tuple[Method, ...] = ("gradients", "shap", "occlusion")
@@ -61,9 +62,7 @@ def load_model(name: str, *, device: str = "auto") -> Classifier:
 
     shipped = Embedded(name)
     tokenizer, model = embedded_network(name)  # type: ignore[arg-type]
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.nn.Module.to(model, device)
+    torch.nn.Module.to(model, usable_device(device))
     network = Network(tokenizer, model, name)
     network.revision, network.fingerprint = shipped.revision, shipped.fingerprint
     return network
@@ -130,7 +129,9 @@ class Judge:
             return np.zeros(0, dtype=np.int64), None
         if isinstance(self.model, Function) or self.rule is None:
             said = self.model.predict(distinct)  # type: ignore[union-attr]
-            labels, _ = labels_of_predictions(said, len(distinct), neutral_band=self._band)
+            labels, _ = labels_of_predictions(
+                said, len(distinct), neutral_band=self._band, classes=self.model.classes
+            )
             return labels[places], None
         probabilities = np.empty((len(distinct), len(self.model.classes)))
         for numbers, batch in self.model.probabilities(distinct):

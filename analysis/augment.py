@@ -27,6 +27,7 @@ from s2lct.analysis.coverage import Coverage
 from s2lct.analysis.errors import AnalysisError
 from s2lct.analysis.transformations import Transformation
 from s2lct.builder.checkpoint import write_bytes
+from s2lct.builder.hub_calls import pretrained
 from s2lct.builder.randomness import content_id, rng_for
 from s2lct.builder.records import Sentence
 
@@ -102,8 +103,8 @@ class EmbeddingSimilarity:
 
         from s2lct.builder.models.encoder import encoder_path
 
-        self._tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-        self._model = AutoModel.from_pretrained(encoder_path()).eval()
+        self._tokenizer = pretrained(AutoTokenizer, encoder_path())
+        self._model = pretrained(AutoModel, encoder_path()).eval()
         self._embedding = lru_cache(maxsize=8)(self._embed)
 
     def _embed(self, text: str) -> Floats:

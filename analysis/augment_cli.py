@@ -9,6 +9,10 @@ from typing import Annotated
 
 import typer
 
+from s2lct.builder.commands import INSIDE, examples, usable_seed
+
+GROWTH, CORPUS, RETRAINING, RUNNING = "What has to grow", "Corpus", "Retraining", "Running"
+
 WITHOUT, RANDOM = "without", "random"
 
 
@@ -25,15 +29,31 @@ def augment(
     model: Annotated[
         str, typer.Option(help="embedded-2class, embedded-3class, a folder, or a Hub id.")
     ],
-    out: Annotated[Path, typer.Option(help="File to write: .jsonl or .parquet.")],
-    by: Annotated[GuidedBy, typer.Option(help="Coverage that has to grow.")] = GuidedBy.COVER,
+    out: Annotated[Path, typer.Option(help="File to write: .jsonl or .parquet.", dir_okay=False)],
+    by: Annotated[
+        GuidedBy, typer.Option(help="Coverage that has to grow.", rich_help_panel=GROWTH)
+    ] = GuidedBy.COVER,
     masks: Annotated[
-        Path | None, typer.Option(help="For mncover: the file that `s2lct masks` wrote.")
+        Path | None,
+        typer.Option(
+            help="For mncover: the file that `s2lct masks` wrote.",
+            exists=True,
+            dir_okay=False,
+            rich_help_panel=GROWTH,
+        ),
     ] = None,
     similarity: Annotated[
-        float, typer.Option(help="Least cosine similarity to the original.")
+        float, typer.Option(help="Least cosine similarity to the original.", min=-1, max=1)
     ] = 0.8,
-    threshold: Annotated[float, typer.Option(help="Coverage has to grow by more than this.")] = 0.0,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            help="Coverage has to grow by more than this, less than 1.",
+            min=0,
+            max=1,
+            rich_help_panel=GROWTH,
+        ),
+    ] = 0.0,
     tries: Annotated[int, typer.Option(help="Failures that end an original's turn.", min=1)] = 5,
     most: Annotated[int, typer.Option(help="Texts kept of one original.", min=1)] = 2,
     limit: Annotated[
@@ -47,25 +67,59 @@ def augment(
         str, typer.Option(help="Masked language model: embedded, Hub id, folder.")
     ] = "embedded",
     layers: Annotated[
-        str, typer.Option(help="encoder, embeddings, pooler, numbers, ranges, with commas.")
+        str,
+        typer.Option(
+            help="encoder, embeddings, pooler, numbers, ranges, with commas.",
+            rich_help_panel=GROWTH,
+        ),
     ] = "encoder",
     retrain: Annotated[
-        bool, typer.Option("--retrain", help="Train with, without and with random texts; test.")
+        bool,
+        typer.Option(
+            "--retrain",
+            help="Train with, without and with random texts; test.",
+            rich_help_panel=RETRAINING,
+        ),
     ] = False,
-    seeds: Annotated[int, typer.Option(help="With --retrain: trainings of each.", min=1)] = 5,
-    epochs: Annotated[int, typer.Option(help="With --retrain: passes over the texts.", min=1)] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
-    text_column: Annotated[str | None, typer.Option(help="Column with the texts.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(help="With --retrain: trainings of each.", min=1, rich_help_panel=RETRAINING),
+    ] = 5,
+    epochs: Annotated[
+        int,
+        typer.Option(
+            help="With --retrain: passes over the texts.", min=1, rich_help_panel=RETRAINING
+        ),
+    ] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Seed of every random draw.", callback=usable_seed, rich_help_panel=RUNNING
+        ),
+    ] = 0,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)
+    ] = "auto",
+    text_column: Annotated[
+        str | None, typer.Option(help="Column with the texts.", rich_help_panel=CORPUS)
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="Column with the labels.", rich_help_panel=CORPUS)
+    ] = None,
     label_map: Annotated[
-        str | None, typer.Option(help="What the corpus's labels mean: 0=negative,1=positive.")
+        str | None,
+        typer.Option(
+            help="What the corpus's labels mean: 0=negative,1=positive.", rich_help_panel=CORPUS
+        ),
     ] = None,
     class_map: Annotated[
         str | None, typer.Option(help="What the model's classes mean: LABEL_0=negative,….")
     ] = None,
 ) -> None:
-    """Add texts to a corpus that make coverage grow; with --retrain, show what they are worth."""
+    """Add texts to a corpus that make coverage grow.
+
+    With --retrain, show what they are worth.
+    """
     from s2lct.builder.cli import label_map_of
     from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.progress import counted_progress
@@ -89,11 +143,14 @@ def augment(
         from s2lct.analysis.masks import Masks
         from s2lct.analysis.metrics import MetricOptions, build_metrics
         from s2lct.analysis.transformations import NAMES, load_transformations
+        from s2lct.builder.checkpoint import check_files_out
         from s2lct.builder.corpus import read_corpus
         from s2lct.builder.randomness import shuffle_key
 
         quiet_transformers()
+        mapping, classes = label_map_of(label_map), label_map_of(class_map)
         check_corpus_path(out)
+        check_files_out(out=out)
         settings = SearchSettings(similarity, threshold, tries, most, seed)
         if by is GuidedBy.MNCOVER and masks is None:
             raise AnalysisError(
@@ -103,13 +160,12 @@ def augment(
             corpus,
             text_column=text_column,
             label_column=label_column,
-            label_map=label_map_of(label_map),  # type: ignore[arg-type]
+            label_map=mapping,  # type: ignore[arg-type]
         )
         parts = parts_of_corpus(read, seed)
         encoder = load_encoder(model, device=device)
         for note in encoder.notes:
-            console.print(note)
-        classes = label_map_of(class_map)
+            errors.print(note)
         labels = known_labels(encoder.classes, model, classes)
         train = [sentence for sentence in parts.train if sentence.label in labels]
         if not train:
@@ -124,7 +180,7 @@ def augment(
             errors.print(f"{name} is left out: {why}", style="yellow")
         similar = EmbeddingSimilarity()
         texts = [sentence.text for sentence in train]
-        with counted_progress(console) as progress:
+        with counted_progress(errors) as progress:
 
             def stage(name: str, total: int) -> Callable[[int], None]:
                 task = progress.add_task(name, total=total)
@@ -196,4 +252,10 @@ def augment(
 
 def add_commands(app: typer.Typer) -> None:
     """Put the command into the ``s2lct`` command line."""
-    app.command()(augment)
+    app.command(
+        rich_help_panel=INSIDE,
+        epilog=examples(
+            "s2lct augment embedded --model embedded-2class --by cover \\\n"
+            "    --limit 300 --out more.jsonl"
+        ),
+    )(augment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from s2lct.builder.commands import INSIDE, examples, finite, usable_seed, zero_or_above
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from s2lct.analysis.activations import EncoderModel
     from s2lct.analysis.masks import Masks
+
+NEURONS, BOUNDS, CURVES, CASES, RUNNING = (
+    "What counts",
+    "Bounds",
+    "Curves",
+    "Which cases",
+    "Running",
+)
 
 Model = Annotated[
     str, typer.Option(help="embedded-2class, embedded-3class, a folder, or a Hub id.")
@@ -24,21 +35,60 @@ Reference = Annotated[
     typer.Option(help="Corpus that sets bounds, best the training set: sst:PATH, csv:PATH …"),
 ]
 ReferenceCases = Annotated[
-    int | None, typer.Option(help="Only so many random sentences set bounds.", min=2)
+    int | None,
+    typer.Option(help="Only so many random sentences set bounds.", min=2, rich_help_panel=BOUNDS),
 ]
 MasksFile = Annotated[
-    Path | None, typer.Option("--masks", help="What `s2lct masks` learned, for mncover.")
+    Path | None,
+    typer.Option(
+        "--masks",
+        help="What `s2lct masks` learned, for mncover.",
+        exists=True,
+        dir_okay=False,
+        rich_help_panel=NEURONS,
+    ),
 ]
 LayersText = Annotated[
-    str, typer.Option("--layers", help="encoder, embeddings, pooler, numbers, ranges: 1-3,6.")
+    str,
+    typer.Option(
+        "--layers",
+        help="encoder, embeddings, pooler, numbers, ranges: 1-3,6.",
+        rich_help_panel=NEURONS,
+    ),
 ]
-Bins = Annotated[int, typer.Option(help="Sections of each neuron's range.", min=1, max=64)]
-Places = Annotated[int, typer.Option(help="Tokens behind this place do not count.", min=1)]
-Vocab = Annotated[int, typer.Option(help="With --neurons words: so many commonest pieces.", min=1)]
-Weight = Annotated[float, typer.Option(help="λ, the weight of attention neurons.", min=0)]
-Seed = Annotated[int, typer.Option(help="Seed of draws and shuffles.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
-Kept = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep bounds and what models said.")]
+Bins = Annotated[
+    int,
+    typer.Option(help="Sections of each neuron's range.", min=1, max=64, rich_help_panel=BOUNDS),
+]
+Places = Annotated[
+    int,
+    typer.Option(help="Tokens behind this place do not count.", min=1, rich_help_panel=NEURONS),
+]
+Vocab = Annotated[
+    int,
+    typer.Option(
+        help="With --neurons words: so many commonest pieces.", min=1, rich_help_panel=NEURONS
+    ),
+]
+Weight = Annotated[
+    float,
+    typer.Option(
+        help="λ, the weight of attention neurons.",
+        callback=zero_or_above,
+        rich_help_panel=NEURONS,
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(help="Seed of draws and shuffles.", callback=usable_seed, rich_help_panel=RUNNING),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)]
+Kept = Annotated[
+    bool,
+    typer.Option(
+        "--cache/--no-cache", help="Keep bounds and what models said.", rich_help_panel=RUNNING
+    ),
+]
 
 
 class Tokens(str, enum.Enum):
@@ -55,9 +105,16 @@ class Neurons(str, enum.Enum):
     WORDS = "words"
 
 
-TokensChoice = Annotated[Tokens, typer.Option(help="Values at all tokens, or at the first alone.")]
+TokensChoice = Annotated[
+    Tokens,
+    typer.Option(help="Values at all tokens, or at the first alone.", rich_help_panel=NEURONS),
+]
 NeuronsChoice = Annotated[
-    Neurons, typer.Option(help="Neurons of places in the text, or of words of the vocabulary.")
+    Neurons,
+    typer.Option(
+        help="Neurons of places in the text, or of words of the vocabulary.",
+        rich_help_panel=NEURONS,
+    ),
 ]
 
 
@@ -73,25 +130,43 @@ def coverage(
     suites: Annotated[
         list[str],
         typer.Argument(
-            help="Folders of built suites, Hub ids, or CheckList's .jsonl[.gz]; NAME=SUITE names "
+            help="Folders of built suites, Hub ids, or CheckList's .jsonl\\[.gz]; NAME=SUITE names "
             "one in tables and plots."
         ),
     ],
     model: Model,
     reference: Reference,
     curve: Annotated[
-        Path | None, typer.Option(help="Write the curves: a page (.html) or a picture (.png).")
+        Path | None,
+        typer.Option(
+            help="Write the curves: a page (.html) or a picture (.png).",
+            dir_okay=False,
+            rich_help_panel=CURVES,
+        ),
     ] = None,
     metric: Annotated[
-        str, typer.Option(help="Of boundary, cover, mncover, neurons, top; commas between.")
+        str,
+        typer.Option(
+            help="Of boundary, cover, mncover, neurons, top; commas between.",
+            rich_help_panel=NEURONS,
+        ),
     ] = "boundary,cover,neurons,top",
     masks: MasksFile = None,
     cases: Annotated[
         int | None,
-        typer.Option(help="So many random cases of each; by default, of the smallest.", min=1),
+        typer.Option(
+            help="So many random cases of each; by default, of the smallest.",
+            min=1,
+            rich_help_panel=CASES,
+        ),
     ] = None,
     random_sentences: Annotated[
-        bool, typer.Option(help="Measure random sentences of the corpus beside the suites.")
+        bool,
+        typer.Option(
+            "--random/--no-random",
+            help="Measure random sentences of the corpus beside the suites.",
+            rich_help_panel=CASES,
+        ),
     ] = True,
     layers: LayersText = "encoder",
     tokens: TokensChoice = Tokens.ALL,
@@ -100,20 +175,41 @@ def coverage(
     neurons: NeuronsChoice = Neurons.PLACES,
     vocab: Vocab = 5_000,
     attention_weight: Weight = 1.0,
-    threshold: Annotated[float, typer.Option(help="Of neurons (DeepXplore).")] = 0.5,
-    top_k: Annotated[int, typer.Option(help="Of top.", min=1)] = 2,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            help="Of the metric neurons (DeepXplore).", callback=finite, rich_help_panel=NEURONS
+        ),
+    ] = 0.5,
+    top_k: Annotated[
+        int, typer.Option(help="Of the metric top.", min=1, rich_help_panel=NEURONS)
+    ] = 2,
     reference_cases: ReferenceCases = None,
-    shuffles: Annotated[int, typer.Option(help="Orders that curves average over.", min=1)] = 10,
-    points: Annotated[int, typer.Option(help="Sizes at which curves are taken.", min=1)] = 20,
+    shuffles: Annotated[
+        int,
+        typer.Option(help="Orders that curves average over.", min=1, rich_help_panel=CURVES),
+    ] = 10,
+    points: Annotated[
+        int,
+        typer.Option(help="Sizes at which curves are taken.", min=1, rich_help_panel=CURVES),
+    ] = 20,
     seed: Seed = 0,
     save: Annotated[
-        Path | None, typer.Option(help="Folder for the states, to merge or go on with.")
+        Path | None,
+        typer.Option(
+            help="Folder for the states, to merge or go on with.",
+            file_okay=False,
+            rich_help_panel=RUNNING,
+        ),
     ] = None,
     device: Device = "auto",
     cache: Kept = True,
 ) -> None:
-    """Measure what suites cover inside a model, alone and together."""
-    from s2lct.builder.console import console, told_errors
+    """Measure what suites cover inside a model.
+
+    Alone and together.
+    """
+    from s2lct.builder.console import console, errors, told_errors
 
     with told_errors():
         from s2lct.analysis.activations import load_encoder
@@ -126,10 +222,14 @@ def coverage(
             reference_and_held_out,
         )
         from s2lct.analysis.metrics import MetricOptions, build_metrics
+        from s2lct.builder.checkpoint import check_files_out, check_folder_out
         from s2lct.leaderboard.results import file_name
 
         if curve is not None and curve.suffix not in (".html", ".png"):
             raise AnalysisError(f"--curve {curve}", mend="name a file .html or .png")
+        check_files_out(curve=curve)
+        if save is not None:
+            check_folder_out(save, "--save")
         names = [name.strip() for name in metric.split(",") if name.strip()]
         loaded = named_suites(suites)
         bounds, held_out = reference_and_held_out(reference, reference_cases, seed)
@@ -152,7 +252,7 @@ def coverage(
             threshold=threshold,
             top=top_k,
         )
-        with _bars(console) as bar:
+        with _bars() as bar:
             metrics = build_metrics(
                 names,
                 encoder,
@@ -185,7 +285,7 @@ def coverage(
             notes=tuple(encoder.notes),
         )
         for note in encoder.notes:
-            console.print(note)
+            errors.print(note)
         console.print(coverage_table(report))
         if curve is not None:
             write_curves(report, curve)
@@ -199,20 +299,24 @@ def coverage(
 
 def minimize(
     suite: Annotated[
-        str, typer.Argument(help="Folder of a built suite, or CheckList's .jsonl[.gz].")
+        str, typer.Argument(help="Folder of a built suite, or CheckList's .jsonl\\[.gz].")
     ],
     model: Model,
     reference: Reference,
-    out: Annotated[Path, typer.Option(help="Folder for the reduced suite.")],
+    out: Annotated[Path, typer.Option(help="Folder for the reduced suite.", file_okay=False)],
     by: Annotated[By, typer.Option(help="The coverage that a case has to raise.")] = By.BOUNDARY,
     threshold: Annotated[
         str, typer.Option(help="By more than so much; commas between several.")
     ] = "0",
     masks: MasksFile = None,
     capability: Annotated[
-        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+        list[str] | None,
+        typer.Option(help="Only this capability; may be given again.", rich_help_panel=CASES),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Most cases of a capability.", min=1)] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(help="Most cases of a capability.", min=1, rich_help_panel=CASES),
+    ] = None,
     layers: LayersText = "encoder",
     tokens: TokensChoice = Tokens.ALL,
     bins: Bins = 10,
@@ -223,18 +327,21 @@ def minimize(
     reference_cases: ReferenceCases = None,
     label_map: Annotated[
         str | None,
-        typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive."),
+        typer.Option(
+            help="What the classes mean: LABEL_0=negative,LABEL_1=positive.",
+            rich_help_panel=RUNNING,
+        ),
     ] = None,
     seed: Seed = 0,
     device: Device = "auto",
     cache: Kept = True,
 ) -> None:
-    """Keep only the cases that raise coverage, and see whether failures stay.
+    """Keep only the cases that raise coverage.
 
-    With several thresholds, OUT holds a folder for each.
+    And see whether failures stay. With several thresholds, OUT holds a folder for each.
     """
     from s2lct.builder.cli import label_map_of
-    from s2lct.builder.console import console, told_errors
+    from s2lct.builder.console import console, errors, told_errors
 
     with told_errors():
         from s2lct.analysis.activations import load_encoder
@@ -253,9 +360,11 @@ def minimize(
             write_reduced_suite,
         )
         from s2lct.analysis.minimize import minimize as reduce_suite
+        from s2lct.builder.checkpoint import check_file_out
         from s2lct.leaderboard.models import load_classifier
         from s2lct.leaderboard.scoring import default_cache, score
 
+        mapping = label_map_of(label_map)
         thresholds = _thresholds(threshold)
         loaded = load_test_suite(suite)
         check_reducible(loaded)
@@ -263,6 +372,8 @@ def minimize(
         outs = [out / f"threshold-{t:g}" if several else out for t in thresholds]
         if is_checklist(suite):
             outs = [path.with_name(path.name + ".jsonl") for path in outs]
+            for path in outs:
+                check_file_out(path, "--out")
         else:
             for path in outs:
                 check_out(path)
@@ -278,7 +389,7 @@ def minimize(
             vocabulary=vocab,
             attention_weight=attention_weight,
         )
-        with _bars(console) as bar:
+        with _bars() as bar:
             metric = build_metrics(
                 [by.value],
                 encoder,
@@ -291,7 +402,7 @@ def minimize(
             outcomes = score(
                 load_classifier(model, device=device, dtype="float32"),
                 chosen,
-                label_map=label_map_of(label_map),
+                label_map=mapping,
                 cache=default_cache() if cache else None,
                 advance=bar("failures", len({case.text for case in chosen.cases})),
             )
@@ -303,7 +414,7 @@ def minimize(
                 advance=bar("reduction", len(chosen.cases)),
             )
         for note in encoder.notes:
-            console.print(note)
+            errors.print(note)
         table = reductions(chosen.cases, outcomes.failed, reduced)
         title = f"{loaded.name} reduced by {metric.name} on {model}"
         console.print(reduction_table(table, thresholds, title))
@@ -335,11 +446,15 @@ def _thresholds(text: str) -> list[float]:
     from s2lct.analysis.errors import AnalysisError
 
     try:
-        return sorted({float(part) for part in text.split(",") if part.strip()})
+        thresholds = sorted({float(part) for part in text.split(",") if part.strip()})
     except ValueError:
+        thresholds = []
+    if not thresholds or not all(0 <= threshold < math.inf for threshold in thresholds):
         raise AnalysisError(
-            f"--threshold {text}: is no list of numbers", mend="pass such as 0,1e-4,1e-3"
-        ) from None
+            f"--threshold {text}: is no list of numbers of 0 or above",
+            mend="pass such as 0,1e-4,1e-3",
+        )
+    return thresholds
 
 
 def _masks_of(path: Path | None, encoder: EncoderModel) -> Masks | None:
@@ -356,11 +471,12 @@ def _folder(cache: bool) -> Path | None:
 
 
 @contextmanager
-def _bars(console: Any) -> Iterator[Callable[[str, int], Callable[[int], None]]]:
+def _bars() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
     """Progress bars: asked for a name and a total, gives what to tell of the steps."""
+    from s2lct.builder.console import errors
     from s2lct.builder.progress import counted_progress
 
-    with counted_progress(console) as progress:
+    with counted_progress(errors) as progress:
 
         def bar(name: str, total: int) -> Callable[[int], None]:
             task = progress.add_task(name, total=total)
@@ -371,5 +487,18 @@ def _bars(console: Any) -> Iterator[Callable[[str, int], Callable[[int], None]]]
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
-    app.command()(coverage)
-    app.command()(minimize)
+    app.command(
+        rich_help_panel=INSIDE,
+        epilog=examples(
+            "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
+            "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
+            "    --model embedded-2class --reference embedded --curve coverage.html",
+        ),
+    )(coverage)
+    app.command(
+        rich_help_panel=INSIDE,
+        epilog=examples(
+            "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
+            "    --by cover --threshold 1e-3 --out dist/small"
+        ),
+    )(minimize)

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from s2lct.builder.commands import usable_seed
 from s2lct.leaderboard.cli import Kind
 
 if TYPE_CHECKING:
     from s2lct.analysis.diversity import Source
     from s2lct.leaderboard.cases import Case
 
+CASES, CORPUS, FILES = "Which cases", "Corpus", "Files to write"
 NO_CORPUS = "none"
 
 
 def diversity(
-    suite: Annotated[str, typer.Argument(help="Folder of a built suite, or Hub id[@REVISION].")],
+    suite: Annotated[str, typer.Argument(help="Folder of a built suite, or Hub id\\[@REVISION].")],
     against: Annotated[
         str | None,
         typer.Option(help="Cases to set beside it: checklist:PATH, JSON lines of CheckList's."),
@@ -27,57 +29,87 @@ def diversity(
         str | None,
         typer.Option(
             help="Raw corpus to set beside it, as `s2lct build --corpus` takes it, or none "
-            r"\[default: the one the suite was built from]."
+            r"\[default: the one the suite was built from].",
+            rich_help_panel=CORPUS,
         ),
     ] = None,
-    text_column: Annotated[str | None, typer.Option(help="Column with the sentences.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    text_column: Annotated[
+        str | None, typer.Option(help="Column with the sentences.", rich_help_panel=CORPUS)
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="Column with the labels.", rich_help_panel=CORPUS)
+    ] = None,
     label_map: Annotated[
-        str | None, typer.Option(help="What labels mean: 0=negative,1=positive.")
+        str | None,
+        typer.Option(help="What labels mean: 0=negative,1=positive.", rich_help_panel=CORPUS),
     ] = None,
     capability: Annotated[
-        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+        list[str] | None,
+        typer.Option(help="Only this capability; may be given again.", rich_help_panel=CASES),
     ] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Only seeds, or only expansions.")] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Only seeds, or only expansions.", rich_help_panel=CASES)
+    ] = None,
     draws: Annotated[
         int, typer.Option(help="How often cases are drawn from what is not the suite.", min=1)
     ] = 3,
     parser: Annotated[
         str, typer.Option(help="Constituency parser: embedded, benepar model, folder.")
     ] = "embedded",
-    seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write plots and table as a page.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write every figure as JSON.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write every figure as CSV.")] = None,
-    png: Annotated[Path | None, typer.Option(help="Write the plots as one picture.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every draw.", callback=usable_seed)] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write plots and table as a page.", dir_okay=False, rich_help_panel=FILES
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="Write every figure as JSON.", dir_okay=False, rich_help_panel=FILES),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="Write every figure as CSV.", dir_okay=False, rich_help_panel=FILES),
+    ] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option(help="Write the plots as one picture.", dir_okay=False, rich_help_panel=FILES),
+    ] = None,
 ) -> None:
-    """Self-BLEU, productions, distinct n-grams, lengths and depths, beside other sources."""
+    """Measure how varied a suite is, beside other sources.
+
+    By self-BLEU, productions, distinct n-grams, lengths and depths.
+    """
     from s2lct.analysis import diversity_report as report
     from s2lct.analysis.diversity import Reader, Source, compare
     from s2lct.analysis.extras import require
-    from s2lct.builder.checkpoint import write_text
+    from s2lct.builder.capability_ids import spelled
+    from s2lct.builder.checkpoint import check_files_out, write_text
     from s2lct.builder.cli import label_map_of
-    from s2lct.builder.console import console, told_errors
+    from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
 
     with told_errors():
         require("sacrebleu", *(("matplotlib",) if html or png else ()))
+        mapping = label_map_of(label_map)
+        check_files_out(html=html, json=json, csv=csv, png=png)
         chosen = load_cases(suite).select(capability, kind.value if kind else None)
         own = Source("suite", _grouped(chosen.cases), whole=True)
         others: list[Source] = []
         if against is not None:
-            others.append(_checklist(against, tuple(own.texts), capability or ()))
+            named = spelled(capability or (), [case.capability for case in chosen.cases])
+            others.append(_checklist(against, tuple(own.texts), named))
         if corpus != NO_CORPUS:
             columns = {
                 "text_column": text_column,
                 "label_column": label_column,
-                "label_map": label_map_of(label_map),
+                "label_map": mapping,
             }
             others.append(_corpus(suite, corpus, columns, tuple(own.texts)))
         reader = Reader(load_tagger(), load_parser(parser))
-        with counted_progress(console) as progress:
+        with counted_progress(errors) as progress:
             task = progress.add_task("read and parse", total=None)
             compared = compare(
                 own,

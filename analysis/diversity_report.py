@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from s2lct.analysis.diversity import ALL_CASES, NGRAMS, QUANTILES, Comparison, Diversity, Figure
+from s2lct.builder.plain_text import spreadsheet_cell
 from s2lct.leaderboard.pages import page_templates
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ def as_csv(comparison: Comparison) -> str:
     written = io.StringIO()
     writer = csv.DictWriter(written, fieldnames=list(records[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records)
+    writer.writerows(
+        {name: spreadsheet_cell(value) for name, value in record.items()} for record in records
+    )
     return written.getvalue()
 
 

@@ -8,6 +8,10 @@ from typing import Annotated
 
 import typer
 
+from s2lct.builder.commands import INSIDE, band, examples, some_share, usable_seed
+
+WHICH, HOW, CLASSES, RUNNING = "Which failures", "How", "What answers mean", "Running"
+
 
 class Attribution(str, enum.Enum):
     """How contributions are told."""
@@ -33,51 +37,100 @@ def explain(
             "(ID@REVISION pins one)."
         ),
     ],
-    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id[@REVISION].")],
-    out: Annotated[Path, typer.Option(help="JSON file to write.")] = Path("explain.json"),
-    html: Annotated[Path | None, typer.Option(help="Write them as an HTML page too.")] = None,
+    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id\\[@REVISION].")],
+    out: Annotated[Path, typer.Option(help="JSON file to write.", dir_okay=False)] = Path(
+        "explain.json"
+    ),
+    html: Annotated[
+        Path | None, typer.Option(help="Write them as an HTML page too.", dir_okay=False)
+    ] = None,
     capability: Annotated[
-        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+        list[str] | None,
+        typer.Option(help="Only this capability; may be given again.", rich_help_panel=WHICH),
     ] = None,
     pass_to_fail: Annotated[
         bool,
-        typer.Option("--pass-to-fail", help="Failing expansions beside their passing seeds."),
+        typer.Option(
+            "--pass-to-fail",
+            help="Failing expansions beside their passing seeds.",
+            rich_help_panel=WHICH,
+        ),
     ] = False,
     limit: Annotated[
-        int, typer.Option(help="Most failures of a capability; 0 for all.", min=0)
+        int,
+        typer.Option(
+            help="Most failures of a capability; 0 for all.", min=0, rich_help_panel=WHICH
+        ),
     ] = 5,
     attribution: Annotated[
         Attribution,
-        typer.Option(help="How contributions are told; auto: gradients, of black boxes shap."),
+        typer.Option(
+            help="How contributions are told; auto: gradients, of black boxes shap.",
+            rich_help_panel=HOW,
+        ),
     ] = Attribution.AUTO,
     fill: Annotated[
-        Fill, typer.Option(help="Hidden words: samples of --mlm, or any word of its vocabulary.")
+        Fill,
+        typer.Option(
+            help="Hidden words: samples of --mlm, or any word of its vocabulary.",
+            rich_help_panel=HOW,
+        ),
     ] = Fill.MLM,
     mlm: Annotated[
-        str, typer.Option(help="Masked language model: embedded, a Hub id or a folder.")
+        str,
+        typer.Option(
+            help="Masked language model: embedded, a Hub id or a folder.", rich_help_panel=HOW
+        ),
     ] = "embedded",
     threshold: Annotated[
-        float, typer.Option(help="Share of fillings that must get the same answer.", max=1)
+        float,
+        typer.Option(
+            help="Share of fillings that must get the same answer.",
+            callback=some_share,
+            rich_help_panel=HOW,
+        ),
     ] = 0.9,
-    samples: Annotated[int, typer.Option(help="Fillings that a reported P rests on.", min=1)] = 100,
+    samples: Annotated[
+        int,
+        typer.Option(help="Fillings that a reported P rests on.", min=1, rich_help_panel=HOW),
+    ] = 100,
     search_samples: Annotated[
-        int, typer.Option(help="Most fillings of a set of words in the search.", min=1)
+        int,
+        typer.Option(
+            help="Most fillings of a set of words in the search.", min=1, rich_help_panel=HOW
+        ),
     ] = 50,
     label_map: Annotated[
         str | None,
-        typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive."),
+        typer.Option(
+            help="What the classes mean: LABEL_0=negative,LABEL_1=positive.",
+            rich_help_panel=CLASSES,
+        ),
     ] = None,
     neutral_band: Annotated[
         tuple[float, float],
-        typer.Option(help="Binary models: p(positive) strictly between is neutral."),
+        typer.Option(
+            help="Binary models: p(positive) strictly between is neutral.",
+            callback=band,
+            show_default="1/3 2/3",
+            rich_help_panel=CLASSES,
+        ),
     ] = (1 / 3, 2 / 3),
-    seed: Annotated[int, typer.Option(help="Seed of all samples.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
+    seed: Annotated[
+        int,
+        typer.Option(help="Seed of all samples.", callback=usable_seed, rich_help_panel=RUNNING),
+    ] = 0,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)
+    ] = "auto",
     cache: Annotated[
-        bool, typer.Option(help="Keep explanations; an interrupted run goes on.")
+        bool,
+        typer.Option(
+            help="Keep explanations; an interrupted run goes on.", rich_help_panel=RUNNING
+        ),
     ] = True,
 ) -> None:
-    """Find the words that hold a model's failures, and what they have in common."""
+    """Find the words that hold a model's failures."""
     from s2lct.analysis.attribution import (
         Judge,
         default_method,
@@ -95,22 +148,23 @@ def explain(
     from s2lct.analysis.explain_report import aggregate_table, write_html
     from s2lct.analysis.fillers import load_filler
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.builder.checkpoint import check_files_out
     from s2lct.builder.cli import label_map_of
-    from s2lct.builder.console import console, told_errors
+    from s2lct.builder.console import console, errors, told_errors
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.scoring import default_cache
 
     with told_errors():
         quiet_transformers()
-        if threshold <= 0:
-            raise AnalysisError(f"--threshold {threshold:g}", mend="give a share in (0, 1]")
+        mapping = label_map_of(label_map)
+        check_files_out(out=out, html=html)
         chosen = select_rows(load_rows(suite), capability)
         judge = Judge(
             load_model(model, device=device),
-            label_map=label_map_of(label_map),
+            label_map=mapping,
             neutral_band=neutral_band,
         )
-        with console.status("scoring"):
+        with errors.status("scoring"):
             said = judge.labels([row.case.text for row in chosen.rows])
         rows = chosen_rows(
             chosen.rows, said.tolist(), pass_to_fail=pass_to_fail, limit=limit or None
@@ -132,7 +186,7 @@ def explain(
             seed=seed,
         )
         filler = load_filler(fill.value, mlm)
-        with counted_progress(console) as progress:
+        with counted_progress(errors) as progress:
             task = progress.add_task("explaining", total=len(rows))
             explanations = explain_rows(
                 judge,
@@ -170,4 +224,7 @@ def explain(
 
 def add_commands(app: typer.Typer) -> None:
     """Put the command into the ``s2lct`` command line."""
-    app.command()(explain)
+    app.command(
+        rich_help_panel=INSIDE,
+        epilog=examples("s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"),
+    )(explain)

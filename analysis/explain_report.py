@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from s2lct.analysis.explain import Explanation, ExplanationFile
@@ -161,11 +162,14 @@ def aggregate_table(file: ExplanationFile) -> Table:
     table = Table(
         title=f"{file.model}: what holds its failures (words: sets with it/failures with it)",
         header_style="bold",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
     )
-    table.add_column("")
-    for column in ("failures", "words kept", "template", "sentence alone", "masked too"):
-        table.add_column(column, justify="right")
-    table.add_column("words in most sets", min_width=24)
+    table.add_column("", overflow="fold")
+    for column in ("failures", "words\nkept", "template", "sentence\nalone", "masked\ntoo"):
+        table.add_column(column, justify="right", overflow="fold")
+    table.add_column("words in most sets", overflow="fold")
     for one in aggregate(file.explanations):
         of_kind = {share.kind: share for share in one.kinds}
         table.add_row(

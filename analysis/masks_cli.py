@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from s2lct.builder.commands import (
+    INSIDE,
+    above_zero,
+    examples,
+    some_share,
+    usable_seed,
+    zero_or_above,
+)
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from s2lct.analysis.word_interactions import LearnedMasks
 
+CORPUS, MASKS, TRAINING, RUNNING = "Corpus", "What is kept", "Training", "Running"
 MASKS_FILE = "masks.safetensors"
 CHECKPOINT_FILE = "training.safetensors"
 REPORT_FILE = "masks.json"
@@ -27,37 +37,92 @@ def masks(
     model: Annotated[
         str, typer.Option(help="embedded-2class, embedded-3class, a folder, or a Hub id.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the masks.")],
+    out: Annotated[Path, typer.Option(help="Folder for the masks.", file_okay=False)],
     vocab: Annotated[
-        int, typer.Option(help="So many of the commonest word pieces have a mask of their own.")
+        int,
+        typer.Option(
+            help="So many of the commonest word pieces have a mask of their own.",
+            min=1,
+            rich_help_panel=MASKS,
+        ),
     ] = 5_000,
-    epochs: Annotated[int, typer.Option(help="Passes over the texts.", min=1)] = 10,
-    lr: Annotated[float, typer.Option(help="Learning rate (the paper's by default).")] = 1e-5,
-    beta_words: Annotated[float, typer.Option(help="Weight of the word mask's KL.")] = 1e-3,
-    beta_pairs: Annotated[float, typer.Option(help="Weight of the pair mask's KL.")] = 1e-3,
-    beta_sparse: Annotated[float, typer.Option(help="Weight of |M_A|.")] = 1e-3,
-    temperature: Annotated[float, typer.Option(help="Of the Gumbel-Softmax.")] = 1.0,
-    keep_words: Annotated[
-        float, typer.Option(help="Keep at most this share of the words, the most probable.")
+    epochs: Annotated[
+        int, typer.Option(help="Passes over the texts.", min=1, rich_help_panel=TRAINING)
+    ] = 10,
+    lr: Annotated[
+        float,
+        typer.Option(
+            help="Learning rate (the paper's by default).",
+            callback=above_zero,
+            rich_help_panel=TRAINING,
+        ),
+    ] = 1e-5,
+    beta_words: Annotated[
+        float,
+        typer.Option(
+            help="Weight of the word mask's KL.", callback=zero_or_above, rich_help_panel=TRAINING
+        ),
+    ] = 1e-3,
+    beta_pairs: Annotated[
+        float,
+        typer.Option(
+            help="Weight of the pair mask's KL.", callback=zero_or_above, rich_help_panel=TRAINING
+        ),
+    ] = 1e-3,
+    beta_sparse: Annotated[
+        float,
+        typer.Option(help="Weight of |M_A|.", callback=zero_or_above, rich_help_panel=TRAINING),
+    ] = 1e-3,
+    temperature: Annotated[
+        float,
+        typer.Option(help="Of the Gumbel-Softmax.", callback=above_zero, rich_help_panel=TRAINING),
     ] = 1.0,
-    batch_size: Annotated[int, typer.Option(help="Texts a step.", min=1)] = 32,
+    keep_words: Annotated[
+        float,
+        typer.Option(
+            help="Keep at most this share of the words, the most probable.",
+            callback=some_share,
+            rich_help_panel=MASKS,
+        ),
+    ] = 1.0,
+    batch_size: Annotated[
+        int, typer.Option(help="Texts a step.", min=1, rich_help_panel=TRAINING)
+    ] = 32,
     limit: Annotated[
-        int | None, typer.Option(help="Learn from so many random texts only.", min=1)
+        int | None,
+        typer.Option(help="Learn from so many random texts only.", min=1, rich_help_panel=CORPUS),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
-    text_column: Annotated[str | None, typer.Option(help="Column with the texts.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Seed of every random draw.", callback=usable_seed, rich_help_panel=RUNNING
+        ),
+    ] = 0,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)
+    ] = "auto",
+    text_column: Annotated[
+        str | None, typer.Option(help="Column with the texts.", rich_help_panel=CORPUS)
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="Column with the labels.", rich_help_panel=CORPUS)
+    ] = None,
     label_map: Annotated[
-        str | None, typer.Option(help="What labels mean: 0=negative,1=positive.")
+        str | None,
+        typer.Option(help="What labels mean: 0=negative,1=positive.", rich_help_panel=CORPUS),
     ] = None,
     restart: Annotated[
-        bool, typer.Option(help="Throw away what an interrupted training left.")
+        bool,
+        typer.Option(
+            "--restart",
+            help="Throw away what an interrupted training left.",
+            rich_help_panel=RUNNING,
+        ),
     ] = False,
 ) -> None:
-    """Learn which words and which pairs of words matter to a model (WIMASK), for MNCOVER.
+    """Learn which words and pairs matter to a model (WIMASK).
 
-    Interrupted, the same command goes on where it stopped.
+    For MNCOVER. Interrupted, the same command goes on where it stopped.
     """
     from rich.progress import TextColumn
 
@@ -69,29 +134,28 @@ def masks(
         from s2lct.analysis.activations import Vocabulary, load_encoder
         from s2lct.analysis.attribution import quiet_transformers
         from s2lct.analysis.corpus_parts import parts_of_corpus
-        from s2lct.analysis.errors import AnalysisError
         from s2lct.analysis.word_interactions import (
             WimaskSettings,
             check_settings,
             learn_masks,
             steps_of,
         )
-        from s2lct.builder.checkpoint import write_text
+        from s2lct.builder.checkpoint import check_folder_out, write_text
         from s2lct.builder.corpus import read_corpus
         from s2lct.builder.randomness import shuffle_key
 
         settings = WimaskSettings(
             epochs, lr, beta_words, beta_pairs, beta_sparse, temperature, batch_size, seed
         )
+        mapping = label_map_of(label_map)
         quiet_transformers()
+        check_folder_out(out, "--out")
         check_settings(settings, vocab)
-        if not 0 < keep_words <= 1:
-            raise AnalysisError(f"--keep-words {keep_words:g}", mend="give a share, such as 0.25")
         read = read_corpus(
             corpus,
             text_column=text_column,
             label_column=label_column,
-            label_map=label_map_of(label_map),  # type: ignore[arg-type]
+            label_map=mapping,  # type: ignore[arg-type]
         )
         parts = parts_of_corpus(read, seed)
         texts = [sentence.text for sentence in parts.train]
@@ -99,12 +163,12 @@ def masks(
             texts = sorted(texts, key=lambda text: shuffle_key(seed, "limit", text))[:limit]
         encoder = load_encoder(model, device=device)
         for note in encoder.notes:
-            console.print(note)
+            errors.print(note)
         vocabulary = Vocabulary.of_texts(encoder.tokenizer, texts, vocab, encoder.max_tokens)
         checkpoint = out / CHECKPOINT_FILE
         if restart:
             checkpoint.unlink(missing_ok=True)
-        with counted_progress(console, TextColumn("{task.fields[note]}")) as progress:
+        with counted_progress(errors, TextColumn("{task.fields[note]}", markup=False)) as progress:
             task = progress.add_task("steps", total=steps_of(len(texts), settings), note="")
 
             def advance(done: int, terms: dict[str, float]) -> None:
@@ -171,4 +235,9 @@ def fidelity_table(learned: dict[str, LearnedMasks]) -> Table:
 
 def add_commands(app: typer.Typer) -> None:
     """Put the command into the ``s2lct`` command line."""
-    app.command()(masks)
+    app.command(
+        rich_help_panel=INSIDE,
+        epilog=examples(
+            "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4"
+        ),
+    )(masks)

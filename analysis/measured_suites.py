@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +11,9 @@ from typing import Any
 from s2lct.analysis.checklist import CheckListCase, read_checklist
 from s2lct.analysis.errors import AnalysisError
 from s2lct.builder.checkpoint import write_bytes
+from s2lct.builder.config import fingerprint_of
 from s2lct.builder.corpus import Corpus, read_corpus
+from s2lct.builder.files import is_here
 from s2lct.builder.randomness import content_id, shuffle_key
 from s2lct.builder.records import LABELS, Sentence
 from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
@@ -34,16 +35,35 @@ def load_test_suite(name: str) -> SuiteCases:
     case.
 
     Raises:
-        AnalysisError: the file cannot be read, or is of another task.
+        AnalysisError: the file cannot be read, is of another task, or contradicts itself.
         ScoringError: there is no such suite.
     """
     if not is_checklist(name):
         return load_cases(name)
     path = Path(name)
     _check_task(path)
-    cases = {case.id: case for case in map(_as_case, read_checklist(path))}
-    digest = hashlib.sha256("\n".join(sorted(cases)).encode()).hexdigest()
-    return SuiteCases(name, "", digest, tuple(cases.values()))
+    cases: dict[str, Case] = {}
+    for read in read_checklist(path):
+        try:
+            case = _as_case(read)
+        except UnicodeEncodeError as error:
+            raise AnalysisError(
+                f"{path}: a case of {read.test!r} holds half a character (a lone surrogate)",
+                mend="write the file as UTF-8",
+            ) from error
+        if cases.setdefault(case.id, case).passes != case.passes:
+            raise AnalysisError(
+                f"{path}: two cases of {read.test!r} have the text {read.text[:60]!r} and other "
+                "labels",
+                mend="decide which labels pass, and leave out the other case",
+            )
+    kept = tuple(cases.values())
+    return SuiteCases(name, "", _fingerprint_of(kept), kept)
+
+
+def _fingerprint_of(cases: Sequence[Case]) -> str:
+    """What identifies a suite that nobody built: its ids, texts and labels."""
+    return fingerprint_of([[case.id, case.text, sorted(case.passes)] for case in cases])
 
 
 def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
@@ -60,7 +80,7 @@ def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
     found: dict[str, SuiteCases] = {}
     for name in names:
         called, equals, suite = name.partition("=")
-        if not equals or Path(name).exists():
+        if not equals or is_here(Path(name)):
             called, suite = Path(name).name.removesuffix(".gz").removesuffix(".jsonl"), name
         if called in found or not called:
             raise AnalysisError(
@@ -140,7 +160,8 @@ def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list
         CorpusError: the corpus cannot be read.
         AnalysisError: it holds a single sentence.
     """
-    corpus = read_corpus(spec)
+    # Coverage asks what a text does to neurons, and of no label.
+    corpus = read_corpus(spec, labelled=False)
     if len({sentence.text for sentence in corpus.sentences}) < 2:
         raise AnalysisError(
             f"reference corpus {spec}: one sentence, so no neuron has a range",
@@ -157,7 +178,7 @@ def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list
     )
     return (
         [sentence.text for sentence in reference],
-        SuiteCases(f"random sentences of {corpus.name}", "", corpus.fingerprint, cases),
+        SuiteCases(f"random sentences of {corpus.name}", "", _fingerprint_of(cases), cases),
     )
 
 

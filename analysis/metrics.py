@@ -70,9 +70,11 @@ def build_metrics(
     Raises:
         AnalysisError: an unknown metric, or options that do not fit.
     """
-    if unknown := [name for name in names if name not in METRICS]:
+    unknown = [name for name in names if name not in METRICS]
+    if unknown or not names:
         raise AnalysisError(
-            f"metric {', '.join(unknown)}: no such", mend=f"choose among {', '.join(METRICS)}"
+            f"metric {', '.join(unknown)}: no such" if unknown else "no metric is named",
+            mend=f"choose among {', '.join(METRICS)}",
         )
     if "mncover" in names and masks is None:
         raise AnalysisError(

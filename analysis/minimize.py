@@ -7,11 +7,11 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 from __future__ import annotations
 
 import json
-import shutil
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from s2lct.analysis.activations import EncoderModel
 from s2lct.analysis.coverage import Advance, Coverage
@@ -20,6 +20,9 @@ from s2lct.leaderboard.cases import Case, SuiteCases
 from s2lct.leaderboard.statistics import Failed
 
 README = "README.md"
+
+if TYPE_CHECKING:
+    from s2lct.builder.suite import WrittenSuite
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def minimize(
     Raises:
         AnalysisError: a negative threshold, or a metric of another model.
     """
-    if not thresholds or min(thresholds) < 0:
+    if not thresholds or not all(0 <= one < math.inf for one in thresholds):
         raise AnalysisError(
             f"--threshold {','.join(map(str, thresholds))}", mend="pass 0 or more, such as 0,1e-4"
         )
@@ -159,31 +162,37 @@ def write_reduced_suite(
         AnalysisError: ``out`` is in the way, or nothing stays.
         SuiteError: the suite cannot be read.
     """
+    from s2lct.builder.checkpoint import whole_folder
+    from s2lct.builder.suite import read_suite
+
+    check_out(out)
+    suite = read_suite(folder)
+    with whole_folder(out) as work:
+        _fill(work, suite, reduced, about)
+
+
+def _fill(work: Path, suite: WrittenSuite, reduced: Reduced, about: Mapping[str, Any]) -> None:
     import pyarrow.parquet as pq
 
-    from s2lct.builder.checkpoint import write_text
-    from s2lct.builder.config import fingerprint_of
+    from s2lct.builder.checkpoint import one_folder, whole_file, write_text
     from s2lct.builder.hashing import sha256_of
-    from s2lct.builder.suite import chosen_files, read_description, read_rows
+    from s2lct.builder.suite_checks import rows_fingerprint
     from s2lct.builder.write import SPLIT, SUITE_FILE, marked, table_of
     from s2lct.cards import render_dataset_card
 
-    described = read_description(folder)
-    check_out(out)
-    work = out.with_name(out.name + ".partial")
-    shutil.rmtree(work, ignore_errors=True)
+    described = suite.described
     files: dict[str, dict[str, Any]] = {}
-    digest: list[list[Any]] = []
+    every: list[dict[str, Any]] = []
     examples: dict[str, dict[str, str]] = {}
     counts: dict[str, dict[str, Any]] = {}
-    for capability, file in chosen_files(described, ()).items():
-        rows = [row for row in read_rows(folder, file) if row["id"] in reduced.kept]
+    for capability, whole in suite.rows.items():
+        rows = [row for row in whole if row["id"] in reduced.kept]
         if not rows:
             continue
-        path = work / "data" / capability / f"{SPLIT}-00000-of-00001.parquet"
-        path.parent.mkdir(parents=True)
+        path = work / "data" / one_folder(capability) / f"{SPLIT}-00000-of-00001.parquet"
         table = table_of(rows)
-        pq.write_table(table, path, compression="zstd", store_schema=True)
+        with whole_file(path) as written:
+            pq.write_table(table, written, compression="zstd", store_schema=True)
         files[capability] = {
             "path": path.relative_to(work).as_posix(),
             "rows": len(rows),
@@ -191,7 +200,7 @@ def write_reduced_suite(
             "memory": table.nbytes,
             "sha256": sha256_of(path),
         }
-        digest += [[row["id"], row["text"], row["labels"]] for row in rows]
+        every += rows
         expansions = [row for row in rows if row["kind"] == "expansion"]
         counts[capability] = dict(described["counts"][capability]) | {
             "seeds": len(rows) - len(expansions),
@@ -202,8 +211,8 @@ def write_reduced_suite(
         raise AnalysisError(
             f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
         )
-    new = described | {
-        "fingerprint": fingerprint_of(digest),
+    new = dict(described) | {
+        "fingerprint": rows_fingerprint(every),
         "files": files,
         "counts": dict(described["counts"]) | counts,
         "reduced_from": dict(about)
@@ -221,9 +230,6 @@ def write_reduced_suite(
             }
     write_text(work / SUITE_FILE, json.dumps(new, indent=2, sort_keys=True) + "\n")
     write_text(work / README, render_dataset_card(new, examples))
-    if out.exists():
-        shutil.rmtree(out)
-    work.replace(out)
 
 
 def check_out(out: Path) -> None:
@@ -232,15 +238,17 @@ def check_out(out: Path) -> None:
     Raises:
         AnalysisError: something else is there.
     """
-    from s2lct.builder.write import SUITE_FILE
+    from s2lct.builder.checkpoint import check_folder_out
+    from s2lct.builder.errors import SuiteError
+    from s2lct.builder.suite import read_description
 
+    check_folder_out(out, "--out")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:
-        described = json.loads((out / SUITE_FILE).read_text(encoding="utf-8"))
-        if "reduced_from" in described:
+        if "reduced_from" in read_description(out):
             return
-    except (OSError, ValueError, TypeError):
+    except SuiteError:
         pass
     raise AnalysisError(
         f"--out {out}: something else is there", mend="name a folder that does not exist yet"

@@ -7,7 +7,6 @@ on all of them before and after.
 from __future__ import annotations
 
 import copy
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from s2lct.analysis.errors import AnalysisError
 from s2lct.analysis.extras import require
 from s2lct.analysis.splits import Split, sentence_key, sentences_of, split_of
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
-from s2lct.builder.checkpoint import write_text
+from s2lct.builder.checkpoint import one_folder, whole_folder, write_text
 from s2lct.builder.config import fingerprint_of
 from s2lct.builder.corpus import Corpus
 from s2lct.builder.randomness import shuffle_key
@@ -56,8 +55,8 @@ class TrainOptions(_Strict):
         checkpoint_steps: steps between two checkpoints that an interrupted run goes on from.
     """
 
-    epochs: float = Field(default=1.0, gt=0)
-    lr: float = Field(default=2e-5, gt=0)
+    epochs: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    lr: float = Field(default=2e-5, gt=0, allow_inf_nan=False)
     batch_size: int = Field(default=16, ge=1)
     mix: float = Field(default=0.0, ge=0, le=1)
     checkpoint_steps: int = Field(default=100, ge=1)
@@ -301,7 +300,7 @@ class Retrainer:
 
     def folder_of(self, name: str, seed: int) -> Path:
         """Where the run lies that trained on ``name``: a capability or ``all``."""
-        return self.out / name / f"seed-{seed}"
+        return self.out / one_folder(name) / f"seed-{seed}"
 
     def run(self, name: str, on: Sequence[str], seed: int, *, callbacks: Sequence[Any] = ()) -> Run:
         """Train and score, or read the run that was done before.
@@ -473,12 +472,9 @@ def _outcomes(
 
 def _save(network: Network, folder: Path) -> None:
     """Save tokenizer and weights (safetensors), whole or not at all."""
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    network.model.save_pretrained(partial)
-    network.tokenizer.save_pretrained(partial)
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.rename(folder)
+    with whole_folder(folder) as partial:
+        network.model.save_pretrained(partial)
+        network.tokenizer.save_pretrained(partial)
 
 
 def _read_run(folder: Path, inputs: str) -> Run | None:
@@ -499,12 +495,11 @@ def _read_run(folder: Path, inputs: str) -> Run | None:
 
 def corpus_of_suite(suite: str) -> dict[str, Any]:
     """What a built suite says of its corpus: ``corpus``, ``text_column`` and the like; or {}."""
+    from s2lct.builder.errors import SuiteError
+    from s2lct.builder.suite import read_description
+
     try:
-        described = json.loads((Path(suite) / "suite.json").read_text(encoding="utf-8"))
-        options = described["options"]
-        return {
-            name: options.get(name)
-            for name in ("corpus", "text_column", "label_column", "label_map")
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        options = read_description(Path(suite))["options"]
+    except SuiteError:
         return {}
+    return {name: options[name] for name in ("corpus", "text_column", "label_column", "label_map")}

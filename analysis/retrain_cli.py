@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.builder.commands import INSIDE, above_zero, band, examples, finite
+
 if TYPE_CHECKING:
     from s2lct.builder.corpus import Corpus
 
 ALL, EACH, NONE = "all", "each", "none"
+DATA, TRAINING, CLASSES, RUNNING = "Data", "Training", "What answers mean", "Running"
 
 
 def retrain(
@@ -28,45 +31,78 @@ def retrain(
             "for one model a capability and the matrix of them."
         ),
     ],
-    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id[@REVISION].")],
-    out: Annotated[Path, typer.Option(help="Folder for models and figures.")],
+    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id\\[@REVISION].")],
+    out: Annotated[Path, typer.Option(help="Folder for models and figures.", file_okay=False)],
     seeds: Annotated[
         int,
         typer.Option(
-            help="Trainings on different splits; with 10, every family is held out once.", min=1
+            help="Trainings on different splits; with 10, every family is held out once.",
+            min=1,
+            rich_help_panel=TRAINING,
         ),
     ] = 1,
     mix: Annotated[
-        float, typer.Option(help="Share of the corpus's own training data mixed in.", min=0, max=1)
+        float,
+        typer.Option(
+            help="Share of the corpus's own training data mixed in.",
+            min=0,
+            max=1,
+            callback=finite,
+            rich_help_panel=DATA,
+        ),
     ] = 0.0,
     corpus: Annotated[
         str | None,
         typer.Option(
             help="The source corpus, as for `s2lct build`; by default what the suite was built "
-            "from; none: do without."
+            "from; none: do without.",
+            rich_help_panel=DATA,
         ),
     ] = None,
-    epochs: Annotated[float, typer.Option(help="Times that every case is seen.")] = 1.0,
-    lr: Annotated[float, typer.Option(help="Learning rate at the start.")] = 2e-5,
-    batch_size: Annotated[int, typer.Option(help="Cases a step.", min=1)] = 16,
+    epochs: Annotated[
+        float,
+        typer.Option(
+            help="Times that every case is seen.", callback=above_zero, rich_help_panel=TRAINING
+        ),
+    ] = 1.0,
+    lr: Annotated[
+        float,
+        typer.Option(
+            help="Learning rate at the start.", callback=above_zero, rich_help_panel=TRAINING
+        ),
+    ] = 2e-5,
+    batch_size: Annotated[
+        int, typer.Option(help="Cases a step.", min=1, rich_help_panel=TRAINING)
+    ] = 16,
     keep_models: Annotated[
         bool | None,
         typer.Option(
             "--keep-models/--no-keep-models",
             help="Save the trained models. By default they are, but not with --on each.",
+            rich_help_panel=RUNNING,
         ),
     ] = None,
     label_map: Annotated[
         str | None,
-        typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive."),
+        typer.Option(
+            help="What the classes mean: LABEL_0=negative,LABEL_1=positive.",
+            rich_help_panel=CLASSES,
+        ),
     ] = None,
     neutral_band: Annotated[
         tuple[float, float],
-        typer.Option(help="Binary models: p(positive) strictly between is neutral."),
+        typer.Option(
+            help="Binary models: p(positive) strictly between is neutral.",
+            callback=band,
+            show_default="1/3 2/3",
+            rich_help_panel=CLASSES,
+        ),
     ] = (1 / 3, 2 / 3),
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)
+    ] = "auto",
 ) -> None:
-    """Fine-tune a model on capabilities, and see what it learns and what it forgets."""
+    """Fine-tune on capabilities: what is learned, what forgotten."""
     from s2lct.analysis.attribution import Judge, load_model, quiet_transformers
     from s2lct.analysis.errors import AnalysisError
     from s2lct.analysis.extras import require
@@ -81,27 +117,26 @@ def retrain(
         write_matrix,
     )
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.builder.checkpoint import check_folder_out
     from s2lct.builder.cli import label_map_of
-    from s2lct.builder.console import console, told_errors
+    from s2lct.builder.console import console, errors, told_errors
 
     with told_errors():
         require("accelerate", "matplotlib")
         quiet_transformers()
-        if epochs <= 0 or lr <= 0:
-            raise AnalysisError(
-                f"--epochs {epochs:g} --lr {lr:g}", mend="give numbers greater than 0"
-            )
+        mapping = label_map_of(label_map)
+        check_folder_out(out, "--out")
         rows = load_rows(suite)
         trainings = _trainings(on, rows.capabilities)
         select_rows(rows, [name for names in trainings.values() for name in names])
         source = _corpus(corpus, suite)
         judge = Judge(
             load_model(model, device=device),
-            label_map=label_map_of(label_map),
+            label_map=mapping,
             neutral_band=neutral_band,
         )
         options = TrainOptions(epochs=epochs, lr=lr, batch_size=batch_size, mix=mix)
-        with console.status("starting") as status:
+        with errors.status("starting") as status:
             retrainer = Retrainer(
                 judge,
                 rows,
@@ -118,7 +153,7 @@ def retrain(
                 except AnalysisError as error:
                     if len(trainings) == 1:
                         raise
-                    console.print(f"{name}: {error.problem}")
+                    errors.print(f"{name}: {error.problem}")
                     results.append(Row(name=name, trained_on=names, problem=error.problem))
                 else:
                     results.append(row_of(name, runs))
@@ -154,6 +189,7 @@ def retrain(
 def _trainings(on: list[str], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """The name of each training and the capabilities it is on."""
     from s2lct.analysis.errors import AnalysisError
+    from s2lct.builder.capability_ids import spelled
 
     if {ALL, EACH} & set(on):
         if len(on) > 1:
@@ -163,7 +199,7 @@ def _trainings(on: list[str], capabilities: tuple[str, ...]) -> dict[str, tuple[
         if on == [ALL]:
             return {ALL: capabilities}
         return {name: (name,) for name in capabilities}
-    names = tuple(dict.fromkeys(on))
+    names = spelled(on, capabilities)
     return {"+".join(names): names}
 
 
@@ -199,4 +235,11 @@ def _corpus(named: str | None, suite: str) -> Corpus | None:
 
 def add_commands(app: typer.Typer) -> None:
     """Put the command into the ``s2lct`` command line."""
-    app.command()(retrain)
+    app.command(
+        rich_help_panel=INSIDE,
+        epilog=examples(
+            "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
+            "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n"
+            "    --out mixed/",
+        ),
+    )(retrain)

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from s2lct.analysis.errors import AnalysisError
 from s2lct.builder.checkpoint import write_text
 from s2lct.builder.config import fingerprint_of
+from s2lct.builder.plain_text import spreadsheet_cell
 from s2lct.builder.randomness import rng_for, shuffle_key
 from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
@@ -273,7 +274,8 @@ def form_csv(study: Study, number: int) -> str:
     for item in study.sets[number - 1]:
         name = item.case.capability
         title = study.titles.get(name, name)
-        writer.writerow([item.id, title, description_of(name), item.case.text, "", ""])
+        told = (item.id, title, description_of(name), item.case.text, "", "")
+        writer.writerow(map(spreadsheet_cell, told))
     return table.getvalue()
 
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.builder.commands import examples, usable_seed
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from s2lct.analysis.agreement import Agreement, Estimate, StudyResult
 
 study_app = typer.Typer(
-    help="Have people rate cases, and see whether they agree with the suite.",
+    help="Have people rate cases, and see whether they agree.",
     no_args_is_help=True,
 )
 
@@ -27,10 +29,10 @@ class By(str, enum.Enum):
     ANY = "any"
 
 
-@study_app.command("export")
+@study_app.command("export", epilog=examples("s2lct study export dist/s2lct --out study/"))
 def export_study(
-    suite: Annotated[str, typer.Argument(help="Folder of a built suite, or Hub id[@REVISION].")],
-    out: Annotated[Path, typer.Option(help="Folder for the forms and the key.")],
+    suite: Annotated[str, typer.Argument(help="Folder of a built suite, or Hub id\\[@REVISION].")],
+    out: Annotated[Path, typer.Option(help="Folder for the forms and the key.", file_okay=False)],
     sets: Annotated[int, typer.Option(help="Forms, of different cases each.", min=1)] = 3,
     seeds: Annotated[
         int, typer.Option(help="Seeds in a form; an expansion of each comes with it.", min=1)
@@ -38,9 +40,12 @@ def export_study(
     capability: Annotated[
         list[str] | None, typer.Option(help="Only this capability; may be given again.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.", callback=usable_seed)] = 0,
 ) -> None:
-    """Draw cases and write a blind form for each set, as HTML and CSV, and the key."""
+    """Draw cases, and write blind forms for raters and the key.
+
+    A form for each set, as HTML and CSV.
+    """
     from s2lct.analysis.study import draw, suite_titles, write_study
     from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.cases import load_cases
@@ -60,15 +65,23 @@ def export_study(
         )
 
 
-@study_app.command("import")
+@study_app.command(
+    "import", epilog=examples("s2lct study import answers.json --key study/key.json")
+)
 def import_answers(
     answers: Annotated[
-        list[Path], typer.Argument(help="Files that raters handed in, JSON or CSV.")
+        list[Path],
+        typer.Argument(
+            help="Files that raters handed in, JSON or CSV.", exists=True, dir_okay=False
+        ),
     ],
-    key: Annotated[Path, typer.Option(help="The study's key.json.")],
-    out: Annotated[Path | None, typer.Option(help="Write every figure as JSON.")] = None,
+    key: Annotated[Path, typer.Option(help="The study's key.json.", exists=True, dir_okay=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Write every figure as JSON.", dir_okay=False)
+    ] = None,
     disputed: Annotated[
-        Path | None, typer.Option(help="Write the disputed cases, for `s2lct build --exclude`.")
+        Path | None,
+        typer.Option(help="Write the disputed cases, for `s2lct build --exclude`.", dir_okay=False),
     ] = None,
     by: Annotated[
         By,
@@ -78,17 +91,21 @@ def import_answers(
             "disagrees.",
         ),
     ] = By.MAJORITY,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=usable_seed)] = 0,
 ) -> None:
-    """Label consistency, relevance, agreement of the raters, and the cases they dispute."""
+    """Say how far raters agree with the suite and each other.
+
+    Label consistency, relevance, Krippendorff's α, and the cases they dispute.
+    """
     from s2lct.analysis.agreement import disputed_json, evaluate, read_answers, result_json
     from s2lct.analysis.extras import require
     from s2lct.analysis.study import read_key
-    from s2lct.builder.checkpoint import write_text
+    from s2lct.builder.checkpoint import check_files_out, write_text
     from s2lct.builder.console import console, told_errors
 
     with told_errors():
         require("krippendorff")
+        check_files_out(out=out, disputed=disputed)
         read = read_key(key)
         result = evaluate(read_answers(answers, read), read, by=by.value, seed=seed)
         console.print(agreement_table(result))

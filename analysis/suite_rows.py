@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from s2lct.analysis.errors import AnalysisError
-from s2lct.builder.records import LABELS
-from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
-from s2lct.leaderboard.cases import Case, case_of, load_cases
+from s2lct.builder.capability_ids import spelled
+from s2lct.builder.suite_checks import CaseRow
+from s2lct.leaderboard.cases import Case, case_from, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,56 +54,33 @@ def load_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteRows:
         suite: a folder, a Hub id (``ORG/NAME`` or ``ORG/NAME@REVISION``), or rows.
 
     Raises:
-        ScoringError: there is no such suite, or rows are none of a suite.
+        ScoringError: there is no such suite, it is damaged, or rows are none of a suite.
         AnalysisError: rows lack what the analyses need.
     """
-    if not isinstance(suite, (str, Path)):
-        return SuiteRows("rows", "", "", tuple(row_of(row) for row in suite))
-    cases = load_cases(suite)  # says clearly what is wrong with a suite
-    if Path(suite).is_dir():
-        data: Iterable[Mapping[str, Any]] = _rows_of_folder(Path(suite))
-    else:
-        from datasets import load_dataset
-
-        repo, _, revision = str(suite).partition("@")
-        data = load_dataset(repo, ALL, split=SPLIT, revision=revision or None)
-    rows = tuple(row_of(row) for row in data)
-    return SuiteRows(cases.name, cases.version, cases.fingerprint, rows)
+    read = read_rows(suite)
+    return SuiteRows(read.name, read.version, read.fingerprint, tuple(map(row_of, read.rows)))
 
 
-def _rows_of_folder(folder: Path) -> Iterator[Mapping[str, Any]]:
-    import pyarrow.parquet as pq
-
-    suite = json.loads((folder / SUITE_FILE).read_text(encoding="utf-8"))
-    for capability in suite["capabilities"]:
-        if (file := suite["files"].get(capability["id"])) is not None:
-            yield from pq.read_table(folder / file["path"]).to_pylist()
-
-
-def row_of(row: Mapping[str, Any]) -> SuiteRow:
-    """A row of a suite.
+def row_of(row: CaseRow) -> SuiteRow:
+    """A checked row with what the analyses need.
 
     Raises:
-        ScoringError: the row is none of a suite.
-        AnalysisError: it lacks what the analyses need.
+        AnalysisError: it lacks that.
     """
-    case = case_of(row)
-    try:
-        label = row["label"]
-        return SuiteRow(
-            case=case,
-            label=LABELS.index(label) if isinstance(label, str) else int(label),
-            template=str(row["template"] or ""),
-            sources=tuple(str(source["text"]) for source in row["sources"]),
-            inserted=tuple(
-                (int(word["start"]), int(word["end"])) for word in row["inserted"] or ()
-            ),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+    places = [(word.start, word.end) for word in row.inserted or ()]
+    inserted = tuple((start, end) for start, end in places if start is not None and end is not None)
+    if row.label is None or row.sources is None or len(inserted) < len(places):
         raise AnalysisError(
-            f"row {case.id}: lacks label, template, sources or inserted ({error!r})",
+            f"row {row.id}: lacks label, sources or where its inserted words stand",
             mend="pass rows as `s2lct build` writes them",
-        ) from error
+        )
+    return SuiteRow(
+        case=case_from(row),
+        label=row.label,
+        template=row.template or "",
+        sources=tuple(source.text for source in row.sources),
+        inserted=inserted,
+    )
 
 
 def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRows:
@@ -113,7 +89,8 @@ def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRo
     Raises:
         AnalysisError: the suite lacks one.
     """
-    if unknown := [name for name in capabilities or () if name not in suite.capabilities]:
+    capabilities = spelled(capabilities or (), suite.capabilities)
+    if unknown := [name for name in capabilities if name not in suite.capabilities]:
         raise AnalysisError(
             f"suite {suite.name}: has no capability {', '.join(unknown)}",
             mend=f"choose among {', '.join(suite.capabilities)}",

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
+from s2lct.builder.hub_calls import pretrained
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.leaderboard.cases import load_cases
 from s2lct.leaderboard.models import SequenceClassifier
@@ -44,15 +45,21 @@ def main() -> None:
     texts = list(dict.fromkeys(case.text for case in load_cases(options.suite).cases))
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
-        tokenizer = AutoTokenizer.from_pretrained(encoder_path())
-        AutoModelForSequenceClassification.from_pretrained(
-            encoder_path(), num_labels=3
+        tokenizer = pretrained(AutoTokenizer, encoder_path())
+        pretrained(
+            AutoModelForSequenceClassification, encoder_path(), num_labels=3
         ).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         model = SequenceClassifier(folder)
     network = model._model
     batches = list(model.batches(texts))
-    piped = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None)
+    piped = pipeline(
+        "text-classification",
+        model=network,
+        tokenizer=tokenizer,
+        top_k=None,
+        trust_remote_code=False,
+    )
 
     def ours() -> None:
         for _ in model.probabilities(texts):

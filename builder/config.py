@@ -26,7 +26,9 @@ the masked language model's to invent, and a noun that stands without a determin
 reason ("in search of"): readers stopped at most of them.
 """
 
-Count = Annotated[int, Field(ge=1)]
+MOST = 1_000_000
+_OPTIONS = {"capabilities": "capability", "capability_files": "capabilities"}
+Count = Annotated[int, Field(ge=1, le=MOST)]
 
 
 class BuildConfig(BaseModel):
@@ -34,8 +36,8 @@ class BuildConfig(BaseModel):
 
     Attributes:
         out: the folder to write, which must not exist yet.
-        corpus: ``embedded``, ``sst:PATH``, ``hf:NAME:SPLIT``, ``csv:PATH``, ``jsonl:PATH`` or
-            ``parquet:PATH``.
+        corpus: ``embedded``, ``sst:PATH``, ``sst:URL``, ``hf:NAME:SPLIT``, ``csv:PATH``,
+            ``jsonl:PATH`` or ``parquet:PATH``.
         text_column, label_column, label_map: how to read a table's columns and labels.
         capabilities: ids to build; empty for all.
         capability_files: YAML files with capabilities of your own.
@@ -77,9 +79,9 @@ class BuildConfig(BaseModel):
     capability_files: tuple[Path, ...] = ()
     templates: FormName = "fluent"
     seeds: Count = 50
-    candidates: Count
+    candidates: Annotated[int, Field(ge=1, le=10_000)]
     pairings: Count = 500
-    masks: Count = 10
+    masks: Annotated[int, Field(ge=1, le=10_000)] = 10
     masks_per_sentence: Annotated[int, Field(ge=1, le=3)] = 2
     mask_order: Literal["random", "probability"]
     mask_tags: tuple[str, ...]
@@ -87,9 +89,9 @@ class BuildConfig(BaseModel):
     suggest: Literal["any", "fitting"]
     select: Literal["score", "random", "all"]
     expansions: Count
-    least_score: float | None
+    least_score: Annotated[float, Field(allow_inf_nan=False)] | None
     fluency_rules: bool
-    seed: int = 0
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 0
     parser: str = EMBEDDED
     tagger: str = EMBEDDED
     mlm: str = EMBEDDED
@@ -97,7 +99,7 @@ class BuildConfig(BaseModel):
     reference_trees: Path | None = None
     exclude: Path | None = None
     suite_version: Annotated[str, Field(pattern=SEMANTIC_VERSION)] = "1.0.0"
-    batch_size: Count = 32
+    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 32
     overwrite: bool = False
     restart: bool = False
 
@@ -126,8 +128,7 @@ class BuildConfig(BaseModel):
             return cls(**options)
         except ValidationError as error:
             faults = "; ".join(
-                f"--{'.'.join(map(str, fault['loc'])).replace('_', '-')}: {fault['msg']}"
-                for fault in error.errors()
+                f"--{_option(fault['loc'])}: {fault['msg']}" for fault in error.errors()
             )
             raise BuildError(faults, mend="see `s2lct build --help`") from error
 
@@ -152,10 +153,11 @@ class BuildConfig(BaseModel):
             options["exclude"] = sorted(self.excluded.ids)
         return options
 
-    @property
-    def work(self) -> Path:
-        """Where an unfinished build keeps its checkpoints."""
-        return self.out.with_name(self.out.name + ".partial")
+
+def _option(loc: tuple[int | str, ...]) -> str:
+    """The command line's name of a field."""
+    name, *rest = map(str, loc or ("options",))
+    return ".".join([_OPTIONS.get(name, name).replace("_", "-"), *rest])
 
 
 def form_defaults(form: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -10,8 +11,11 @@ from typing import IO, Any
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.status import Status
+from rich.text import Text
 
 from s2lct.builder.errors import BuilderError
+from s2lct.builder.extras import extra_of
 from s2lct.builder.plain_text import plain_lines
 
 INTERRUPTED = 130
@@ -22,6 +26,11 @@ _DISK_ERRORS = (
     errno.EACCES,
     errno.EROFS,
     errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
 )
 
 
@@ -33,7 +42,13 @@ class PlainConsole(Console):
     """
 
     def __init__(self, *, stderr: bool = False, file: IO[str] | None = None, **more: Any) -> None:
-        super().__init__(stderr=stderr, file=file, markup=False, highlight=False, **more)
+        super().__init__(
+            stderr=stderr, file=file, markup=False, highlight=False, emoji=False, **more
+        )
+
+    def status(self, status: RenderableType, **more: Any) -> Status:
+        """A spinner beside a text that is no markup, whatever it is updated to."""
+        return PlainStatus(_as_text(status), console=self, **more)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -44,6 +59,18 @@ class PlainConsole(Console):
                 yield segment
             else:
                 yield Segment(plain_lines(segment.text), segment.style)
+
+
+class PlainStatus(Status):
+    """A spinner whose text is no markup."""
+
+    def update(self, status: RenderableType | None = None, **more: Any) -> None:
+        """Show another text."""
+        super().update(None if status is None else _as_text(status), **more)
+
+
+def _as_text(shown: RenderableType) -> RenderableType:
+    return Text(shown) if isinstance(shown, str) else shown
 
 
 console = PlainConsole()
@@ -58,6 +85,23 @@ def tell(problem: str, mend: str) -> None:
 
 
 @contextmanager
+def told_warnings(kind: type[Warning]) -> Iterator[None]:
+    """Tell warnings of a kind in a line each, without the place in the code they come from."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+            if issubclass(category, kind):
+                errors.print(f"Warning: {message}", style="yellow", soft_wrap=True)
+            else:
+                others(message, category, *more, **named)
+
+        warnings.simplefilter("always", kind)
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
 def told_errors() -> Iterator[None]:
     """Tell what a user can mend in a few words; let defects show their traceback."""
     try:
@@ -68,6 +112,12 @@ def told_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         errors.print("Interrupted. The same command goes on where it stopped.", style="yellow")
         raise typer.Exit(INTERRUPTED) from None
+    except ModuleNotFoundError as error:
+        extra = extra_of(error.name or "")
+        if extra is None:
+            raise
+        tell(f"the package {error.name} is not installed", f'pip install "s2lct[{extra}]"')
+        raise typer.Exit(1) from None
     except OSError as error:
         if error.errno not in _DISK_ERRORS:
             raise

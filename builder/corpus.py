@@ -12,33 +12,44 @@ import hashlib
 import importlib
 import importlib.util
 import io
+import itertools
 import json
+import logging
 import math
 import re
 import unicodedata
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, cast
 
+from s2lct.builder import sst
+from s2lct.builder.download import download, is_url
 from s2lct.builder.errors import CorpusError
+from s2lct.builder.hub_calls import data_set, said_by
 from s2lct.builder.natural_text import (
     capitalise_first,
     detokenise,
     mend_c1,
     natural,
     sentence_case,
-    undo_escapes,
     words,
 )
+from s2lct.builder.plain_text import plain
+from s2lct.builder.reading import decode, read_bytes
 from s2lct.builder.records import LABELS, Label, Sentence
 
+logger = logging.getLogger(__name__)
+
 MAX_WORDS = 256
-MAX_MEMBER_BYTES = 256 * 1024 * 1024
+MAX_CHARACTERS = 10_000
 MAX_CELL_CHARACTERS = 1 << 24
+MAX_ROWS = 10_000_000
+MAX_BATCH_BYTES = 1 << 28
+MAX_ID_CHARACTERS = 200
+_EXAMPLES = 3
 
 TEXT_COLUMNS = ("text", "sentence", "content", "review")
 LABEL_COLUMNS = ("label", "labels", "sentiment")
@@ -49,9 +60,9 @@ SpecKind = Literal["embedded", "sst", "hf", "csv", "jsonl", "parquet"]
 
 
 _SPEC_FORMS = (
-    "write one of: embedded, sst:PATH, csv:PATH, jsonl:PATH, parquet:PATH, hf:NAME:SPLIT, "
-    "hf:ORG/NAME:SPLIT, hf:ORG/NAME/CONFIG:SPLIT, or hf:NAME//CONFIG:SPLIT for a dataset that "
-    "has a configuration but no organisation (such as hf:glue//sst2:train)"
+    "write one of: embedded, sst:PATH or sst:URL, csv:PATH, jsonl:PATH, parquet:PATH, "
+    "hf:NAME:SPLIT, hf:ORG/NAME:SPLIT, hf:ORG/NAME/CONFIG:SPLIT, or hf:NAME//CONFIG:SPLIT for a "
+    "dataset that has a configuration but no organisation (such as hf:glue//sst2:train)"
 )
 
 
@@ -61,7 +72,8 @@ class CorpusSpec:
 
     Attributes:
         kind: how to read it.
-        location: the path, or the dataset's name on the Hugging Face hub; empty for ``embedded``.
+        location: the path, the address of the treebank, or the dataset's name on the Hugging Face
+            hub; empty for ``embedded``.
         config: the hub dataset's configuration, empty for its default.
         split: the hub dataset's split, empty for the other kinds.
     """
@@ -81,6 +93,7 @@ class Corpus:
         sentences: in the order of the corpus.
         fingerprint: SHA-256 (hex) of the sentences, whatever the corpus is called.
         skipped: how many records were left out, by reason.
+        notes: what a user should know of it, a sentence each.
         description: what the corpus holds, for a suite's card.
         licence: the licence of its texts, as far as its authors state one.
     """
@@ -91,6 +104,7 @@ class Corpus:
     skipped: Mapping[str, int]
     description: str
     licence: str
+    notes: tuple[str, ...] = ()
 
 
 def read_corpus(
@@ -99,14 +113,19 @@ def read_corpus(
     text_column: str | None = None,
     label_column: str | None = None,
     label_map: Mapping[str, Label] | None = None,
+    labelled: bool = True,
 ) -> Corpus:
-    """Read the corpus that ``spec`` names.
+    """Read the corpus that ``spec`` names; what a user should know of it is logged as a warning.
+
+    A text that is labelled in two ways is left out.
 
     Args:
         spec: such as ``sst:PATH``; see :func:`parse_spec`.
         text_column: column with the sentences; by default the first of :data:`TEXT_COLUMNS`.
         label_column: column with the labels; by default the first of :data:`LABEL_COLUMNS`.
         label_map: what the corpus's own labels mean, such as ``{"0": "negative"}``.
+        labelled: whether labels are asked for; if not, a table needs none, and where it has no
+            label that is understood, the label is neutral.
 
     Returns:
         The corpus, with at least one sentence.
@@ -126,14 +145,18 @@ def read_corpus(
             f"{spec!r} has columns and labels of its own",
             mend="leave out --text-column, --label-column and --label-map",
         )
+    columns = _Columns(text_column, label_column, dict(label_map or {}), labelled)
     if parsed.kind == "sst":
-        return _read_sst(_local_path(parsed))
-    if parsed.kind == "embedded":
-        return _read_embedded()
-    columns = _Columns(text_column, label_column, dict(label_map or {}))
-    if parsed.kind == "hf":
-        return _read_hub(parsed, columns)
-    return _read_table_file(parsed, columns)
+        corpus = _read_sst(parsed)
+    elif parsed.kind == "embedded":
+        corpus = _read_embedded()
+    elif parsed.kind == "hf":
+        corpus = _read_hub(parsed, columns)
+    else:
+        corpus = _read_table_file(parsed, columns)
+    for note in corpus.notes:
+        logger.warning("%s: %s", plain(corpus.name), note)
+    return corpus
 
 
 _HUB_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -150,10 +173,10 @@ def parse_spec(spec: str) -> CorpusSpec:
     """Parse a corpus spec.
 
     ``embedded``, ``sst:PATH``, ``csv:PATH``, ``jsonl:PATH`` and ``parquet:PATH`` name local
-    corpora. Datasets of the Hugging Face hub are named ``hf:NAME:SPLIT``,
-    ``hf:ORG/NAME:SPLIT``, ``hf:ORG/NAME/CONFIG:SPLIT`` or, with a configuration but without an
-    organisation, ``hf:NAME//CONFIG:SPLIT``: two parts are always organisation and name. A split
-    may be sliced, as in ``train[:100]``.
+    corpora, ``sst:https://…`` the treebank's zip on the web. Datasets of the Hugging Face hub are
+    named ``hf:NAME:SPLIT``, ``hf:ORG/NAME:SPLIT``, ``hf:ORG/NAME/CONFIG:SPLIT`` or, with a
+    configuration but without an organisation, ``hf:NAME//CONFIG:SPLIT``: two parts are always
+    organisation and name. A split may be sliced, as in ``train[:100]``.
 
     Raises:
         CorpusError: the spec has none of these forms.
@@ -215,27 +238,38 @@ def _local_path(spec: CorpusSpec) -> Path:
 class _Collector:
     """Gathers a corpus's sentences, counting those it skips."""
 
-    def __init__(self, name: str, *, skip_duplicates: bool) -> None:
-        self.name = name
+    def __init__(self, name: str, *, skip_duplicates: bool, labelled: bool = True) -> None:
+        self.name = plain(name)
         self.sentences: list[Sentence] = []
         self.skipped: Counter[str] = Counter()
+        self.notes: list[str] = []
         self._skip_duplicates = skip_duplicates
-        self._texts: set[str] = set()
+        self._labelled = labelled
         self._ids: set[str] = set()
+        # By text: its first label and where it stands; the first other label; how often skipped.
+        self._first: dict[str, tuple[Label, str]] = {}
+        self._other: dict[str, tuple[Label, str]] = {}
+        self._again: Counter[str] = Counter()
 
     def usable(self, text: str) -> bool:
         """Whether ``text`` can be a sentence; if not, the reason is counted."""
-        if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        if _has_controls(text):
             self.skipped["control characters"] += 1
         elif not text:
             self.skipped["blank"] += 1
-        elif len(text.split()) > MAX_WORDS:
-            self.skipped[f"longer than {MAX_WORDS} words"] += 1
-        elif self._skip_duplicates and text in self._texts:
-            self.skipped["duplicate text"] += 1
         else:
-            return True
+            return not self.too_long(text)
         return False
+
+    def too_long(self, text: str, times: int = 1) -> bool:
+        """Whether a text is ``times`` as long as a sentence may be; if so, that is counted."""
+        if len(text.split()) > times * MAX_WORDS:
+            self.skipped[f"longer than {MAX_WORDS} words"] += 1
+        elif len(text) > times * MAX_CHARACTERS:
+            self.skipped[f"longer than {MAX_CHARACTERS:,} characters"] += 1
+        else:
+            return False
+        return True
 
     def add(
         self,
@@ -248,16 +282,43 @@ class _Collector:
         raw: str = "",
         where: str = "",
     ) -> None:
+        """Add a sentence, unless its text is there already and duplicates are skipped."""
+        known, _ = self._first.get(text, (None, ""))
+        if known is None:
+            self._first[text] = (label, where)
+        elif known != label and self._labelled:
+            self._other.setdefault(text, (label, where))
+        if known is not None and self._skip_duplicates:
+            self._again[text] += 1
+            return
+        for name, value in (("id", id), ("split", split)):
+            if len(value) > MAX_ID_CHARACTERS or _has_controls(value):
+                raise CorpusError(
+                    f"{where}: the {name} {plain(value, 60)!r} is no short text of one line",
+                    mend=f"shorten it, or drop or rename the column {name!r}",
+                )
         if id in self._ids:
             raise CorpusError(
                 f"{where}: the id {id!r} is already taken",
                 mend="make the ids unique, or drop or rename the column 'id'",
             )
         self._ids.add(id)
-        self._texts.add(text)
         self.sentences.append(Sentence(self.name, id, text, label, split, score, raw))
 
     def corpus(self, *, where: str, description: str, licence: str) -> Corpus:
+        """What was gathered, without the texts that are labelled in two ways.
+
+        Raises:
+            CorpusError: nothing is left.
+        """
+        kept = [one for one in self.sentences if one.text not in self._other]
+        conflicting = sum(self._again[text] for text in self._other)
+        if duplicates := self._again.total() - conflicting:
+            self.skipped["duplicate text"] = duplicates
+        if self._other:
+            self.skipped["conflicting labels"] = conflicting + len(self.sentences) - len(kept)
+            self.notes.append(self._conflicts_told())
+        self.sentences = kept
         if not self.sentences:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.skipped.items())
             found = f"skipped: {reasons}" if reasons else "empty"
@@ -268,7 +329,37 @@ class _Collector:
             )
         sentences = tuple(self.sentences)
         skipped = dict(sorted(self.skipped.items()))
-        return Corpus(self.name, sentences, _fingerprint(sentences), skipped, description, licence)
+        return Corpus(
+            self.name,
+            sentences,
+            _fingerprint(sentences),
+            skipped,
+            description,
+            licence,
+            tuple(self.notes),
+        )
+
+    def _conflicts_told(self) -> str:
+        examples = []
+        for text, (label, where) in itertools.islice(self._other.items(), _EXAMPLES):
+            first_label, first = self._first[text]
+            examples.append(
+                f"{_place(first)} {first_label} and {_place(where)} {label} ({plain(text, 50)!r})"
+            )
+        more = ", …" if len(self._other) > _EXAMPLES else ""
+        return (
+            f"texts labelled in two ways are left out: {len(self._other):,}, "
+            f"such as {', '.join(examples)}{more}"
+        )
+
+
+def _has_controls(text: str) -> bool:
+    return any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
+
+
+def _place(where: str) -> str:
+    """The last part of where a record stands, such as ``row 4``."""
+    return plain(where.rpartition(", ")[2], 60)
 
 
 def _fingerprint(sentences: Iterable[Sentence]) -> str:
@@ -281,68 +372,33 @@ def _fingerprint(sentences: Iterable[Sentence]) -> str:
 
 # The Stanford Sentiment Treebank ----------------------------------------------------------------
 
-_SST_FILES = ("datasetSentences.txt", "datasetSplit.txt", "dictionary.txt", "sentiment_labels.txt")
-_SST_SPLITS = {"1": "train", "2": "test", "3": "dev"}
-_SST_MEND = (
-    "give the folder or zip of the original treebank, stanfordSentimentTreebank.zip from "
-    "https://nlp.stanford.edu/sentiment/, with " + ", ".join(_SST_FILES)
-)
 
-
-def _read_sst(path: Path) -> Corpus:
-    files = _sst_files(path)
-
-    def rows(name: str, separator: str) -> Iterator[tuple[str, str, str]]:
-        lines = _decode(files[name], f"{path}: {name}").split("\n")
-        for number, line in enumerate(lines, start=1):
-            line = line.rstrip("\r")
-            if not line:
-                continue
-            if separator not in line:
-                raise CorpusError(
-                    f"{path}: {name}, line {number}: no {separator!r} in {line[:60]!r}",
-                    mend=_SST_MEND,
-                )
-            left, right = (
-                line.rsplit(separator, 1) if name == "dictionary.txt" else line.split(separator, 1)
-            )
-            if not left.strip().isdecimal() and name != "dictionary.txt":
-                if number == 1:
-                    continue
-                raise CorpusError(
-                    f"{path}: {name}, line {number}: {left[:60]!r} is not a number",
-                    mend=_SST_MEND,
-                )
-            yield left.strip(), right.strip(), f"{path}: {name}, line {number}"
-
-    scores = {
-        phrase_id: _score(value, where)
-        for phrase_id, value, where in rows("sentiment_labels.txt", "|")
-    }
-    phrase_ids = {_sst_key(phrase): id for phrase, id, _ in rows("dictionary.txt", "|")}
-    splits: dict[str, str] = {}
-    for index, code, where in rows("datasetSplit.txt", ","):
-        if code not in _SST_SPLITS:
-            raise CorpusError(f"{where}: split {code!r} is not 1, 2 or 3", mend=_SST_MEND)
-        splits[index] = _SST_SPLITS[code]
+def _read_sst(spec: CorpusSpec) -> Corpus:
+    if is_url(spec.location):
+        path = download(spec.location, sst.files_in_zip, mend=sst.MEND)
+    else:
+        path = _local_path(spec)
+    sentences = sst.read_treebank(path)
     collector = _Collector("sst", skip_duplicates=False)
-    for index, raw, where in rows("datasetSentences.txt", "\t"):
-        phrase_id = phrase_ids.get(_sst_key(raw))
-        score = None if phrase_id is None else scores.get(phrase_id)
-        if score is None:
-            missing = "dictionary.txt" if phrase_id is None else "sentiment_labels.txt"
-            raise CorpusError(
-                f"{where}: the sentence {raw[:60]!r} has no entry in {missing}", mend=_SST_MEND
-            )
-        text = detokenise(mend_mojibake(raw))
+    if note := sst.note_on(sentences):
+        collector.notes.append(note)
+    for one in sentences:
+        text = detokenise(sst.mend_mojibake(one.raw))
         if text.islower():
             text = sentence_case(text)
         elif not text.startswith("..."):
             text = capitalise_first(text)
         if collector.usable(text):
-            label = _label_of_score(score)
-            split = splits.get(index, "")
-            collector.add(index, text, label, split=split, score=score, raw=raw, where=where)
+            label = _label_of_score(one.score)
+            collector.add(
+                one.number,
+                text,
+                label,
+                split=one.split,
+                score=one.score,
+                raw=one.raw,
+                where=one.where,
+            )
     return collector.corpus(
         where=str(path),
         description="Stanford Sentiment Treebank: sentences of film reviews from "
@@ -355,102 +411,6 @@ def _label_of_score(score: float) -> Label:
     if score <= 0.4:
         return "negative"
     return "neutral" if score <= 0.6 else "positive"
-
-
-def _sst_key(phrase: str) -> str:
-    """The form in which a sentence and its dictionary entry agree."""
-    return " ".join(undo_escapes(mend_mojibake(phrase)).split())
-
-
-def mend_mojibake(text: str) -> str:
-    """Decode again text whose UTF-8 bytes were read as Latin-1 or Windows-1252."""
-    if "Ã" not in text and "Â" not in text:
-        return text
-    for encoding in ("latin-1", "cp1252"):
-        try:
-            return text.encode(encoding).decode("utf-8")
-        except UnicodeError:
-            continue
-    return text
-
-
-def _sst_files(path: Path) -> dict[str, bytes]:
-    if path.is_dir():
-        return _sst_files_in_folder(path)
-    if path.is_file():
-        try:
-            with zipfile.ZipFile(path) as archive:
-                return _sst_files_in_zip(path, archive)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
-            raise CorpusError(f"{path} is not a readable zip: {error}", mend=_SST_MEND) from error
-    raise CorpusError(f"{path} is neither a folder nor a zip", mend=_SST_MEND)
-
-
-def _sst_files_in_folder(path: Path) -> dict[str, bytes]:
-    try:
-        subfolders = sorted(
-            child
-            for child in path.iterdir()
-            if child.is_dir() and not child.name.startswith((".", "__MACOSX"))
-        )
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error}", mend="check its rights") from error
-    for folder in (path, *subfolders):
-        if (folder / _SST_FILES[0]).is_file():
-            for name in _SST_FILES:
-                if not (folder / name).is_file():
-                    raise CorpusError(f"{folder} lacks {name}", mend=_SST_MEND)
-            return {name: _read_bytes(folder / name) for name in _SST_FILES}
-    raise CorpusError(f"{path} lacks {_SST_FILES[0]}", mend=_SST_MEND)
-
-
-def _sst_files_in_zip(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
-    members: dict[str, zipfile.ZipInfo] = {}
-    for member in archive.infolist():
-        place = PurePosixPath(member.filename.replace("\\", "/"))
-        if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
-            raise CorpusError(
-                f"{path}: the member {member.filename!r} points outside the zip", mend=_SST_MEND
-            )
-        if place.name not in _SST_FILES or place.parts[0] == "__MACOSX" or member.is_dir():
-            continue
-        if place.name in members:
-            raise CorpusError(f"{path} holds {place.name} more than once", mend=_SST_MEND)
-        members[place.name] = member
-    contents = {}
-    for name in _SST_FILES:
-        if name not in members:
-            raise CorpusError(f"{path} lacks {name}", mend=_SST_MEND)
-        with archive.open(members[name]) as file:
-            contents[name] = file.read(MAX_MEMBER_BYTES + 1)
-        if max(members[name].file_size, len(contents[name])) > MAX_MEMBER_BYTES:
-            raise CorpusError(
-                f"{path}: {name} is larger than {MAX_MEMBER_BYTES >> 20} MB", mend=_SST_MEND
-            )
-    return contents
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MAX_MEMBER_BYTES:
-            raise CorpusError(
-                f"{path} is larger than {MAX_MEMBER_BYTES >> 20} MB", mend="split the file"
-            )
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise CorpusError(
-            f"{path} cannot be read: {error}", mend="check the path and its rights"
-        ) from error
-
-
-def _decode(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise CorpusError(
-            f"{where}: line {line} is not UTF-8 ({error.reason})", mend="save the file as UTF-8"
-        ) from error
 
 
 # The embedded corpus ----------------------------------------------------------------------------
@@ -477,7 +437,7 @@ def _read_embedded() -> Corpus:
             )
         if collector.usable(text):
             collector.add(f"rotten-tomatoes-{number}", text, label, raw=raw, where=where)
-    lines = _decode(_read_bytes(NEUTRAL_SENTENCES), str(NEUTRAL_SENTENCES)).splitlines()
+    lines = decode(read_bytes(NEUTRAL_SENTENCES), str(NEUTRAL_SENTENCES)).splitlines()
     for number, line in enumerate(lines, start=1):
         where = f"{NEUTRAL_SENTENCES}, line {number}"
         if collector.usable(line.strip()):
@@ -521,12 +481,16 @@ class _Columns:
     text: str | None
     label: str | None
     label_map: Mapping[str, Label]
+    labelled: bool
 
-    def find(self, present: Sequence[str], where: str) -> tuple[str, str]:
-        return (
-            self._find("text", self.text, TEXT_COLUMNS, present, where),
-            self._find("label", self.label, LABEL_COLUMNS, present, where),
-        )
+    def find(self, present: Sequence[str], where: str) -> tuple[str, str | None]:
+        text = self._find("text", self.text, TEXT_COLUMNS, present, where)
+        try:
+            return text, self._find("label", self.label, LABEL_COLUMNS, present, where)
+        except CorpusError:
+            if self.labelled:
+                raise
+            return text, None
 
     @staticmethod
     def _find(
@@ -552,6 +516,9 @@ _LABEL_NAMES: dict[str, Label] = {
 }
 
 _Row = Mapping[str, Any]
+_OWN_COLUMNS = ("id", "split", "score")
+_LONGER_TOKENISED = 4
+_ROWS_AT_ONCE = 1_000
 
 
 def _read_table_file(spec: CorpusSpec, columns: _Columns) -> Corpus:
@@ -561,14 +528,14 @@ def _read_table_file(spec: CorpusSpec, columns: _Columns) -> Corpus:
     readers: dict[str, Callable[[Path], Iterator[tuple[_Row, str]]]] = {
         "csv": _csv_rows,
         "jsonl": _jsonl_rows,
-        "parquet": _parquet_rows,
+        "parquet": lambda path: _parquet_rows(path, columns),
     }
     return _corpus_of_rows(
         f"{spec.kind}:{path.name}",
         readers[spec.kind](path),
         columns,
         where=str(path),
-        description=f"sentences of {path.name}",
+        description=f"sentences of {plain(path.name)}",
         licence="not stated",
     )
 
@@ -583,7 +550,7 @@ def _corpus_of_rows(
     licence: str,
     class_names: Mapping[str, Sequence[str]] | None = None,
 ) -> Corpus:
-    collector = _Collector(name, skip_duplicates=True)
+    collector = _Collector(name, skip_duplicates=True, labelled=columns.labelled)
     for number, (row, row_where) in enumerate(rows, start=1):
         text_column, label_column = columns.find(list(row), row_where)
         raw = row[text_column]
@@ -592,11 +559,22 @@ def _corpus_of_rows(
                 f"{row_where}: {text_column!r} holds {raw!r:.60}, not text",
                 mend="name the column that holds the text with --text-column",
             )
+        # Finding the natural text of what is far too long takes long itself.
+        if collector.too_long(raw or "", times=_LONGER_TOKENISED):
+            continue
         text = natural(raw or "")
         if not collector.usable(text):
             continue
-        label_names = (class_names or {}).get(label_column, ())
-        label = _label(row[label_column], label_names, columns.label_map, row_where)
+        label: Label = "neutral"
+        if label_column is not None:
+            label_names = (class_names or {}).get(label_column, ())
+            found = _label(row[label_column], label_names, columns.label_map)
+            if found is None and columns.labelled:
+                raise CorpusError(
+                    f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
+                    mend="say what the labels mean, such as --label-map 0=negative,1=positive",
+                )
+            label = found or label
         score = row.get("score")
         id = row.get("id")
         collector.add(
@@ -612,8 +590,9 @@ def _corpus_of_rows(
 
 
 def _label(
-    value: object, class_names: Sequence[str], label_map: Mapping[str, Label], where: str
-) -> Label:
+    value: object, class_names: Sequence[str], label_map: Mapping[str, Label]
+) -> Label | None:
+    """What a label means; None where that is not known."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     names = [str(value).strip()]
@@ -625,10 +604,7 @@ def _label(
     for name in names:
         if name.lower() in _LABEL_NAMES:
             return _LABEL_NAMES[name.lower()]
-    raise CorpusError(
-        f"{where}: the label {names[-1]!r} is unknown",
-        mend="say what the labels mean, such as --label-map 0=negative,1=positive",
-    )
+    return None
 
 
 def _score(value: object, where: str) -> float:
@@ -636,14 +612,14 @@ def _score(value: object, where: str) -> float:
     try:
         score = float(cast(Any, value))
     except (TypeError, ValueError):
-        raise CorpusError(f"{where}: the score {value!r} is not a number", mend=mend) from None
+        raise CorpusError(f"{where}: the score {value!r:.60} is not a number", mend=mend) from None
     if math.isnan(score) or not 0 <= score <= 1:
-        raise CorpusError(f"{where}: the score {value!r} is not in [0, 1]", mend=mend)
+        raise CorpusError(f"{where}: the score {value!r:.60} is not in [0, 1]", mend=mend)
     return score
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[_Row, str]]:
-    text = _decode(_read_bytes(path), str(path))
+    text = decode(read_bytes(path), str(path))
     if not text.strip():
         raise CorpusError(f"{path} is empty", mend="give a CSV file with a header and rows")
     records = _csv_records(path, text)
@@ -686,7 +662,7 @@ def _csv_records(path: Path, text: str) -> Iterator[list[str]]:
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[_Row, str]]:
-    text = _decode(_read_bytes(path), str(path))
+    text = decode(read_bytes(path), str(path))
     if not text.strip():
         raise CorpusError(f"{path} is empty", mend="give a file with one JSON object a line")
     for number, line in enumerate(text.split("\n"), start=1):
@@ -707,19 +683,35 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[_Row, str]]:
         yield row, where
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[_Row, str]]:
-    pyarrow = _optional_module("pyarrow")
+def _parquet_rows(path: Path, columns: _Columns) -> Iterator[tuple[_Row, str]]:
     parquet = _optional_module("pyarrow.parquet")
     number = 0
     try:
         with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches():
+            present = list(file.schema_arrow.names)
+            chosen = (*columns.find(present, str(path)), *_OWN_COLUMNS)
+            wanted = [name for name in present if name in chosen]
+            if file.metadata.num_rows > MAX_ROWS:
+                raise CorpusError(
+                    f"{path}: {file.metadata.num_rows:,} rows, at most {MAX_ROWS:,} are read",
+                    mend="give a part of it",
+                )
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted):
+                if batch.nbytes > MAX_BATCH_BYTES:
+                    raise CorpusError(
+                        f"{path}: {batch.nbytes:,} bytes in {batch.num_rows:,} rows, "
+                        f"at most {MAX_BATCH_BYTES:,} are read",
+                        mend="name the column that holds single sentences with --text-column",
+                    )
                 for row in batch.to_pylist():
                     number += 1
                     yield row, f"{path}, row {number}"
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except CorpusError:
+        raise
+    except Exception as error:  # types that Python has not fail in classes of their own
         raise CorpusError(
-            f"{path} is not a readable Parquet file: {error}", mend="write the file again"
+            f"{path} is not a readable Parquet file: {plain(str(error), 300)}",
+            mend="write the file again",
         ) from error
 
 
@@ -728,10 +720,10 @@ def _read_hub(spec: CorpusSpec, columns: _Columns) -> Corpus:
     where = f"hf:{spec.location}" + (f", configuration {spec.config}" if spec.config else "")
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
-        dataset = datasets.load_dataset(spec.location, spec.config or None, split=spec.split)
+        dataset = data_set(spec.location, spec.config or None, split=spec.split)
     except Exception as error:
         raise CorpusError(
-            f"{where}, split {spec.split} cannot be loaded: {type(error).__name__}: {error}",
+            f"{where}, split {spec.split} cannot be loaded: {said_by(error)}",
             mend="check its name, configuration and split on https://huggingface.co/datasets "
             "and the network; " + _SPEC_FORMS,
         ) from error
@@ -740,10 +732,9 @@ def _read_hub(spec: CorpusSpec, columns: _Columns) -> Corpus:
         for column, feature in dataset.features.items()
         if isinstance(feature, datasets.ClassLabel)
     }
-    rows = ((row, f"{where}, row {number}") for number, row in enumerate(dataset, start=1))
     return _corpus_of_rows(
         f"hf:{spec.location}",
-        rows,
+        _dataset_rows(dataset, where),
         columns,
         where=where,
         description=" ".join((dataset.info.description or "").split())
@@ -751,6 +742,20 @@ def _read_hub(spec: CorpusSpec, columns: _Columns) -> Corpus:
         licence=dataset.info.license or "not stated",
         class_names=class_names,
     )
+
+
+def _dataset_rows(dataset: Iterable[_Row], where: str) -> Iterator[tuple[_Row, str]]:
+    number = 0
+    try:
+        for row in dataset:
+            number += 1
+            yield row, f"{where}, row {number}"
+    except Exception as error:  # decoding a column can fail in any class
+        raise CorpusError(
+            f"{where}, row {number + 1} cannot be read: "
+            f"{type(error).__name__}: {plain(str(error), 300)}",
+            mend="pass its text and labels as csv:PATH, jsonl:PATH or parquet:PATH",
+        ) from error
 
 
 def _optional_module(name: str) -> ModuleType:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from s2lct.builder.hub_calls import without_token
+
 
 class BuilderError(Exception):
     """Something the user can mend.
+
+    What servers and libraries said stands in many of them; a token in it does not.
 
     Attributes:
         problem: what is wrong, naming the file, row or option.
@@ -12,9 +16,9 @@ class BuilderError(Exception):
     """
 
     def __init__(self, problem: str, *, mend: str) -> None:
-        self.problem = problem
-        self.mend = mend
-        super().__init__(f"{problem}\n  → {mend}")
+        self.problem = without_token(problem)
+        self.mend = without_token(mend)
+        super().__init__(f"{self.problem}\n  → {self.mend}")
 
 
 class CorpusError(BuilderError):
@@ -39,6 +43,10 @@ class GrammarError(BuilderError):
 
 class BuildError(BuilderError):
     """A build cannot start, go on or finish."""
+
+
+class OutputError(BuilderError):
+    """Nothing can be written where something was asked for."""
 
 
 class SuiteError(BuilderError):

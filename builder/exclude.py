@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from s2lct.builder.errors import BuildError
+from s2lct.builder.files import regular_bytes
 
+_MOST_BYTES = 64 << 20
 _MEND = 'pass what `s2lct study import --disputed` wrote, or a JSON list of ids: ["0f3a9c…", …]'
 
 
@@ -42,7 +44,7 @@ def read_excluded(path: Path) -> Excluded:
         BuildError: the file cannot be read or is no such list.
     """
     try:
-        read = json.loads(path.read_text(encoding="utf-8-sig"))
+        read = json.loads(regular_bytes(path, _MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:
         raise BuildError(f"--exclude {path}: {error.strerror}", mend=_MEND) from error
     except (ValueError, RecursionError) as error:

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.builder.checkpoint import write_text
+from s2lct.builder.errors import SuiteError
+from s2lct.builder.plain_text import spreadsheet_cell
 from s2lct.builder.records import LABELS
-from s2lct.builder.suite import chosen_files, read_description, read_rows
+from s2lct.builder.suite import WrittenSuite, read_suite
+from s2lct.builder.write import SUITE_FILE
 
 Row = dict[str, Any]
 
@@ -23,21 +26,56 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
     Args:
         folder: a built suite.
         out: the file to write.
-        format: ``jsonl``: a row a line, labels by name; ``csv``: likewise, nested values as JSON;
+        format: ``jsonl``: a row a line, labels by name; ``csv``: likewise, nested values as JSON
+            and texts as `plain_text.spreadsheet_cell` has them;
             ``checklist``: the tests of a CheckList suite (Ribeiro et al. 2020) as JSON, each
             with its test cases and expected labels, and no pickle.
 
     Raises:
-        SuiteError: the folder holds no suite.
+        SuiteError: the folder holds no suite or a damaged one, or ``out`` cannot be written.
     """
-    described = read_description(folder)
-    rows = [
-        _with_label_names(row)
-        for file in chosen_files(described, ()).values()
-        for row in read_rows(folder, file)
-    ]
-    write_text(out, _WRITERS[format](rows, described))
+    _check_folder_of(out)
+    suite = read_suite(folder)
+    _check_is_no_part(out, suite)
+    rows = [_with_label_names(row) for part in suite.rows.values() for row in part]
+    text = _WRITERS[format](rows, suite.described)
+    try:
+        write_text(out.resolve(), text)  # where a link leads to
+    except OSError as error:
+        raise SuiteError(
+            f"--out {out}: cannot be written ({error.strerror})", mend="choose another file"
+        ) from error
     return len(rows)
+
+
+def _check_folder_of(out: Path) -> None:
+    """Refuse a place where no file can be, before anything is read."""
+    try:
+        if out.is_dir():
+            raise SuiteError(
+                f"--out {out}: is a folder", mend=f"name a file: {out / 'suite.jsonl'}"
+            )
+        if out.exists() and not out.is_file():
+            raise SuiteError(f"--out {out}: is no regular file", mend="name another file")
+        if not out.resolve().parent.is_dir():
+            raise SuiteError(
+                f"--out {out}: there is no folder {out.resolve().parent}", mend="make it first"
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise SuiteError(
+            f"--out {out}: cannot be looked at ({getattr(error, 'strerror', None) or error})",
+            mend="name another file",
+        ) from error
+
+
+def _check_is_no_part(out: Path, suite: WrittenSuite) -> None:
+    """Refuse to write over the suite itself."""
+    files = [file["path"] for file in suite.described["files"].values()]
+    for name in (SUITE_FILE, "README.md", *files):
+        if out.resolve() == (suite.folder / name).resolve():
+            raise SuiteError(
+                f"--out {out}: is a file of the suite itself", mend="name another file"
+            )
 
 
 def _with_label_names(row: Row) -> Row:
@@ -56,13 +94,13 @@ def _csv(rows: Iterable[Row], _: Mapping[str, Any]) -> str:
     rows = list(rows)
     file = io.StringIO()
     writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({name: spreadsheet_cell(name) for name in writer.fieldnames})
     for row in rows:
         writer.writerow(
             {
                 name: json.dumps(value, ensure_ascii=False)
                 if isinstance(value, (list, dict))
-                else value
+                else spreadsheet_cell(value)
                 for name, value in row.items()
             }
         )

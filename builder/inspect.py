@@ -11,19 +11,19 @@ from rich.console import Console
 from rich.text import Text
 
 from s2lct.builder.records import LABELS
-from s2lct.builder.suite import chosen_files, read_description, read_rows
+from s2lct.builder.suite import read_suite
 
 
 def show_families(console: Console, folder: Path, capabilities: Sequence[str], n: int) -> None:
     """Print ``n`` seeds of each capability with their expansions, the inserted words highlighted.
 
     Raises:
-        SuiteError: the folder holds no suite, or not that capability.
+        SuiteError: the folder holds no suite, a damaged one, or not that capability.
     """
-    described = read_description(folder)
-    titles = {c["id"]: c["title"] for c in described["capabilities"]}
-    for name, file in chosen_files(described, capabilities).items():
-        rows = read_rows(folder, file)
+    suite = read_suite(folder)
+    titles = {c["id"]: c["title"] for c in suite.described["capabilities"]}
+    for name in suite.chosen(capabilities):
+        rows = suite.rows[name]
         seeds = [row for row in rows if row["kind"] == "seed"]
         shown = sorted(random.Random(0).sample(range(len(seeds)), min(n, len(seeds))))
         console.rule(f"{name} {titles[name]}", align="left")

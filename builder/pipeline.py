@@ -8,11 +8,10 @@ shards, keeps a checkpoint behind every stage, counts and reports.
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -20,10 +19,10 @@ from pydantic import TypeAdapter
 
 from s2lct.builder import fill, mask, parse, search, select, transform, validate, write
 from s2lct.builder.capabilities import Capability, Form, SearchRule, load_capabilities
-from s2lct.builder.checkpoint import Checkpoints
+from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig, fingerprint_of
 from s2lct.builder.corpus import Corpus, read_corpus
-from s2lct.builder.errors import BuildError
+from s2lct.builder.errors import BuildError, SuiteError
 from s2lct.builder.grammar import ReferenceGrammar
 from s2lct.builder.lexicon import Lexicon
 from s2lct.builder.models import (
@@ -34,6 +33,8 @@ from s2lct.builder.models import (
     load_parser,
     load_tagger,
 )
+from s2lct.builder.patterns import named_in_errors
+from s2lct.builder.place import Place, place_of
 from s2lct.builder.records import (
     Expansion,
     Family,
@@ -44,6 +45,7 @@ from s2lct.builder.records import (
     Sentence,
 )
 from s2lct.builder.search import TaggedSentence
+from s2lct.builder.suite import read_suite
 from s2lct.builder.tree import read_tree
 from s2lct.builder.validate import Rejection
 
@@ -209,8 +211,12 @@ def build_suite(
 ) -> dict[str, CapabilityCounts]:
     """Build a suite and write it to ``config.out``; the counts of the closing table."""
     progress = progress or NoProgress()
-    options = config.result_options
+    place = place_of(config.out)
+    place.check(overwrite=config.overwrite)
     capabilities = load_capabilities(config.capabilities, config.capability_files)
+    if config.capabilities:
+        config = config.model_copy(update={"capabilities": tuple(c.id for c in capabilities)})
+    options = config.result_options
     lexicon = Lexicon.load(config.sentiwordnet)
     grammar = ReferenceGrammar.load(config.reference_trees)
     progress.start("corpus", 1)
@@ -233,47 +239,53 @@ def build_suite(
         "mlm": models.mlm.fingerprint,
         "versions": write.package_versions(),
     }
-    if (finished := _finished(config, inputs)) is not None:
-        return finished
-    with Checkpoints.open(config.work, inputs, restart=config.restart) as checkpoints:
+    with locked(place.lock):
+        if (finished := _finished(config, place, inputs)) is not None:
+            return finished
+        checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart)
         line = _Line(config, capabilities, corpus, lexicon, grammar, models, checkpoints, progress)
         suite = line.run()
         progress.start("write", 1)
-        write.write_suite(config, suite, corpus, inputs, checkpoints.folder / "suite")
-        _put_in_place(config, checkpoints)
+        made = checkpoints.folder / "suite"
+        write.write_suite(config, suite, corpus, inputs, made)
+        place.put(made)
+        checkpoints.discard()
         progress.advance("write", note=str(config.out))
     return suite.counts
 
 
-def _finished(config: BuildConfig, inputs: Mapping[str, Any]) -> dict[str, CapabilityCounts] | None:
-    """The counts of the suite in ``out`` if it is this very build; refuses any other content."""
-    if not config.out.exists() or config.overwrite:
-        return None
-    if config.out.is_dir() and not any(config.out.iterdir()):
+def _finished(
+    config: BuildConfig, place: Place, inputs: Mapping[str, Any]
+) -> dict[str, CapabilityCounts] | None:
+    """The counts of the suite in ``out`` if it is this very build; refuses any other content.
+
+    The folder is locked. Of what unfinished builds left there only this build's own goes.
+    """
+    place.check(overwrite=config.overwrite)
+    if config.overwrite or not place.is_taken:
         return None
     try:
-        suite = json.loads((config.out / write.SUITE_FILE).read_text(encoding="utf-8"))
-        same = suite["build_fingerprint"] == fingerprint_of(inputs)
-    except (OSError, ValueError, KeyError, TypeError):
+        described = read_suite(place.out).described
+        known = [one.name for one in fields(CapabilityCounts)]
+        found = described["counts"]
+        counts = {
+            capability["id"]: CapabilityCounts(
+                **{column: found[capability["id"]].get(column, 0) for column in known}
+            )
+            for capability in described["capabilities"]
+            if capability["id"] in found
+        }
+        same = described.get("build_fingerprint") == fingerprint_of(inputs)
+    except SuiteError:
         same = False
     if not same:
         raise BuildError(
             f"--out {config.out}: is there already, and is not this build",
             mend="choose another folder, or add --overwrite to replace it",
         )
-    shutil.rmtree(config.work, ignore_errors=True)
-    return {name: CapabilityCounts(**counts) for name, counts in suite["counts"].items()}
-
-
-def _put_in_place(config: BuildConfig, checkpoints: Checkpoints) -> None:
-    """Rename the finished suite to ``out``, then drop the checkpoints."""
-    config.out.parent.mkdir(parents=True, exist_ok=True)
-    replaced = config.work / "replaced"
-    shutil.rmtree(replaced, ignore_errors=True)
-    if config.out.exists():
-        config.out.rename(replaced)
-    (checkpoints.folder / "suite").rename(config.out)
-    checkpoints.discard()
+    if belongs_to(place.work, inputs):
+        shutil.rmtree(place.work, ignore_errors=True)
+    return counts
 
 
 class _Line:
@@ -356,12 +368,13 @@ class _Line:
     def _find(self, shard: Sequence[Sentence]) -> list[Match]:
         tokens = self.models.tagger.tag([sentence.text for sentence in shard])
         tagged = [TaggedSentence(s, t) for s, t in zip(shard, tokens, strict=True)]
-        return [
-            Match(capability, slot, rules.index(rule), one)
-            for capability, form in self.forms.items()
-            for slot, rules in form.search.items()
-            for one, rule in search.find(tagged, rules, self.lexicon)
-        ]
+        matches: list[Match] = []
+        for capability, form in self.forms.items():
+            for slot, rules in form.search.items():
+                with named_in_errors(f"capability {capability}, slot {slot}"):
+                    found = search.find(tagged, rules, self.lexicon)
+                matches += [Match(capability, slot, rules.index(rule), one) for one, rule in found]
+        return matches
 
     def _draw(
         self,

@@ -1,8 +1,10 @@
-"""Text of unknown origin, made fit to be shown on a terminal or in a line of a log."""
+"""Text of unknown origin, made fit for a terminal, a line of a log or a spreadsheet."""
 
 from __future__ import annotations
 
 REPLACEMENT = "�"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What a spreadsheet takes for the beginning of a formula, in full width too."""
 
 
 def plain(text: str, most: int | None = None) -> str:
@@ -23,3 +25,15 @@ def plain_lines(text: str) -> str:
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else REPLACEMENT for letter in text
     )
+
+
+def spreadsheet_cell(value: object) -> object:
+    """A value of a CSV file, such that no spreadsheet computes or calls anything for it.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front, which it takes
+    for "this is text". Whoever reads the file otherwise finds the apostrophe, and no other change;
+    numbers stay numbers.
+    """
+    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
+        return f"'{value}"
+    return value

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from s2lct.builder.capabilities import SearchRule, WordClass
 from s2lct.builder.lexicon import Lexicon
+from s2lct.builder.patterns import matched, named_in_errors, searched
 from s2lct.builder.randomness import shuffle_key
 from s2lct.builder.records import Sentence, Token
 from s2lct.builder.tree import Node
@@ -41,11 +42,16 @@ def find(
     """Sentences that one of the rules accepts as far as words go, with that rule.
 
     A text that occurs twice in the corpus is found once.
+
+    Raises:
+        CapabilityError: one of a rule's regular expressions takes too long.
     """
     found: dict[str, tuple[TaggedSentence, SearchRule]] = {}
     for candidate in tagged:
-        for rule in rules:
-            if meets_words(candidate.sentence, candidate.tokens, rule, lexicon):
+        for number, rule in enumerate(rules, start=1):
+            with named_in_errors(f"rule {number}"):
+                meets = meets_words(candidate.sentence, candidate.tokens, rule, lexicon)
+            if meets:
                 found.setdefault(candidate.sentence.text, (candidate, rule))
                 break
     return list(found.values())
@@ -78,15 +84,18 @@ def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Le
     """Whether a text meets everything in a rule but its label, score and tree.
 
     This is what an expansion of a seed without template must still meet (criterion 3).
+
+    Raises:
+        CapabilityError: one of the rule's regular expressions takes too long.
     """
     words = number_of_words(tokens)
     if words < rule.words_at_least or (rule.words_below is not None and words >= rule.words_below):
         return False
-    if rule.starts_with is not None and re.match(rule.starts_with, text) is None:
+    if rule.starts_with is not None and matched(rule.starts_with, text) is None:
         return False
-    if rule.matches is not None and re.search(rule.matches, text) is None:
+    if rule.matches is not None and not searched(rule.matches, text):
         return False
-    if rule.matches_no is not None and re.search(rule.matches_no, text) is not None:
+    if rule.matches_no is not None and searched(rule.matches_no, text):
         return False
     if rule.has_words or rule.has_no_words:
         forms = {form for token in tokens for form in (token.text.lower(), token.lemma.lower())}

@@ -18,7 +18,7 @@ def specification(capability: Capability) -> RenderableType:
     heading = Text.assemble((f"{capability.id} ", "bold"), capability.title)
     parts: list[RenderableType] = [Text(capability.expectation, style="italic")]
     for name, form in capability.forms.items():
-        parts.append(Panel(_form(form), title=f"form: {name}", title_align="left"))
+        parts.append(Panel(_form(form), title=Text(f"form: {name}"), title_align="left"))
     return Panel(Group(*parts), title=heading, title_align="left")
 
 

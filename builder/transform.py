@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from s2lct.builder.capabilities import Capability, Form, Template
-from s2lct.builder.randomness import content_id, shuffle_key
+from s2lct.builder.errors import CapabilityError
+from s2lct.builder.patterns import matched, named_in_errors
+from s2lct.builder.plain_text import plain
+from s2lct.builder.randomness import content_id, rng_for, shuffle_key
 from s2lct.builder.records import Label, Region, Seed, Sentence
 
 MOST_COMBINATIONS = 100_000
+"""Of sentences for a template's slots, and of tries for a seed that is not there yet."""
+VARIANTS_IN_RANDOM_ORDER = 1_000
+"""Of so many wordings each has its place in a random order; of more some are picked."""
 _FULL_STOP = re.compile(r"(?<![.])\.$")
 
 
@@ -48,15 +55,15 @@ def transform(
     made: dict[str, Seed] = {}
     exhausted: set[int] = set()
     for number in itertools.cycle(range(len(makers))):
-        if len(made) == seeds or len(exhausted) == len(makers):
+        if len(made) >= seeds or len(exhausted) == len(makers):
             break
         before = len(made)
-        while len(made) == before:
-            candidate = next(makers[number], None)
-            if candidate is None:
-                exhausted.add(number)
-                break
+        for candidate in itertools.islice(makers[number], MOST_COMBINATIONS):
             made.setdefault(candidate.text, candidate)
+            if len(made) > before:
+                break
+        else:
+            exhausted.add(number)
     return list(made.values())
 
 
@@ -81,16 +88,30 @@ def _seeds_of(
     shares = [
         combinations[(start + turn) % len(sharing) :: len(sharing)] for turn in range(len(sharing))
     ]
-    variants = template.variants()
-    for turn in range(len(variants)):
+    variants = template.variants
+    for turn in range(variants):
         for sentences in itertools.chain(*shares):
-            ids = [sentence.id for sentence in sentences]
-            order = sorted(
-                range(len(variants)),
-                key=lambda n: shuffle_key(seed, capability.id, template.text, *ids, str(n)),
-            )
+            keys = (capability.id, template.text, *(sentence.id for sentence in sentences))
+            wording = template.variant(_variant_of_turn(turn, variants, seed, keys))
             filled = dict(zip(slots, sentences, strict=True))
-            yield fill_template(template, dict(variants[order[turn]]), filled, capability.id)
+            yield fill_template(template, wording, filled, capability.id)
+
+
+def _variant_of_turn(turn: int, variants: int, seed: int, keys: Sequence[str]) -> int:
+    """Which variant comes in a turn: in ``variants`` turns each once, in a random order.
+
+    Of many variants none but the one asked for is looked at.
+    """
+    if variants <= VARIANTS_IN_RANDOM_ORDER:
+        order = sorted(range(variants), key=lambda n: shuffle_key(seed, *keys, str(n)))
+        return order[turn]
+    # Steps of a size that shares no factor with the number of variants meet each of them.
+    rng = rng_for(seed, *keys)
+    start = rng.randrange(variants)
+    step = rng.randrange(1, variants)
+    while math.gcd(step, variants) != 1:
+        step = rng.randrange(1, variants)
+    return (start + turn * step) % variants
 
 
 def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sentence, ...]]:
@@ -105,8 +126,10 @@ def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sente
     if not all(columns):
         return
     longest = max(map(len, columns))
+    # From this shift on, every column stands as it stood before.
+    period = math.lcm(*(len(c) // math.gcd(len(c), n) for n, c in enumerate(columns)))
     used: set[tuple[int, ...]] = set()
-    for shift in range(longest):
+    for shift in range(min(longest, period)):
         for row in range(longest):
             picked = tuple(
                 (row + (shift * column)) % len(sentences)
@@ -148,9 +171,14 @@ def fill_template(
         frozen = 0
         slot_shown = field[0]
         if (rewrite := template.rewrite.get(name)) is not None:
-            match = re.match(rewrite.find, sentence)
+            with named_in_errors(f"capability {capability}, rewrite of {name}"):
+                match = matched(rewrite.find, sentence)
             if match is None:
-                raise ValueError(f"{capability}: {rewrite.find!r} does not match {sentence!r}")
+                raise CapabilityError(
+                    f"capability {capability}, rewrite of {name}: {plain(rewrite.find, 200)!r} "
+                    f"does not match the sentence {plain(sentence, 200)!r}",
+                    mend="let the search find only sentences that it matches: starts_with",
+                )
             start = match.expand(wording[name])
             slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"
             sentence = start + sentence[match.end() :]

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from s2lct.builder.articles import takes_an
 from s2lct.builder.capabilities import Form, judging_words
 from s2lct.builder.fluency import LEAST_SCORES, ON_THE_CLAUSE, jars, lacks_capital
 from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.models import Tagger
 from s2lct.builder.models.masked_lm import MASK
+from s2lct.builder.patterns import named_in_errors
 from s2lct.builder.randomness import content_id
 from s2lct.builder.records import (
     Expansion,
@@ -28,11 +30,6 @@ from s2lct.builder.records import (
     Token,
 )
 from s2lct.builder.search import meets_text
-
-_VOWELS = frozenset("aeiou")
-# Words whose first sound is not what their first letter says.
-_VOWEL_SOUND = ("hour", "honest", "honor", "honour", "heir")
-_CONSONANT_SOUND = ("one", "once", "uni", "use", "usu", "euro", "uto", "ubiq")
 
 
 class Rejection(str, Enum):
@@ -240,21 +237,13 @@ def _neighbours(suggestion: Suggestion, masked: MaskedSentence) -> Iterator[tupl
 
 def _clashes(left: str, word: str, right: str) -> bool:
     """Whether a word repeats its neighbour or breaks an article's agreement with a sound."""
-    left, right = left.strip("\"'(").lower(), right.strip("\"'.,;:!?)").lower()
-    word = word.lower()
-    if word in (left, right):
+    left, right = left.strip("\"'("), right.strip("\"'.,;:!?)")
+    if word.lower() in (left.lower(), right.lower()):
         return True
-    if left in ("a", "an") and (left == "an") != begins_with_vowel_sound(word):
-        return True
-    return word in ("a", "an") and (word == "an") != begins_with_vowel_sound(right)
-
-
-def begins_with_vowel_sound(word: str) -> bool:
-    """Whether "an" stands before a word, by its spelling and the common exceptions."""
-    word = word.lower()
-    if word.startswith(_VOWEL_SOUND):
-        return True
-    return word[:1] in _VOWELS and not word.startswith(_CONSONANT_SOUND)
+    return any(
+        article.lower() in ("a", "an") and (article.lower() == "an") != takes_an(behind)
+        for article, behind in ((left, word), (word, right))
+    )
 
 
 def _reject_in_sentence(
@@ -279,9 +268,11 @@ def _reject_in_sentence(
     if form.keep_search_rule:
         (rules,) = form.search.values()
         label = parsed.seed.sources[0].label
-        if not any(
-            rule.label == label and meets_text(candidate.text, tokens, rule, lexicon)
-            for rule in rules
-        ):
+        with named_in_errors(f"capability {parsed.seed.capability}"):
+            kept = any(
+                rule.label == label and meets_text(candidate.text, tokens, rule, lexicon)
+                for rule in rules
+            )
+        if not kept:
             return Rejection.SPECIFICATION
     return None

@@ -6,37 +6,50 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+from pydantic import ValidationError
 
 from s2lct.builder.capabilities import Capability, Form
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.errors import SuiteError
-from s2lct.builder.hashing import sha256_of
+from s2lct.builder.files import regular_bytes
 from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
-from s2lct.builder.models import load_parser, load_tagger
+from s2lct.builder.models import ConstituencyParser, Tagger, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK
 from s2lct.builder.parse import moved
-from s2lct.builder.randomness import content_id
+from s2lct.builder.pipeline import NoProgress, Progress
+from s2lct.builder.plain_text import plain
 from s2lct.builder.records import LABELS, Region, Sentence, Token
 from s2lct.builder.search import meets_text, meets_words
-from s2lct.builder.suite import read_description, read_rows
+from s2lct.builder.suite import examine
+from s2lct.builder.suite_checks import description_faults, faults_told
 from s2lct.builder.transform import text_of
 from s2lct.builder.tree import read_tree
-from s2lct.builder.write import ALL, KINDS, features
+from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = Mapping[str, Any]
+README = "README.md"
 _CARD_YAML = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_MOST_CARD_BYTES = 16 << 20
 _MOST_FAULTS_OF_A_ROW = 3
+_ROWS_AT_ONCE = 128
+_SHOWN = 200
 
 
-def verify_suite(folder: Path, *, quick: bool = False) -> list[str]:
+def verify_suite(
+    folder: Path, *, quick: bool = False, progress: Progress | None = None
+) -> list[str]:
     """Every broken invariant of a suite, each named with its file, row and rule.
+
+    What the reader of suites refuses comes first; what it takes is looked into further.
 
     Args:
         folder: the suite.
         quick: leave out what needs tagger and parser: tags, search rules, second parses.
+        progress: told how far it is.
 
     Returns:
         One line for each fault; empty if all is well.
@@ -44,123 +57,111 @@ def verify_suite(folder: Path, *, quick: bool = False) -> list[str]:
     Raises:
         SuiteError: the folder holds no suite at all.
     """
-    described = read_description(folder)
-    faults: list[str] = []
-    rows_of: dict[str, list[Row]] = {}
-    for name, file in described["files"].items():
-        try:
-            rows_of[name] = list(_read(folder, name, file, faults))
-        except SuiteError as error:
-            faults.append(error.problem)
+    progress = progress or NoProgress()
+    suite = examine(folder)
+    described = suite.described
+    faults = list(map(str, suite.faults))
     faults += _card_faults(folder, described)
-    forms = _forms(described)
-    seen: dict[str, str] = {}
-    for name, rows in rows_of.items():
-        if name not in forms:
-            faults.append(f"{name}: suite.json has no specification of it")
-            continue
-        faults += _config_faults(name, rows, forms[name], described, seen)
-    faults += _suite_faults(rows_of, described)
+    faults += _stray_files(folder, described)
+    forms: dict[str, Form] = {}
+    if not any(description_faults(described)):
+        forms = _forms(described, faults)
+        progress.start("check", len(suite.rows))
+        for name, rows in suite.rows.items():
+            if name in forms:
+                faults += _config_faults(rows, forms[name])
+            progress.advance("check", note=name)
+        faults += _count_faults(suite.tables, described)
+        faults += _double_texts(suite.rows)
     if not quick and not faults:
-        faults += _model_faults(rows_of, forms, described)
+        faults += _model_faults(suite.rows, forms, described, progress)
     return faults
 
 
-def _read(folder: Path, name: str, file: Mapping[str, Any], faults: list[str]) -> Iterator[Row]:
-    import pyarrow.parquet as pq
-
-    rows = read_rows(folder, file)
-    path = folder / file["path"]
-    if sha256_of(path) != file["sha256"]:
-        faults.append(f"{file['path']}: its bytes are not those that suite.json records (sha256)")
-    if len(rows) != file["rows"]:
-        faults.append(f"{file['path']}: {len(rows)} rows, suite.json says {file['rows']}")
-    if not pq.read_schema(path).equals(features().arrow_schema):
-        faults.append(f"{file['path']}: the columns are not those of a suite")
-        return
-    for row in rows:
-        if row["capability"] != name:
-            faults.append(
-                f"{_where(row)}: its capability is {row['capability']}, its config {name}"
-            )
-        yield row
-
-
-def _forms(described: Mapping[str, Any]) -> dict[str, Form]:
-    name = described["options"]["templates"]
-    return {
-        data["id"]: Capability.model_validate(data).form(name) for data in described["capabilities"]
-    }
+def _forms(described: Mapping[str, Any], faults: list[str]) -> dict[str, Form]:
+    """The form of each capability; what is wrong with a specification is added to the faults."""
+    forms: dict[str, Form] = {}
+    for data in described["capabilities"]:
+        try:
+            capability = Capability.model_validate(data)
+            forms[capability.id] = capability.form(described["options"]["templates"])
+        except ValidationError as error:
+            said = "; ".join(faults_told(error))
+            faults.append(f"{SUITE_FILE}: {data['id']} is no specification: {plain(said, _SHOWN)}")
+    return forms
 
 
 def _card_faults(folder: Path, described: Mapping[str, Any]) -> Iterator[str]:
     try:
-        card = (folder / "README.md").read_text(encoding="utf-8")
-    except OSError:
-        yield "README.md: missing, so `load_dataset` knows no configs"
+        card = regular_bytes(folder / README, _MOST_CARD_BYTES).decode()
+    except (OSError, ValueError) as error:
+        why = "missing" if isinstance(error, FileNotFoundError) else "cannot be read"
+        yield f"{README}: {why}, so `load_dataset` knows no configs"
         return
-    match = _CARD_YAML.match(card)
-    data = yaml.safe_load(match[1]) if match else None
+    try:
+        match = _CARD_YAML.match(card)
+        data = yaml.safe_load(match[1]) if match else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        data = None
     configs = data.get("configs") if isinstance(data, dict) else None
-    names = [config.get("config_name") for config in configs or ()]
-    if sorted(names, key=str) != sorted([ALL, *described["files"]]):
-        yield f"README.md: configs are {names}, files are {sorted(described['files'])} and {ALL}"
+    names = [
+        plain(str(config.get("config_name")), _SHOWN)
+        for config in (configs if isinstance(configs, list) else ())
+        if isinstance(config, dict)
+    ]
+    if sorted(names) != sorted([ALL, *described["files"]]):
+        files = [plain(name, _SHOWN) for name in sorted(described["files"])]
+        yield f"{README}: configs are {names}, files are {files} and {ALL}"
+
+
+def _stray_files(folder: Path, described: Mapping[str, Any]) -> Iterator[str]:
+    """Files that the card's patterns take for data, and `load_dataset` would read."""
+    named = {file.get("path") for file in described["files"].values() if isinstance(file, dict)}
+    for path in sorted(folder.glob(f"data/*/{SPLIT}-*.parquet")):
+        if (place := path.relative_to(folder).as_posix()) not in named:
+            yield f"{plain(place, _SHOWN)}: {SUITE_FILE} names no such file"
 
 
 def _where(row: Row) -> str:
     return f"{row['capability']} {row['kind']} {row['id']}"
 
 
-def _config_faults(
-    name: str,
-    rows: Sequence[Row],
-    form: Form,
-    described: Mapping[str, Any],
-    seen: dict[str, str],
-) -> Iterator[str]:
+def _config_faults(rows: Sequence[Row], form: Form) -> Iterator[str]:
     """Faults that the rows of one config show."""
     seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
-    texts: dict[str, str] = {}
     for row in rows:
         faults = list(_row_faults(row, seeds, form))
-        if row["id"] in seen:
-            faults.append(f"its id is also that of a {seen[row['id']]}")
-        seen[row["id"]] = _where(row)
-        if row["text"] in texts:
-            faults.append(f"its text is also that of {texts[row['text']]}")
-        texts[row["text"]] = _where(row)
         for fault in faults[:_MOST_FAULTS_OF_A_ROW]:
             yield f"{_where(row)}: {fault}"
-    counts = described["counts"].get(name, {})
-    for kind, recorded in (("seed", "seeds"), ("expansion", "expansions")):
-        number = sum(row["kind"] == kind for row in rows)
-        if counts.get(recorded) != number:
-            yield f"{name}: {number} {recorded}, suite.json counts {counts.get(recorded)}"
+
+
+def _count_faults(tables: Mapping[str, pa.Table], described: Mapping[str, Any]) -> Iterator[str]:
+    for name, table in tables.items():
+        kinds = Counter(table["kind"].to_pylist())
+        for kind, recorded in (("seed", "seeds"), ("expansion", "expansions")):
+            counted = described["counts"][name][recorded]
+            if counted != kinds[kind]:
+                yield f"{name}: {kinds[kind]} {recorded}, suite.json counts {counted}"
+
+
+def _double_texts(rows_of: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    for rows in rows_of.values():
+        texts: dict[str, str] = {}
+        for row in rows:
+            if row["text"] in texts:
+                yield f"{_where(row)}: its text is also that of {texts[row['text']]}"
+            texts[row["text"]] = _where(row)
 
 
 def _row_faults(row: Row, seeds: Mapping[str, Row], form: Form) -> Iterator[str]:
-    if row["kind"] not in KINDS:
-        yield f"its kind is {row['kind']!r}"
-        return
-    if row["id"] != content_id(row["kind"], row["capability"], row["text"]):
-        yield "its id is not the hash of its capability and text"
-    labels = row["labels"]
-    if not labels or any(label not in range(len(LABELS)) for label in labels):
-        yield f"its labels are {labels}"
-        return
-    if row["label"] not in labels:
-        yield "its label is not among those that pass"
+    """What the reader does not ask of a row."""
     if row["kind"] == "seed":
         yield from _seed_faults(row, form)
-    elif row["seed_id"] not in seeds:
-        yield f"its seed {row['seed_id']} is not in the suite"
-    else:
+    elif row["seed_id"] in seeds:
         yield from _expansion_faults(row, seeds[row["seed_id"]])
 
 
 def _seed_faults(row: Row, form: Form) -> Iterator[str]:
-    if row["seed_id"] != row["id"]:
-        yield "a seed's seed_id is its own id"
     if row["masked_text"] is not None or row["inserted"] or row["production"] is not None:
         yield "a seed has no inserted words"
     if not row["sources"]:
@@ -194,30 +195,18 @@ def _expansion_faults(row: Row, seed: Row) -> Iterator[str]:
         if row[column] != seed[column]:
             yield f"its {column} are not its seed's"
     inserted = sorted(row["inserted"], key=lambda word: word["start"])
-    if not inserted:
-        yield "it has no inserted word"
-        return
-    text = row["text"]
-    if any(text[word["start"] : word["end"]] != word["word"] for word in inserted):
-        yield "an inserted word is not at its offsets"
-        return
-    if without(text, inserted) != seed["text"]:
-        yield "without its inserted words it is not its seed"
     masked = row["masked_text"] or ""
     filled = masked
     for word in inserted:
         filled = filled.replace(MASK, word["word"], 1)
-    if filled != text:
+    if filled != row["text"]:
         yield "its masked text, filled, is not its text"
     for word in inserted:
         if not re.fullmatch(r"[A-Za-z]+", word["word"]):
             yield f"{word['word']!r} is not a word of letters"
         if is_polarity_shifter(word["word"]):
             yield f"{word['word']!r} shifts polarity"
-    if (production := row["production"]) is None:
-        yield "it has no production"
-        return
-    if not _is_licensed(production, [word["tag"] for word in inserted]):
+    if not _is_licensed(row["production"], [word["tag"] for word in inserted]):
         yield "its production does not license the inserted words"
     yield from _place_faults(row, seed, inserted)
 
@@ -236,18 +225,6 @@ def _place_faults(row: Row, seed: Row, inserted: Sequence[Mapping[str, Any]]) ->
         added += len(word["word"]) + 1
 
 
-def without(text: str, inserted: Sequence[Mapping[str, Any]]) -> str:
-    """A text without its inserted words and the space that came with each."""
-    for word in sorted(inserted, key=lambda word: -int(word["start"])):
-        start, end = int(word["start"]), int(word["end"])
-        if text[end : end + 1] == " ":
-            end += 1
-        elif text[start - 1 : start] == " ":
-            start -= 1
-        text = text[:start] + text[end:]
-    return text
-
-
 def _is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
     """Whether the reference has the seed's symbols in order, and the tags besides."""
     seed, reference = list(production["seed_rhs"]), list(production["reference_rhs"])
@@ -257,72 +234,75 @@ def _is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
     return Counter(reference) - Counter(seed) == Counter(tags) and len(reference) > len(seed)
 
 
-def _suite_faults(
-    rows_of: Mapping[str, Sequence[Row]], described: Mapping[str, Any]
-) -> Iterator[str]:
-    order = [c["id"] for c in described["capabilities"]]
-    digest = [
-        [row["id"], row["text"], row["labels"]]
-        for name in sorted(rows_of, key=lambda name: order.index(name) if name in order else -1)
-        for row in rows_of[name]
-    ]
-    if fingerprint_of(digest) != described["fingerprint"]:
-        yield "suite.json: the fingerprint is not that of the rows"
-
-
 def _model_faults(
     rows_of: Mapping[str, Sequence[Row]],
     forms: Mapping[str, Form],
     described: Mapping[str, Any],
+    progress: Progress,
 ) -> Iterator[str]:
     """What takes a tagger and a parser to see."""
     options = described["options"]
     tagger, parser = load_tagger(options["tagger"]), load_parser(options["parser"])
     recomputed = options["sentiwordnet"]
     lexicon = Lexicon.load(Path(recomputed) if recomputed else None)
+    progress.start("parse", sum(map(len, rows_of.values())))
     for name, rows in rows_of.items():
-        tokens = dict(
-            zip(
-                (row["id"] for row in rows),
-                tagger.tag([row["text"] for row in rows]),
-                strict=True,
-            )
-        )
         form = forms[name]
-        for row in rows:
-            if row["kind"] == "expansion":
-                yield from _tag_faults(row, tokens[row["id"]], lexicon)
-            if form.keep_search_rule and not _meets_rule(row, tokens[row["id"]], form, lexicon):
-                yield f"{_where(row)}: it does not meet the search rule"
-        sources = [
-            (row, region.slot, source)
-            for row in rows
-            if row["kind"] == "seed"
-            for region, source in zip(_regions(row), row["sources"], strict=True)
-        ]
-        tagged = tagger.tag([source["text"] for _, _, source in sources])
-        for (row, slot, source), source_tokens in zip(sources, tagged, strict=True):
-            sentence = Sentence(
-                source["corpus"],
-                source["id"],
-                source["text"],
-                LABELS[source["label"]],
-                source["split"],
-                source["score"],
-            )
-            rules = form.search.get(slot) or next(iter(form.search.values()))
-            if not any(meets_words(sentence, source_tokens, rule, lexicon) for rule in rules):
-                yield f"{_where(row)}: source {source['id']} does not meet the search rule"
-        expansions = [row for row in rows if row["kind"] == "expansion"]
-        spans = [_expanded_region(row) for row in expansions]
-        parts = tagger.tag(
-            [row["text"][start:end] for row, (start, end) in zip(expansions, spans, strict=True)]
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            yield from _faults_of_tags(some, form, tagger, lexicon)
+            yield from _faults_of_sources(some, form, tagger, lexicon)
+            yield from _faults_of_trees(some, tagger, parser)
+            progress.advance("parse", len(some), name)
+
+
+def _faults_of_tags(
+    rows: Sequence[Row], form: Form, tagger: Tagger, lexicon: Lexicon
+) -> Iterator[str]:
+    for row, tokens in zip(rows, tagger.tag([row["text"] for row in rows]), strict=True):
+        if row["kind"] == "expansion":
+            yield from _tag_faults(row, tokens, lexicon)
+        if form.keep_search_rule and not _meets_rule(row, tokens, form, lexicon):
+            yield f"{_where(row)}: it does not meet the search rule"
+
+
+def _faults_of_sources(
+    rows: Sequence[Row], form: Form, tagger: Tagger, lexicon: Lexicon
+) -> Iterator[str]:
+    sources = [
+        (row, region.slot, source)
+        for row in rows
+        if row["kind"] == "seed"
+        for region, source in zip(_regions(row), row["sources"], strict=True)
+    ]
+    tagged = tagger.tag([source["text"] for _, _, source in sources])
+    for (row, slot, source), source_tokens in zip(sources, tagged, strict=True):
+        sentence = Sentence(
+            source["corpus"],
+            source["id"],
+            source["text"],
+            LABELS[source["label"]],
+            source["split"],
+            source["score"],
         )
-        trees = parser.parse(parts)
-        for row, (start, _), part, tree in zip(expansions, spans, parts, trees, strict=True):
-            if tree is None or not _stands_in_tree(row, moved(part, start), tree):
-                lhs = row["production"]["lhs"]
-                yield f"{_where(row)}: parsed again, its words are not under a {lhs}"
+        rules = form.search.get(slot) or next(iter(form.search.values()))
+        if not any(meets_words(sentence, source_tokens, rule, lexicon) for rule in rules):
+            yield f"{_where(row)}: source {source['id']} does not meet the search rule"
+
+
+def _faults_of_trees(
+    rows: Sequence[Row], tagger: Tagger, parser: ConstituencyParser
+) -> Iterator[str]:
+    expansions = [row for row in rows if row["kind"] == "expansion"]
+    spans = [_expanded_region(row) for row in expansions]
+    parts = tagger.tag(
+        [row["text"][start:end] for row, (start, end) in zip(expansions, spans, strict=True)]
+    )
+    trees = parser.parse(parts)
+    for row, (start, _), part, tree in zip(expansions, spans, parts, trees, strict=True):
+        if tree is None or not _stands_in_tree(row, moved(part, start), tree):
+            lhs = row["production"]["lhs"]
+            yield f"{_where(row)}: parsed again, its words are not under a {lhs}"
 
 
 def _regions(row: Row) -> tuple[Region, ...]:

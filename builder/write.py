@@ -82,6 +82,32 @@ def features() -> Features:
     )
 
 
+def arrow_schema() -> pa.Schema:
+    """The types of the columns, without `datasets`, which takes long to import."""
+    import pyarrow as pa
+
+    text, number, score, label = pa.string(), pa.int32(), pa.float64(), pa.int64()
+    source = {"corpus": text, "id": text, "split": text, "text": text, "label": label}
+    production = {"lhs": text, "seed_rhs": pa.list_(text), "reference_rhs": pa.list_(text)}
+    inserted = {"word": text, "tag": text, "start": number, "end": number}
+    columns = {
+        "id": text,
+        "capability": text,
+        "kind": text,
+        "seed_id": text,
+        "text": text,
+        "labels": pa.list_(label),
+        "label": label,
+        "template": text,
+        "sources": pa.list_(pa.struct(source | {"score": score})),
+        "masked_text": text,
+        "production": pa.struct(production | {"probability": score}),
+        "inserted": pa.list_(pa.struct(inserted)),
+        "score": score,
+    }
+    return pa.schema(list(columns.items()))
+
+
 def seed_row(seed: Seed) -> dict[str, Any]:
     """A seed as a row; what only expansions have is empty."""
     return {
@@ -248,16 +274,22 @@ def package_versions() -> dict[str, str]:
 
 
 def load_suite(folder: Path) -> dict[str, DatasetDict]:
-    """Read a written suite: a `datasets.DatasetDict` for each config, ``all`` last."""
-    from datasets import Dataset, DatasetDict, concatenate_datasets
+    """Read a written suite: a `datasets.DatasetDict` for each config, ``all`` last.
 
-    suite = json.loads((folder / SUITE_FILE).read_text(encoding="utf-8"))
-    configs: dict[str, DatasetDict] = {}
-    for capability in suite["capabilities"]:
-        if (file := suite["files"].get(capability["id"])) is not None:
-            data = Dataset.from_parquet(str(folder / file["path"]), features=features())
-            configs[capability["id"]] = DatasetDict({SPLIT: data})
-    configs[ALL] = DatasetDict(
-        {SPLIT: concatenate_datasets([config[SPLIT] for config in configs.values()])}
-    )
+    Raises:
+        SuiteError: there is none, or it is damaged.
+    """
+    from datasets import Dataset, DatasetDict, DatasetInfo, NamedSplit, concatenate_datasets
+
+    from s2lct.builder.suite import read_suite
+
+    configs = {
+        name: DatasetDict(
+            {SPLIT: Dataset(table, DatasetInfo(features=features()), NamedSplit(SPLIT))}
+        )
+        for name, table in read_suite(folder).tables.items()
+    }
+    if configs:
+        every = concatenate_datasets([config[SPLIT] for config in configs.values()])
+        configs[ALL] = DatasetDict({SPLIT: every})
     return configs

@@ -107,7 +107,7 @@ def render_app(name: str, **values: str) -> str:
     """The ``app.py`` of a Space.
 
     Args:
-        name: ``metric`` (with ``dataset``) or ``leaderboard`` (with ``results``).
+        name: ``metric`` (with ``dataset``) or ``leaderboard`` (with ``results`` and ``dataset``).
         values: Hub ids.
     """
     return _render(f"{name}_app.py.jinja", **values)
@@ -152,13 +152,13 @@ def write_model_cards(weights: Path, out: Path) -> list[Path]:
         weights: folder with ``parser.json`` and the like.
         out: folder to write ``parser.md`` and the like to.
     """
+    from s2lct.builder.checkpoint import write_text
+
     written: list[Path] = []
     for name in SHIPPED_MODELS:
         if (figures := weights / f"{name}.json").is_file():
             card = out / f"{name}.md"
-            card.write_text(
-                render_model_card(name, json.loads(figures.read_text("utf-8"))), encoding="utf-8"
-            )
+            write_text(card, render_model_card(name, json.loads(figures.read_text("utf-8"))))
             written.append(card)
     return written
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from s2lct.builder.commands import PUBLISHING, examples
 from s2lct.dataset_script.install_cli import install_command
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 publish = typer.Typer(
     name="publish",
-    help="Put suite, metric, leaderboard and results on the Hugging Face Hub, "
-    "or on the server that HF_ENDPOINT names.",
+    help="Put suite, metric, leaderboard and results on the Hub.\n\n"
+    "HF_ENDPOINT names another server than the Hugging Face Hub. --dry-run says what would be "
+    "done and needs no token.",
     no_args_is_help=True,
 )
 
@@ -31,7 +33,9 @@ DryRun = Annotated[
 ]
 
 
-@publish.command()
+@publish.command(
+    epilog=examples("s2lct publish dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run")
+)
 def dataset(
     suite: Annotated[Path, typer.Argument(metavar="DIR", help="A suite that `s2lct build` wrote.")],
     repo: Repo,
@@ -45,7 +49,7 @@ def dataset(
     create_pr: CreatePr = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Publish a suite as a versioned dataset: one commit, one tag, a changelog."""
+    """Publish a suite: one commit, one tag, a changelog."""
     from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_dataset import publish_dataset
 
@@ -57,7 +61,7 @@ def dataset(
         )
 
 
-@publish.command()
+@publish.command(epilog=examples("s2lct publish metric --repo ORG/s2lct --dry-run"))
 def metric(
     repo: Repo,
     dataset: Annotated[
@@ -70,7 +74,7 @@ def metric(
     create_pr: CreatePr = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Publish the metric as a Space that `evaluate.load("ORG/s2lct")` reads."""
+    """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
     from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_space import publish_metric
 
@@ -78,7 +82,12 @@ def metric(
         _tell(publish_metric(repo, dataset, private=private, create_pr=create_pr, dry_run=dry_run))
 
 
-@publish.command()
+@publish.command(
+    epilog=examples(
+        "s2lct publish leaderboard --repo ORG/s2lct-leaderboard \\\n"
+        "    --results ORG/s2lct-results --dry-run"
+    )
+)
 def leaderboard(
     repo: Repo,
     results: Annotated[str, typer.Option(help="Dataset with the results, as ORG/NAME.")],
@@ -101,15 +110,20 @@ def leaderboard(
         )
 
 
-@publish.command()
+@publish.command(
+    epilog=examples("s2lct publish results results/vader.json --to ORG/s2lct-results --dry-run")
+)
 def results(
-    files: Annotated[list[Path], typer.Argument(help="Result files that `s2lct score` wrote.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Result files that `s2lct score` wrote.", exists=True, dir_okay=False),
+    ],
     to: Annotated[str, typer.Option(help="Dataset of results, as ORG/NAME.")],
     private: Private = False,
     create_pr: CreatePr = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Publish result files, each checked against its cases, in the leaderboard's dataset."""
+    """Publish result files, each checked against its cases."""
     from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_results import publish_results
 
@@ -117,9 +131,14 @@ def results(
         _tell(publish_results(files, to, private=private, create_pr=create_pr, dry_run=dry_run))
 
 
-@publish.command()
+@publish.command(
+    epilog=examples("s2lct publish model-result results/ORG--MODEL.json --create-pr --dry-run")
+)
 def model_result(
-    result: Annotated[Path, typer.Argument(help="A result file of a model of the Hub.")],
+    result: Annotated[
+        Path,
+        typer.Argument(help="A result file of a model of the Hub.", exists=True, dir_okay=False),
+    ],
     dataset: Annotated[
         str | None,
         typer.Option(help=r"The suite's dataset \[default: the one it was scored on]."),
@@ -131,7 +150,10 @@ def model_result(
     create_pr: CreatePr = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Publish a result in the model's own repository, as .eval_results/s2lct.yaml."""
+    """Publish a result in the model's own repository.
+
+    As .eval_results/s2lct.yaml.
+    """
     from s2lct.builder.console import told_errors
     from s2lct.dataset_script.publish_model_result import publish_model_result
 
@@ -156,5 +178,9 @@ def _tell(outcome: Outcome) -> None:
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
-    app.add_typer(publish)
-    app.command("install")(install_command)
+    app.command(
+        "install",
+        rich_help_panel=PUBLISHING,
+        epilog=examples("s2lct install dist/s2lct", "s2lct install ORG/s2lct --version 1.0.0"),
+    )(install_command)
+    app.add_typer(publish, rich_help_panel=PUBLISHING)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from s2lct.builder.errors import BuilderError
+from s2lct.builder.hub_calls import causes_of, hub_call
 
-_TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
 _LONGEST = 200
 REPEAT = "Nothing was published; the same command can be given again."
 
@@ -17,18 +16,12 @@ class PublishError(BuilderError):
     """Something cannot be published as it is, or the Hub refused it."""
 
 
+class UnreachableError(PublishError):
+    """The Hub cannot be asked: there is no connection, or none is wanted."""
+
+
 class VersionError(PublishError):
     """A version that does not follow from what changed."""
-
-
-def without_token(text: str) -> str:
-    """A text in which nothing looks like a Hub token."""
-    from huggingface_hub import get_token
-
-    token = get_token()
-    if token:
-        text = text.replace(token, "hf_…")
-    return _TOKEN.sub("hf_…", text)
 
 
 @contextmanager
@@ -48,32 +41,40 @@ def told_hub_errors(action: str, repo: str, state: str = REPEAT) -> Iterator[Non
     # The HTTP library's own base class: httpx or httpx2, as the client's version has it.
     connection_errors = (HfHubHTTPError.__bases__[0], ConnectionError, TimeoutError)
     try:
-        yield
+        with hub_call():
+            yield
     except BuilderError:
         raise
     except Exception as error:
-        causes = list(_causes(error))
+        causes = list(causes_of(error))
         answer = next((one for one in causes if isinstance(one, HfHubHTTPError)), None)
-        offline = any(isinstance(one, OfflineModeIsEnabled) for one in causes)
         invalid = next((one for one in causes if isinstance(one, HFValidationError)), None)
-        lost = next((one for one in causes if isinstance(one, connection_errors)), None)
+        # A lost connection may be told as offline mode, which is one of these too.
+        lost = next(
+            (
+                one
+                for one in causes
+                if isinstance(one, connection_errors) and not isinstance(one, OfflineModeIsEnabled)
+            ),
+            None,
+        )
+        offline = lost is None and any(isinstance(one, OfflineModeIsEnabled) for one in causes)
+        kind = PublishError
         if invalid is not None:
             reason, mend = str(invalid), "a repository is named ORG/NAME"
         elif offline:
-            reason, mend = "HF_HUB_OFFLINE is set", "unset it"
+            kind, reason, mend = UnreachableError, "HF_HUB_OFFLINE is set", "unset it"
         elif answer is not None:
             reason, mend = _refusal(answer, repo)
         elif lost is not None:
             reason = f"the connection to {_endpoint()} failed ({_first_line(lost)})"
-            mend = "check the network and HF_ENDPOINT"
+            kind, mend = UnreachableError, "check the network and HF_ENDPOINT"
         elif isinstance(error, ValueError) and "metadata" in str(error).lower():
             said = " ".join(str(error).split())[:_LONGEST]
             reason, mend = f"the Hub refuses the card ({said})", "mend what it names"
         else:
             raise
-        raise PublishError(
-            without_token(f"cannot {action} {repo}: {reason}. {state}"), mend=without_token(mend)
-        ) from None
+        raise kind(f"cannot {action} {repo}: {reason}. {state}", mend=mend) from None
 
 
 def _refusal(error: OSError, repo: str) -> tuple[str, str]:
@@ -124,12 +125,6 @@ def _refusal(error: OSError, repo: str) -> tuple[str, str]:
 
 def _in_brackets(said: str) -> str:
     return f": {' '.join(said.split())[:_LONGEST]}" if said else ""
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _first_line(error: BaseException) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from s2lct.dataset_script.errors import PublishError, told_hub_errors, without_token
+from s2lct.builder.hub_calls import without_token
+from s2lct.dataset_script.errors import PublishError, UnreachableError, told_hub_errors
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -84,6 +86,53 @@ class Outcome:
     lines: list[str] = field(default_factory=list)
     url: str = ""
     changed: bool = False
+
+
+def require_repo(option: str, repo: str) -> None:
+    """Refuse what names no repository of an organization or user.
+
+    Raises:
+        PublishError: it is not ``ORG/NAME``, or holds what a Hub does not take.
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        reason = f" ({error})"
+    else:
+        if repo.count("/") == 1:
+            return
+        reason = ""
+    raise PublishError(
+        f"{option} {repo}: names no repository{reason}", mend="write it like ORG/NAME"
+    )
+
+
+@contextmanager
+def dry_run_without_hub(
+    checked: Sequence[str], unknown: str, *, dry_run: bool
+) -> Iterator[list[Outcome]]:
+    """Around what asks the Hub: a dry run goes without it, and says what it could not check.
+
+    Args:
+        checked: what was found right before the Hub was asked, a line each.
+        unknown: what only the Hub can tell.
+        dry_run: whether this is one; if not, errors pass.
+
+    Yields:
+        A list that takes the outcome, and holds one behind the block.
+    """
+    outcomes: list[Outcome] = []
+    try:
+        yield outcomes
+    except UnreachableError as error:
+        if not dry_run:
+            raise
+        outcomes[:] = [Outcome([f"not checked: {unknown}; {error.problem.partition('. ')[0]}"])]
+    if dry_run:
+        outcomes[0].lines[:0] = [f"checked: {line}" for line in checked]
 
 
 class Hub:

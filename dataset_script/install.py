@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from s2lct.builder.checkpoint import write_text
 from s2lct.builder.errors import BuilderError, SuiteError
-from s2lct.builder.hashing import sha256_of
-from s2lct.builder.suite import read_description
+from s2lct.builder.hub_calls import data_set
+from s2lct.builder.suite import read_description, read_suite
+from s2lct.builder.suite_checks import in_order
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.dataset_script.errors import told_hub_errors
 from s2lct.dataset_script.versions import Version
@@ -28,8 +30,6 @@ METRIC_FILE = Path(__file__).parent / "metric" / f"{NAME}.py"
 # evaluate looks up a canonical metric in its cache under this name.
 METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
-_CONFIG = re.compile(r"[A-Za-z0-9][\w.-]*")
-_DATA_FILE = re.compile(r"data/[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\.parquet")
 _REPLACED = "replaced"
 _UNCHANGED = "What was installed before is as it was."
 
@@ -182,6 +182,8 @@ def _workplace() -> Iterator[Path]:
     with FileLock(cache / f"{NAME}-installing.lock"):
         if (left := work / _REPLACED).exists() and not _suite_cache().exists():
             left.rename(_suite_cache())  # the last installation was killed between two renames
+        if work.is_symlink():
+            work.unlink()  # somebody else's: a folder is made here, and none followed
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
@@ -249,48 +251,23 @@ def _described(folder: Path, told: str) -> _Suite:
     """Read suite.json; what it names may come from anybody.
 
     Raises:
-        InstallError: it is not what `s2lct build` writes.
-        SuiteError: there is none.
+        InstallError: the suite is empty.
+        SuiteError: there is none, or it is not what `s2lct build` writes.
     """
-    from s2lct.builder.suite import read_description
-
-    described = read_description(folder)
-    files: dict[str, tuple[str, int]] = {}
-    try:
-        Version.read(str(described["version"]))
-        str(described["fingerprint"])
-        order = [str(capability["id"]) for capability in described["capabilities"]]
-        for name in sorted(described["files"], key=order.index):
-            path, rows = (
-                str(described["files"][name]["path"]),
-                int(described["files"][name]["rows"]),
-            )
-            if not (_CONFIG.fullmatch(name) and _DATA_FILE.fullmatch(path)) or name == ALL:
-                raise ValueError(f"{name}: {path}")
-            files[name] = (path, rows)
-    except (BuilderError, KeyError, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InstallError(
-            f"{told}: its {SUITE_FILE} is not one that `s2lct build` writes ({reason})",
-            mend="build the suite again",
-        ) from None
+    described = read_description(folder, told)
+    files = {
+        name: (described["files"][name]["path"], described["files"][name]["rows"])
+        for name in in_order(described, list(described["files"]))
+    }
     if not files:
         raise InstallError(f"{told}: the suite is empty", mend="build one with more seeds")
     return _Suite(folder, described, files)
 
 
 def _checked(folder: Path, told: str) -> _Suite:
-    """A suite whose files are those that its suite.json records."""
+    """A suite that is whole: its files, its rows and its fingerprint fit together."""
     suite = _described(folder, told)
-    for name, (path, _) in suite.files.items():
-        file = folder / path
-        if not file.is_file():
-            raise InstallError(f"{told}: {path} is missing", mend="fetch or build the suite again")
-        if sha256_of(file) != suite.described["files"][name].get("sha256"):
-            raise InstallError(
-                f"{told}: {path} is not the file that suite.json records (SHA-256 differs)",
-                mend="fetch or build the suite again",
-            )
+    read_suite(folder, told)
     return suite
 
 
@@ -314,9 +291,7 @@ def _loaded(suite: _Suite, work: Path, advance: Callable[[str], None]) -> Path:
         for config, count in (rows | {ALL: sum(rows.values())}).items():
             advance(config)
             try:
-                loaded = datasets.load_dataset(
-                    str(folder), config, split=SPLIT, cache_dir=str(cache)
-                )
+                loaded = data_set(str(folder), config, split=SPLIT, cache_dir=str(cache))
             except (datasets.exceptions.DatasetGenerationError, ValueError) as error:
                 raise InstallError(
                     f"{suite.folder}: {config} cannot be loaded ({_root(error)})",
@@ -330,7 +305,7 @@ def _loaded(suite: _Suite, work: Path, advance: Callable[[str], None]) -> Path:
     finally:
         if shown:
             datasets.enable_progress_bars()
-    (cache / NAME / SUITE_FILE).write_text(json.dumps(suite.described, indent=2, sort_keys=True))
+    write_text(cache / NAME / SUITE_FILE, json.dumps(suite.described, indent=2, sort_keys=True))
     return cache / NAME
 
 
@@ -348,7 +323,7 @@ def _write_card(suite: _Suite, folder: Path) -> None:
         *(config(name, [path]) for name, path in paths.items()),
     ]
     card = yaml.safe_dump({"configs": configs}, sort_keys=False)
-    (folder / "README.md").write_text(f"---\n{card}---\n", encoding="utf-8")
+    write_text(folder / "README.md", f"---\n{card}---\n")
 
 
 def _prime_metric(work: Path) -> None:
@@ -359,7 +334,7 @@ def _prime_metric(work: Path) -> None:
     folder.mkdir()
     shutil.copyfile(METRIC_FILE, folder / METRIC_FILE.name)
     # The cache is named after this file, and is looked into for s2lct.py, which it pulls along.
-    (folder / f"{METRIC_CACHE_NAME}.py").write_text(f"from .{NAME} import S2lct\n")
+    write_text(folder / f"{METRIC_CACHE_NAME}.py", f"from .{NAME} import S2lct\n")
     evaluate.load(str(folder), download_mode="force_redownload")
 
 

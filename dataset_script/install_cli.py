@@ -18,12 +18,15 @@ def install_command(
         str | None, typer.Option(help="The version, as 1.0.0; of a repository, else the newest.")
     ] = None,
 ) -> None:
-    """Make load_dataset("s2lct", …) and evaluate.load("s2lct") work anywhere, offline too."""
+    """Make load_dataset("s2lct") and evaluate.load("s2lct") work.
+
+    From any directory, offline too.
+    """
     from s2lct.builder.console import console, errors, told_errors
     from s2lct.dataset_script.install import NAME, install
 
     with told_errors():
-        with console.status("install") as status:
+        with errors.status("install") as status:
             done = install(suite, version, advance=lambda step: status.update(f"install: {step}"))
         again = " again" if done.again else ""
         told = f"Installed version {done.version} of {done.source}{again}.\n"

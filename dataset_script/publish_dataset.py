@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from s2lct.builder.suite import read_description, read_rows
+import yaml
+
+from s2lct.builder.errors import SuiteError
+from s2lct.builder.hub_calls import said_by
+from s2lct.builder.suite import parse_description, parse_rows, read_suite
 from s2lct.builder.write import SUITE_FILE, example_of
 from s2lct.cards import render_dataset_card
 from s2lct.dataset_script.errors import PublishError, VersionError
 from s2lct.dataset_script.eval_yaml import EVAL_FILE, configs_in_order, eval_yaml
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    RepoState,
+    dry_run_without_hub,
+    require_repo,
+)
 from s2lct.dataset_script.versions import (
     Bump,
     Comparison,
@@ -26,6 +36,7 @@ from s2lct.dataset_script.versions import (
     with_entry,
 )
 
+CARD = "README.md"
 CHANGELOG = "CHANGELOG.md"
 DATA = "data/"
 _MOST_FAULTS = 5
@@ -55,25 +66,21 @@ class LocalSuite:
         """
         from s2lct.builder.verify import verify_suite
 
-        described = read_description(folder)
         if faults := verify_suite(folder, quick=True):
             more = f" and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
             raise PublishError(
                 f"{folder}: the suite is broken: {'; '.join(faults[:_MOST_FAULTS])}{more}",
                 mend="build it again; `s2lct verify DIR` lists every fault",
             )
-        rows = {
-            name: read_rows(folder, described["files"][name])
-            for name in configs_in_order(described)
-        }
-        return cls(folder, described, rows)
+        suite = read_suite(folder)
+        return cls(folder, suite.described, suite.rows)
 
     def files(self, repo: str, version: Version) -> dict[str, bytes]:
         """The suite's files as a version in a repository; the folder is not touched."""
         described = portable(self.described) | {"version": str(version)}
         examples = {name: example_of(rows) for name, rows in self.rows.items()}
         files = {
-            "README.md": render_dataset_card(described, examples, repo),
+            CARD: render_dataset_card(described, examples, repo),
             SUITE_FILE: json.dumps(described, indent=2, sort_keys=True) + "\n",
             EVAL_FILE: eval_yaml(described),
         }
@@ -126,9 +133,64 @@ def publish_dataset(
         PublishError: the suite is broken or the Hub refuses it.
         VersionError: the version is not the one that follows from the changes.
     """
-    hub = hub or Hub()
-    suite = LocalSuite.read(folder)
+    require_repo("--repo", repo)
     wanted = Version.read(version) if version else None
+    suite = LocalSuite.read(folder)
+    checked = _checked(suite, repo, wanted)
+    unknown = f"what {repo} holds, and which version follows from it"
+    with dry_run_without_hub(checked, unknown, dry_run=dry_run) as outcomes:
+        outcomes.append(
+            _published(
+                hub or Hub(),
+                suite,
+                repo,
+                wanted,
+                private=private,
+                create_pr=create_pr,
+                dry_run=dry_run,
+            )
+        )
+    return outcomes[0]
+
+
+def _checked(suite: LocalSuite, repo: str, wanted: Version | None) -> list[str]:
+    """What can be said of a suite without a Hub; its files are made as they would be published.
+
+    Raises:
+        PublishError: its card is none.
+    """
+    files = suite.files(repo, wanted or Version(1, 0, 0))
+    try:
+        card = yaml.safe_load(files[CARD].decode().split("---")[1])
+        licence, configs = card["license"], len(card["configs"])
+    except (IndexError, KeyError, TypeError, yaml.YAMLError) as error:
+        raise PublishError(
+            f"{suite.folder}: its card cannot be made ({said_by(error)})",
+            mend="build the suite again",
+        ) from error
+    cases = sum(len(rows) for rows in suite.rows.values())
+    size = sum(map(len, files.values()))
+    stated = suite.described["corpus"]["licence"]
+    return [
+        f"{suite.folder} keeps its invariants ({cases:,} cases; what needs the models is checked "
+        "by s2lct verify)",
+        f"{repo} can be a repository's name",
+        f"{wanted} is a semantic version" if wanted else "no version is asked for",
+        f"the card describes {configs} configurations; {len(files)} files, {size:,} bytes",
+        f"the card's licence is {licence} (corpus: {stated})",
+    ]
+
+
+def _published(
+    hub: Hub,
+    suite: LocalSuite,
+    repo: str,
+    wanted: Version | None,
+    *,
+    private: bool,
+    create_pr: bool,
+    dry_run: bool,
+) -> Outcome:
     state = hub.state(repo, "dataset")
     tags = hub.tags(repo, "dataset") if state else {}
     released = {known: tag for tag in tags if (known := Version.of_tag(tag))}
@@ -217,24 +279,22 @@ def _check_version(
 
 def _published_rows(hub: Hub, repo: str, version: Version) -> dict[str, list[dict[str, Any]]]:
     """The rows of a published version, by config."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         told = hub.read(repo, "dataset", SUITE_FILE, version.tag)
         if told is None:
             raise ValueError(f"it has no {SUITE_FILE}")
-        described = json.loads(told)
+        described = parse_description(told, f"{repo}@{version.tag}")
         rows: dict[str, list[dict[str, Any]]] = {}
         for name in configs_in_order(described):
             path = described["files"][name]["path"]
             content = hub.read(repo, "dataset", path, version.tag)
             if content is None:
                 raise ValueError(f"it has no {path}")
-            rows[name] = pq.read_table(io.BytesIO(content)).to_pylist()
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            rows[name] = parse_rows(content, path)
+    except (ValueError, SuiteError) as error:
+        why = error.problem if isinstance(error, SuiteError) else error
         raise PublishError(
-            f"{repo}: {version.tag} is no suite to compare with ({error})",
+            f"{repo}: {version.tag} is no suite to compare with ({why})",
             mend="choose another --repo, or mend that tag by hand",
         ) from error
     return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from s2lct.builder.errors import SuiteError
+from s2lct.builder.suite import parse_description
 from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.dataset_script.errors import PublishError, told_hub_errors
 from s2lct.dataset_script.eval_yaml import task_id
-from s2lct.dataset_script.hub import Hub, Outcome, Publication
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    dry_run_without_hub,
+    require_repo,
+)
 from s2lct.dataset_script.publish_results import HUB_ID, refuse_partial
 from s2lct.leaderboard.results import Result, recompute
 
@@ -64,9 +71,38 @@ def publish_model_result(
         PublishError: it is a result of a part of its suite, model or suite are not on the Hub, or
             the Hub refuses.
     """
-    hub = hub or Hub()
     result = recompute(path)
     refuse_partial(path, result)
+    repo = result.model.name
+    if dataset:
+        require_repo("--dataset", dataset)
+    checked = [f"{path}: every figure follows from its cases"]
+    unknown = f"whether {repo} and the suite are on the Hub"
+    with dry_run_without_hub(checked, unknown, dry_run=dry_run) as outcomes:
+        outcomes.append(
+            _published(
+                hub or Hub(),
+                path,
+                result,
+                dataset,
+                model_index=model_index,
+                create_pr=create_pr,
+                dry_run=dry_run,
+            )
+        )
+    return outcomes[0]
+
+
+def _published(
+    hub: Hub,
+    path: Path,
+    result: Result,
+    dataset: str | None,
+    *,
+    model_index: bool,
+    create_pr: bool,
+    dry_run: bool,
+) -> Outcome:
     repo = result.model.name
     state = hub.state(repo, "model") if HUB_ID.fullmatch(repo) else None
     if state is None:
@@ -132,13 +168,11 @@ def find_suite(hub: Hub, path: Path, result: Result, dataset: str | None) -> Pub
 def _described(hub: Hub, repo: str, commit: str) -> dict[str, Any]:
     content = hub.read(repo, "dataset", SUITE_FILE, commit)
     try:
-        described: dict[str, Any] = json.loads(content or b"")
-        _ = described["fingerprint"], [file["rows"] for file in described["files"].values()]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return parse_description(content or b"", repo)
+    except SuiteError as error:
         raise PublishError(
-            f"{repo}: is no suite ({SUITE_FILE}: {error!r})", mend="name the suite's dataset"
+            f"{repo}: is no suite ({error.problem})", mend="name the suite's dataset"
         ) from error
-    return described
 
 
 def eval_result_entries(result: Result, suite: PublishedSuite) -> list[EvalResultEntry]:

@@ -8,15 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import ValidationError
-
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.errors import PublishError
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState
-from s2lct.leaderboard.result_names import digest_of, model_identity, slug
-from s2lct.leaderboard.results import Result, read_outcomes, recompute
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    RepoState,
+    dry_run_without_hub,
+    require_repo,
+)
+from s2lct.leaderboard.layout import FOLDER, repository_path, suite_folder
+from s2lct.leaderboard.results import Result, recompute
+from s2lct.leaderboard.untrusted import (
+    MOST_TABLE_BYTES,
+    faults_of_names,
+    faults_of_words,
+    parse_result,
+)
+from s2lct.leaderboard.untrusted_files import RefusedError, bytes_of
 
-FOLDER = "results"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SHORT = 12
 _LARGEST_JSON = 4_000_000
@@ -43,21 +54,23 @@ class CheckedResult:
 
         Raises:
             ScoringError: it is no result file, or a figure does not follow from its cases.
-            PublishError: it is a result of a part of its suite.
+            PublishError: a leaderboard could not show its names, or it is a result of a part of
+                its suite.
         """
         read = recompute(path)
         refuse_partial(path, read)
         suite = read.suite.model_copy(update={"name": without_place(read.suite.name)})
         model = read.model.model_copy(update={"name": without_place(read.model.name)})
         result = read.model_copy(update={"suite": suite, "model": model})
-        # A suite without a fingerprint is known by its cases.
-        suite_key = read.suite.fingerprint or [
-            [case.id, case.text] for case in read_outcomes(path).cases
-        ]
-        target = PurePosixPath(FOLDER, _suite_folder(result), f"{_stem(result, suite_key)}.json")
+        if fault := next(faults_of_names(result), ""):
+            raise PublishError(
+                f"{path}: {fault}", mend="rename the model's folder and score it again"
+            )
+        target = PurePosixPath(repository_path(result))
         outcomes = read.outcomes.model_copy(update={"path": target.with_suffix(".parquet").name})
         result = result.model_copy(update={"outcomes": outcomes})
-        return cls(result, str(target), (path.parent / read.outcomes.path).read_bytes())
+        outcomes_file = path.parent / read.outcomes.path
+        return cls(result, str(target), bytes_of(outcomes_file, MOST_TABLE_BYTES))
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -90,18 +103,6 @@ def without_place(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name or name
 
 
-def _suite_folder(result: Result) -> str:
-    parts = (result.suite.version, result.suite.fingerprint[:_SHORT])
-    return slug("-".join(part for part in parts if part) or "unversioned")
-
-
-def _stem(result: Result, suite_key: Any) -> str:
-    """Model and revision to be read, and a hash of all that tells results on a suite apart."""
-    revision = result.model.revision or result.model.weights_sha256
-    digest = digest_of(model_identity(result.model), suite_key)
-    return f"{slug(result.model.name)}--{slug(revision[:_SHORT])}--{digest}"
-
-
 def publish_results(
     paths: Sequence[Path],
     repo: str,
@@ -129,9 +130,24 @@ def publish_results(
         PublishError: a file is of a part of its suite, two are results of one model, or the Hub
             refuses.
     """
-    hub = hub or Hub()
+    require_repo("--to", repo)
     checked = [CheckedResult.read(path) for path in paths]
     _refuse_doubles(paths, checked)
+    told = [f"{path}: every figure follows from its cases" for path in paths]
+    told.append(f"{repo} can be a repository's name")
+    with dry_run_without_hub(told, f"what {repo} holds", dry_run=dry_run) as outcomes:
+        outcomes.append(_publish(checked, repo, private, create_pr, dry_run, hub or Hub()))
+    return outcomes[0]
+
+
+def _publish(
+    checked: Sequence[CheckedResult],
+    repo: str,
+    private: bool,
+    create_pr: bool,
+    dry_run: bool,
+    hub: Hub,
+) -> Outcome:
     state = hub.state(repo, "dataset")
     files = {path: data for one in checked for path, data in one.files.items()}
     if not create_pr:
@@ -178,15 +194,17 @@ def _published(
         if content is None or len(content) > _LARGEST_JSON:
             continue
         try:
-            yield path, Result.model_validate_json(content)
-        except ValidationError:
+            result = parse_result(content)
+        except RefusedError:
             continue
+        if not [*faults_of_words(result), *faults_of_names(result)]:
+            yield path, result
 
 
 def _rows(results: Iterable[tuple[str, Result]]) -> list[dict[str, Any]]:
     """What the card lists, newest suite first, best model first."""
     ranked = sorted(results, key=lambda item: (item[1].overall.failure_rate, item[0]))
-    ranked.sort(key=lambda item: _suite_folder(item[1]), reverse=True)
+    ranked.sort(key=lambda item: suite_folder(item[1]), reverse=True)
     return [
         {
             "path": path,

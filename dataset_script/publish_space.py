@@ -10,8 +10,13 @@ from pathlib import Path
 
 from s2lct.cards import render_app, render_leaderboard_card, render_metric_card
 from s2lct.dataset_script.errors import PublishError
-from s2lct.dataset_script.hub import Hub, Outcome, Publication
-from s2lct.dataset_script.publish_results import HUB_ID
+from s2lct.dataset_script.hub import (
+    Hub,
+    Outcome,
+    Publication,
+    dry_run_without_hub,
+    require_repo,
+)
 
 PACKAGE = "package"
 METRIC_FILE = Path(__file__).parent / "metric" / "s2lct.py"
@@ -71,8 +76,9 @@ def publish_metric(
             f"--repo {repo}: `evaluate` would look for a module of that name in it",
             mend=f"name the Space ORG/{METRIC_FILE.stem}",
         )
+    require_repo("--repo", repo)
     dataset = dataset or repo
-    _require_hub_id("--dataset", dataset)
+    require_repo("--dataset", dataset)
     files = {
         METRIC_FILE.name: METRIC_FILE.read_text(encoding="utf-8"),
         "app.py": render_app("metric", dataset=dataset),
@@ -99,7 +105,8 @@ def publish_leaderboard(
     Args:
         repo: ``ORG/NAME`` of the Space.
         results: Hub id of the dataset with the results; the app reads it when it starts.
-        dataset: Hub id of the suite, for the card; None leaves it out.
+        dataset: Hub id of the suite that the leaderboard is for; None if it is for none in
+            particular.
         private: make a new Space private.
         create_pr: propose it in a pull request instead of committing.
         dry_run: only say what would be done; needs no token.
@@ -109,16 +116,17 @@ def publish_leaderboard(
         PublishError: there are no results, or the Hub refuses.
     """
     hub = hub or Hub()
-    _require_hub_id("--results", results)
+    require_repo("--repo", repo)
+    require_repo("--results", results)
     if dataset:
-        _require_hub_id("--dataset", dataset)
+        require_repo("--dataset", dataset)
     if not dry_run and hub.state(results, "dataset") is None:
         raise PublishError(
             f"--results {results}: there is no such dataset, or the token may not see it",
             mend=f"publish results first: s2lct publish results results/*.json --to {results}",
         )
     files = {
-        "app.py": render_app("leaderboard", results=results),
+        "app.py": render_app("leaderboard", results=results, dataset=dataset or ""),
         "README.md": render_leaderboard_card(repo, results, dataset or "", _gradio()),
         "requirements.txt": requirements(LEADERBOARD_REQUIREMENTS),
     }
@@ -135,6 +143,25 @@ def _publish_space(
     hub: Hub,
 ) -> Outcome:
     encoded = {path: text.encode() for path, text in files.items()} | package_files()
+    size = sum(map(len, encoded.values()))
+    checked = [
+        f"{repo} can be a repository's name",
+        f"card and app can be made; {len(encoded)} files, {size:,} bytes",
+    ]
+    with dry_run_without_hub(checked, f"what {repo} holds", dry_run=dry_run) as outcomes:
+        outcomes.append(_uploaded(repo, title, encoded, private, create_pr, dry_run, hub))
+    return outcomes[0]
+
+
+def _uploaded(
+    repo: str,
+    title: str,
+    encoded: dict[str, bytes],
+    private: bool,
+    create_pr: bool,
+    dry_run: bool,
+    hub: Hub,
+) -> Outcome:
     state = hub.state(repo, "space")
     stale = [path for path in state.hashes if path.startswith(f"{PACKAGE}/")] if state else []
     publication = Publication(
@@ -204,8 +231,3 @@ def _gradio() -> str:
             "the package gradio is not installed, and its version goes into the Space's card",
             mend='pip install "s2lct[leaderboard]"',
         ) from error
-
-
-def _require_hub_id(option: str, id: str) -> None:
-    if not HUB_ID.fullmatch(id):
-        raise PublishError(f"{option} {id}: names no repository", mend="write it like ORG/NAME")

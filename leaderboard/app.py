@@ -12,14 +12,29 @@ import numpy as np
 from markupsafe import Markup
 
 from s2lct.builder.records import LABELS
+from s2lct.leaderboard.app_board import board_frame, in_percent, shown_name, styled
 from s2lct.leaderboard.cases import Case
-from s2lct.leaderboard.collection import UNSCORED, Collection, ScoredModel, collect, passing
+from s2lct.leaderboard.chance import (
+    CHANCE_WORDS,
+    RANDOM,
+    chance_of,
+    reference_means,
+)
+from s2lct.leaderboard.collection import UNSCORED, Collection, collect, passing
+from s2lct.leaderboard.comparison import TEST_WORDS, Comparison, compare, shown_p
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.hub_results import official_suites
 from s2lct.leaderboard.plots import Row, rate_plot
-from s2lct.leaderboard.report import marked, percent
-from s2lct.leaderboard.site import TABLES, TITLE, capability_words, write_tables
+from s2lct.leaderboard.report import marked, percent, verdict_words
+from s2lct.leaderboard.site import (
+    TABLES,
+    TITLE,
+    capability_words,
+    short_ids,
+    write_tables,
+)
 from s2lct.leaderboard.standings import Standing, SuiteStandings, all_standings
-from s2lct.leaderboard.statistics import Failed, compare
+from s2lct.leaderboard.statistics import INTERVAL_WORDS, MEAN_WORDS, Failed
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -29,10 +44,10 @@ EXAMPLES = 5
 PLOTTED = 25
 OUTSIDE = "Outside"
 _FEW = 5
-# Black on these is readable at every rate (contrast 8 : 1 and more), in both colour schemes.
-_PALE, _HOT = (255, 247, 241), (240, 152, 116)
+_KINDS = {"all cases": "all", "seeds": "seed", "expansions": "expansion"}
 _CSS = """
 .plot { overflow-x: auto; } .plot svg { max-width: 60rem; min-width: 30rem; }
+.plot .chance { stroke: var(--body-text-color-subdued); }
 .plot .axis { stroke: var(--border-color-primary); }
 .plot text { fill: var(--body-text-color); font-size: 12.5px; }
 .plot .first { stroke: #2f7fe0; fill: #2f7fe0; } .plot .second { stroke: #d9622b; fill: #d9622b; }
@@ -45,6 +60,7 @@ _CSS = """
 def serve(
     results: str | Path | Collection,
     *,
+    suites: Sequence[str] = (),
     host: str | None = None,
     port: int | None = None,
     block: bool = True,
@@ -54,6 +70,7 @@ def serve(
     Args:
         results: what `collection.collect` reads: a folder, a Hub dataset or a Parquet file; or
             what it gave.
+        suites: which the leaderboard is for, see `hub_results.official_suites`.
         host: address to listen at; by default this machine alone, in a Space everybody.
         port: the first free one from 7860 on by default.
         block: go on until interrupted; otherwise come back at once.
@@ -64,7 +81,10 @@ def serve(
     Raises:
         ScoringError: there are no usable results, the port is taken, or Gradio is missing.
     """
-    collection = results if isinstance(results, Collection) else collect(results)
+    if isinstance(results, Collection):
+        collection = results
+    else:
+        collection = collect(results, official=official_suites(suites) if suites else None)
     app = create_app(collection)
     import gradio as gr
 
@@ -100,7 +120,9 @@ def create_app(collection: Collection) -> gr.Blocks:
             "the package gradio is not installed", mend='pip install "s2lct[leaderboard]"'
         ) from error
 
-    boards = {board_name(one): one for one in all_standings(collection)}
+    standings = all_standings(collection)
+    ids = short_ids([one.suite.fingerprint for one in standings])
+    boards = {board_name(one, ids[one.suite.fingerprint]): one for one in standings}
     first = next(iter(boards))
     files = Path(tempfile.mkdtemp(prefix="s2lct-leaderboard-"))
     write_tables(list(boards.values()), files)
@@ -110,8 +132,9 @@ def create_app(collection: Collection) -> gr.Blocks:
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as app:
         gr.Markdown(
             f"# {TITLE}\nFailure rates of sentiment models by linguistic capability, in percent; "
-            "lower is better. Intervals: 95 % bootstrap over seed families. Models whose "
-            "difference is not shown share ranks."
+            f"lower is better. {MEAN_WORDS}. {INTERVAL_WORDS}. {CHANCE_WORDS}. Models whose "
+            "difference is not shown share ranks; rows without a rank that are called always-… "
+            "or random are no models."
         )
         suite = gr.Dropdown(
             list(boards),
@@ -120,7 +143,9 @@ def create_app(collection: Collection) -> gr.Blocks:
             info="Models scored on another version stand apart.",
         )
         with gr.Tab("Leaderboard"):
-            verified = gr.Checkbox(label="Verified only")
+            with gr.Row():
+                verified = gr.Checkbox(label="Verified only")
+                kind = gr.Radio(list(_KINDS), value="all cases", label="Capabilities on")
             table = gr.Dataframe(
                 styled(board_frame(start)),
                 interactive=False,
@@ -148,15 +173,16 @@ def create_app(collection: Collection) -> gr.Blocks:
             for name in TABLES:
                 gr.DownloadButton(f"Download {name}", value=str(files / name))
 
-        def board(name: str, only: bool) -> tuple[Any, str]:
-            return styled(board_frame(boards[name], only)), board_plot(boards[name], only)
+        def board(name: str, only: bool, of: str) -> tuple[Any, str]:
+            frame = board_frame(boards[name], only, _KINDS[of])
+            return styled(frame), board_plot(boards[name], only)
 
-        def switched(name: str, only: bool) -> list[Any]:
+        def switched(name: str, only: bool, of: str) -> list[Any]:
             now = boards[name]
             models, capabilities = model_choices(now), capability_choices(now)
             pair = first_pair(now)
             return [
-                *board(name, only),
+                *board(name, only, of),
                 gr.Dropdown(capabilities, value=capabilities[0][1]),
                 gr.Dropdown(models, value=pair[0]),
                 gr.Dropdown(models, value=pair[1]),
@@ -172,10 +198,11 @@ def create_app(collection: Collection) -> gr.Blocks:
 
         suite.input(
             switched,
-            [suite, verified],
+            [suite, verified, kind],
             [table, chart, capability, one, other, of, about, compared, examples],
         )
-        verified.input(board, [suite, verified], [table, chart])
+        for control in (verified, kind):
+            control.input(board, [suite, verified, kind], [table, chart])
         capability.input(
             lambda name, chosen: capability_page(boards[name], chosen), [suite, capability], about
         )
@@ -184,11 +211,11 @@ def create_app(collection: Collection) -> gr.Blocks:
     return app  # type: ignore[no-any-return]
 
 
-def board_name(one: SuiteStandings) -> str:
-    """A suite as the app names it."""
-    version, fingerprint = one.suite.version, one.suite.fingerprint[:12]
+def board_name(one: SuiteStandings, id: str) -> str:
+    """A suite as the app names it, with an id that no other has."""
+    unofficial = ", unofficial" if one.suite.official is False else ""
     return (
-        f"{version or 'unknown version'} ({fingerprint or 'no fingerprint'}): "
+        f"{one.suite.version or 'unknown version'} ({id}{unofficial}): "
         f"{len(one.standings)} {'model' if len(one.standings) == 1 else 'models'}, "
         f"{len(one.suite.cases)} cases"
     )
@@ -206,101 +233,19 @@ def first_pair(one: SuiteStandings) -> tuple[str, str]:
     return keys[0], keys[min(1, len(keys) - 1)]
 
 
-def shown_name(model: ScoredModel, names: Sequence[str]) -> str:
-    """The model's name, with its revision where another has the same name."""
-    if names.count(model.name) < 2:
-        return model.name
-    return f"{model.name} @{model.revision[:8] or model.key[:8]}"
-
-
 def capability_choices(one: SuiteStandings) -> list[tuple[str, str]]:
     """Capabilities as (id and title, id)."""
     words = capability_words()
     return [(f"{name} {words.get(name, ('', ''))[0]}".strip(), name) for name in one.capabilities]
 
 
-def board_frame(one: SuiteStandings, verified_only: bool = False) -> pd.DataFrame:
-    """The table: a row a model, rates in percent."""
-    import pandas as pd
-
-    names = [standing.model.name for standing in one.standings]
-    chosen = [s for s in one.standings if s.model.verified or not verified_only]
-    rows = [
-        {"Model": shown_name(standing.model, names)} | _figures(one, standing)
-        for standing in chosen
-    ]
-    columns = list(_figures(one, one.standings[0]))
-    return pd.DataFrame(rows, columns=["Model", *columns])
-
-
-def _figures(one: SuiteStandings, standing: Standing) -> dict[str, Any]:
-    model, outside = standing.model, standing.outside_training
-    low, high = standing.overall.ci
-    at_risk = standing.passing_expansions
-    return {
-        "Rank": rank_words(standing),
-        "Failure rate": _in_percent(standing.overall.failure_rate),
-        "Interval": f"{percent(low)}–{percent(high)}",
-        **{
-            name: _in_percent(standing.capabilities[name].failure_rate)
-            if name in standing.capabilities
-            else None
-            for name in one.capabilities
-        },
-        "Pass-to-fail": _in_percent(standing.pass_to_fail / at_risk) if at_risk else None,
-        outside_title(one): _in_percent(outside.failure_rate) if outside else None,
-        "Weights": model.parameters,
-        "Licence": model.licence or "",
-        "Suite": one.suite.version,
-        "Date": model.date[:10],
-        "Verified": model.verified,
-    }
-
-
-def outside_title(one: SuiteStandings) -> str:
-    """The splits that cases are outside of, where all models are held against the same."""
-    splits = {" ".join(standing.compared_with) for standing in one.standings}
-    return f"{OUTSIDE} {splits.pop() if len(splits) == 1 else 'training data'}"
-
-
-def rank_words(standing: Standing) -> str:
-    """``2``, ``2–4``, or a dash for a model that was not scored on the whole suite."""
-    if standing.rank is None:
-        return "–"
-    low, high = standing.rank
-    return str(low) if low == high else f"{low}–{high}"
-
-
-def _in_percent(rate: float) -> float:
-    return round(100 * rate, 1)
-
-
-def styled(frame: pd.DataFrame) -> Any:
-    """The table with heat colours, black on pale to orange."""
-    from s2lct.leaderboard.standings import capability_key
-
-    fixed = {"Model", "Rank", "Interval", "Pass-to-fail", "Failure rate"}
-    fixed |= {"Weights", "Licence", "Suite", "Date", "Verified"}
-    heated = sorted(
-        (name for name in frame.columns if name not in fixed and not name.startswith(OUTSIDE)),
-        key=capability_key,
-    )
-    return frame.style.map(heat, subset=heated).format(precision=1, na_rep="–", thousands=",")
-
-
-def heat(rate: float) -> str:
-    """CSS of a cell: the higher the failure rate (in percent), the hotter."""
-    if not 0 <= rate <= 100:
-        return ""
-    mixed = (round(a + (b - a) * rate / 100) for a, b in zip(_PALE, _HOT, strict=True))
-    return f"background-color: rgb({', '.join(map(str, mixed))}); color: #111"
-
-
 def board_plot(one: SuiteStandings, verified_only: bool = False) -> str:
     """Failure rates with their intervals, of the best models."""
     names = [standing.model.name for standing in one.standings]
     chosen = [s for s in one.standings if s.model.verified or not verified_only][:PLOTTED]
-    return rate_plot([Row(shown_name(s.model, names), s.overall) for s in chosen])
+    _, chance = chance_of(reference_means(one.references))
+    rows = [Row(shown_name(s.model, names), s.overall) for s in chosen]
+    return rate_plot(rows, chance=("chance", chance))
 
 
 def capability_page(one: SuiteStandings, capability: str) -> str:
@@ -309,10 +254,12 @@ def capability_page(one: SuiteStandings, capability: str) -> str:
     names = [standing.model.name for standing in one.standings]
     scored = sorted(
         (s for s in _whole(one) if capability in s.capabilities),
-        key=lambda s: s.capabilities[capability].failure_rate,
+        key=lambda s: s.capabilities[capability].all.failure_rate,
     )
     shown = scored if len(scored) <= 2 * _FEW else [*scored[:_FEW], *scored[-_FEW:]]
-    rows = [Row(shown_name(s.model, names), s.capabilities[capability]) for s in shown]
+    rows = [Row(shown_name(s.model, names), s.capabilities[capability].all) for s in shown]
+    known = {r.name: r.capabilities[capability]["all"] for r in one.references}
+    blind = ", ".join(f"{name} {percent(rate)} %" for name, rate in known.items())
     labels = np.stack([s.model.labels for s in scored])
     failed = _failed(one.suite.cases, labels)
     counts = failed.sum(axis=0)
@@ -329,7 +276,8 @@ def capability_page(one: SuiteStandings, capability: str) -> str:
     heading = "Best and worst models" if len(shown) < len(scored) else "Models, best first"
     return (
         Markup("<h2>{} {}</h2><p>{}</p><h3>{}</h3>").format(capability, title, expectation, heading)
-        + Markup(rate_plot(rows))
+        + Markup(rate_plot(rows, chance=(RANDOM, known[RANDOM])))
+        + Markup("<p>Answers that do not read the cases fail: {}.</p>").format(blind)
         + Markup("<h3>Seeds that most models fail</h3>")
         + _list(items)
     )
@@ -360,45 +308,54 @@ def _pair(
 
 
 def comparison_frame(one: SuiteStandings, first: str, second: str) -> pd.DataFrame:
-    """Which differences are real, a row a capability (exact McNemar test, Holm's correction)."""
+    """Which differences are real, a row a capability (`statistics.compare`)."""
     import pandas as pd
 
     a, b, cases, failed_a, failed_b = _pair(one, first, second)
-    names = [standing.model.name for standing in one.standings]
-    name_a, name_b = shown_name(a.model, names), shown_name(b.model, names)
-    if name_a == name_b:
-        name_a, name_b = "first", "second"
+    name_a, name_b = _pair_names(one, a, b)
     rows = []
     for capability, found in compare(cases, failed_a, failed_b).items():
         own = [n for n, case in enumerate(cases) if case.capability == capability]
-        better = name_b if found.first_only > found.second_only else name_a
         rows.append(
             {
                 "Capability": capability,
                 "Cases": found.cases,
-                f"{name_a} %": _in_percent(float(failed_a[own].mean())),
-                f"{name_b} %": _in_percent(float(failed_b[own].mean())),
+                "Families": found.families,
+                f"{name_a} %": in_percent(float(failed_a[own].mean())),
+                f"{name_b} %": in_percent(float(failed_b[own].mean())),
                 f"Only {name_a} fails": found.first_only,
                 f"Only {name_b} fails": found.second_only,
-                "p": float(f"{found.adjusted:.3g}"),
-                "Verdict": f"{better} is better"
-                if found.adjusted < 0.05
-                else "no difference shown",
+                "p": shown_p(found.adjusted),
+                "Verdict": _verdict(found, name_a, name_b),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _pair_names(one: SuiteStandings, a: Standing, b: Standing) -> tuple[str, str]:
+    names = [standing.model.name for standing in one.standings]
+    name_a, name_b = shown_name(a.model, names), shown_name(b.model, names)
+    return (name_a, name_b) if name_a != name_b else ("first", "second")
+
+
+def _verdict(found: Comparison, first: str, second: str) -> str:
+    return "undecided" if found.better is None else f"{(first, second)[found.better]} is better"
 
 
 def comparison_page(one: SuiteStandings, first: str, second: str, capability: str) -> str:
     """A plot of both models, and cases that only one of them fails."""
     a, b, cases, failed_a, failed_b = _pair(one, first, second)
     rows = [
-        Row(name, a.capabilities[name], b.capabilities[name])
+        Row(name, a.capabilities[name].all, b.capabilities[name].all)
         for name in one.capabilities
         if name in a.capabilities and name in b.capabilities
     ]
     number_of = {case: n for n, case in enumerate(one.suite.cases)}
-    parts = [Markup(rate_plot(rows, legend=(a.model.name, b.model.name)))]
+    verdict = verdict_words(compare(cases, failed_a, failed_b))
+    parts = [
+        Markup("<p><b>{}: {}</b>. {}.</p>").format(_pair_names(one, a, b)[0], verdict, TEST_WORDS),
+        Markup(rate_plot(rows, legend=(a.model.name, b.model.name))),
+    ]
     for heading, chosen in (
         (f"Only {a.model.name} fails", failed_a & ~failed_b),
         (f"Only {b.model.name} fails", failed_b & ~failed_a),

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from s2lct.builder.commands import SCORING, band, examples
+
 if TYPE_CHECKING:
     from s2lct.leaderboard.language_model import LabelPrompt
 
-Results = Annotated[list[Path], typer.Argument(help="Result files that `s2lct score` wrote.")]
+Results = Annotated[
+    list[Path],
+    typer.Argument(help="Result files that `s2lct score` wrote.", exists=True, dir_okay=False),
+]
+CASES, CLASSES, LLMS, RUNNING = "Which cases", "What answers mean", "Language models", "Running"
 
 
 class Kind(str, enum.Enum):
@@ -31,20 +37,36 @@ def score(
             "(ID@REVISION pins one)."
         ),
     ],
-    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id[@REVISION].")],
-    out: Annotated[Path, typer.Option(help="Folder for the result files.")] = Path("results"),
+    suite: Annotated[str, typer.Option(help="Folder of a built suite, or Hub id\\[@REVISION].")],
+    out: Annotated[Path, typer.Option(help="Folder for the result files.", file_okay=False)] = Path(
+        "results"
+    ),
     capability: Annotated[
-        list[str] | None, typer.Option(help="Only this capability; may be given again.")
+        list[str] | None,
+        typer.Option(help="Only this capability; may be given again.", rich_help_panel=CASES),
     ] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Only seeds, or only expansions.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Most cases of a capability.", min=1)] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Only seeds, or only expansions.", rich_help_panel=CASES)
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(help="Most cases of a capability.", min=1, rich_help_panel=CASES),
+    ] = None,
     label_map: Annotated[
         str | None,
-        typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive."),
+        typer.Option(
+            help="What the classes mean: LABEL_0=negative,LABEL_1=positive.",
+            rich_help_panel=CLASSES,
+        ),
     ] = None,
     neutral_band: Annotated[
         tuple[float, float],
-        typer.Option(help="Binary models: p(positive) strictly between is neutral."),
+        typer.Option(
+            help="Binary models: p(positive) strictly between is neutral.",
+            callback=band,
+            show_default="1/3 2/3",
+            rich_help_panel=CLASSES,
+        ),
     ] = (1 / 3, 2 / 3),
     llm: Annotated[
         bool,
@@ -52,49 +74,66 @@ def score(
             "--llm",
             help="Folders and Hub ids are language models: the likeliest label word behind a "
             "prompt counts.",
+            rich_help_panel=LLMS,
         ),
     ] = False,
     prompt: Annotated[
         str | None,
-        typer.Option(help=r"With --llm: what is asked, with {text}; \n is a new line."),
+        typer.Option(
+            help=r"With --llm: what is asked, with {text}; \n is a new line.",
+            rich_help_panel=LLMS,
+        ),
     ] = None,
     label_words: Annotated[
         str | None,
         typer.Option(
             help="With --llm: words for negative, neutral and positive, or for negative and "
-            r"positive \[default: negative,neutral,positive]."
+            r"positive \[default: negative,neutral,positive].",
+            rich_help_panel=LLMS,
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda …")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)
+    ] = "auto",
     dtype: Annotated[
-        str, typer.Option(help="auto (bfloat16 on a GPU), float32 or bfloat16.")
+        str,
+        typer.Option(
+            help="auto (bfloat16 on a GPU), float32 or bfloat16.", rich_help_panel=RUNNING
+        ),
     ] = "auto",
     cache: Annotated[
-        bool, typer.Option(help="Keep what models said; scoring again costs nothing.")
+        bool,
+        typer.Option(
+            help="Keep what models said; scoring again costs nothing.", rich_help_panel=RUNNING
+        ),
     ] = True,
 ) -> None:
-    """Score models on a suite: a failure rate for each capability, and a result file each."""
+    """Score models: a failure rate for each capability.
+
+    A result file each, with what the model said of every case beside it.
+    """
     from s2lct.builder.cli import label_map_of
-    from s2lct.builder.console import console, told_errors
+    from s2lct.builder.console import console, errors, told_errors, told_warnings
     from s2lct.builder.progress import counted_progress
     from s2lct.leaderboard.cases import load_cases
     from s2lct.leaderboard.errors import ScoringError
+    from s2lct.leaderboard.kept import CacheWarning
     from s2lct.leaderboard.models import load_classifier
     from s2lct.leaderboard.report import results_table
-    from s2lct.leaderboard.result_names import plain_path
     from s2lct.leaderboard.results import (
         SelectionRecord,
         check_out_folder,
+        plain_path,
         read_result,
         write_result,
     )
     from s2lct.leaderboard.scoring import default_cache
     from s2lct.leaderboard.scoring import score as score_model
 
-    with told_errors():
-        check_out_folder(out)
+    with told_errors(), told_warnings(CacheWarning):
+        mapping = label_map_of(label_map)
         asks = _asked(llm, prompt, label_words)
-        meanings = label_map_of(label_map)
+        check_out_folder(out)
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
         selection = SelectionRecord(
             capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
@@ -105,7 +144,7 @@ def score(
         )
         written: list[Path] = []
         failed: list[str] = []
-        with counted_progress(console) as progress:
+        with counted_progress(errors) as progress:
             distinct = len({case.text for case in chosen.cases})
             for name in dict.fromkeys(models):
                 task = progress.add_task(name, total=distinct)
@@ -114,7 +153,7 @@ def score(
                     outcomes = score_model(
                         load_classifier(name, device=device, dtype=dtype, asks=asks),
                         chosen,
-                        label_map=meanings,
+                        label_map=mapping,
                         neutral_band=neutral_band,
                         cache=default_cache() if cache else None,
                         advance=lambda done, task=task: progress.advance(task, done),  # type: ignore[misc]
@@ -189,13 +228,19 @@ def _asked(llm: bool, prompt: str | None, label_words: str | None) -> LabelPromp
 
 def report(
     results: Results,
-    html: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the report as an HTML page.", dir_okay=False)
+    ] = None,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Refuse figures that do not follow from the cases.")
     ] = False,
     explanations: Annotated[
         list[Path] | None,
-        typer.Option(help="Add what `s2lct explain` wrote to the page; may be given again."),
+        typer.Option(
+            help="Add what `s2lct explain` wrote to the page; may be given again.",
+            exists=True,
+            dir_okay=False,
+        ),
     ] = None,
 ) -> None:
     """Put results side by side, worst first, with examples."""
@@ -209,11 +254,11 @@ def report(
         shown_name,
         write_html,
     )
-    from s2lct.leaderboard.results import read_outcomes, read_result
+    from s2lct.leaderboard.results import current, read_outcomes
     from s2lct.leaderboard.results import recompute as recomputed
 
     with told_errors():
-        read = [recomputed(path) if recompute else read_result(path) for path in results]
+        read = [recomputed(path) if recompute else current(path) for path in results]
         check_same_suite(read)
         explained = [
             read_explanations(path, read[0].suite.fingerprint) for path in explanations or ()
@@ -237,47 +282,49 @@ def report(
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="A result file.")],
-    second: Annotated[Path, typer.Argument(help="Another, on the same suite.")],
+    first: Annotated[Path, typer.Argument(help="A result file.", exists=True, dir_okay=False)],
+    second: Annotated[
+        Path, typer.Argument(help="Another, on the same suite.", exists=True, dir_okay=False)
+    ],
 ) -> None:
     """Say which differences between two models are real."""
     from s2lct.builder.console import console, told_errors
+    from s2lct.leaderboard.comparison import compare as compare_outcomes
     from s2lct.leaderboard.errors import ScoringError
-    from s2lct.leaderboard.report import check_same_suite, comparison_table
+    from s2lct.leaderboard.report import check_same_suite, comparison_table, paired
     from s2lct.leaderboard.results import read_outcomes, read_result
-    from s2lct.leaderboard.statistics import compare as compare_outcomes
 
     with told_errors():
         read = [read_result(first), read_result(second)]
         check_same_suite(read)
         one, other = read_outcomes(first), read_outcomes(second)
-        failed = {
-            case.id: bool(fails) for case, fails in zip(other.cases, other.failed, strict=True)
-        }
-        shared = [n for n, case in enumerate(one.cases) if case.id in failed]
-        if not shared:
+        cases, first_failed, second_failed = paired(one, other)
+        if not cases:
             raise ScoringError(
                 f"{first} and {second} have no case in common",
                 mend="score both on the same capabilities and kinds",
             )
-        import numpy as np
-
         for path, result in zip((first, second), read, strict=True):
             if result.partial:
                 console.print(
                     f"{path} is partial ({result.selection}): the comparison is of the "
-                    f"{len(shared):,} cases that both have, not of the suite."
+                    f"{len(cases):,} cases that both have, not of the suite."
                 )
-        cases = [one.cases[n] for n in shared]
-        second_failed = np.array([failed[case.id] for case in cases], dtype=bool)
-        console.print(
-            comparison_table(
-                one.model, other.model, compare_outcomes(cases, one.failed[shared], second_failed)
-            )
-        )
+        compared = compare_outcomes(cases, first_failed, second_failed)
+        console.print(comparison_table(one.model, other.model, compared))
 
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
-    for command in (score, report, compare):
-        app.command()(command)
+    for command, lines in (
+        (
+            score,
+            (
+                "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
+                "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
+            ),
+        ),
+        (report, ("s2lct report results/vader.json results/afinn.json --html report.html",)),
+        (compare, ("s2lct compare results/vader.json results/afinn.json",)),
+    ):
+        app.command(rich_help_panel=SCORING, epilog=examples(*lines))(command)

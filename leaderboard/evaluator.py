@@ -7,23 +7,44 @@ TFPreTrainedModel, which transformers 5 no longer has. Here pipelines are prepar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvaluator
 from evaluate.evaluation_suite import SubTask
 from transformers import Pipeline, PreTrainedModel, pipeline
 
-from s2lct.builder.records import LABELS
+from s2lct.builder.errors import SuiteError
+from s2lct.builder.files import is_folder
+from s2lct.builder.hub_calls import hub_call, said_by
 from s2lct.builder.write import ALL, SPLIT, load_suite
+from s2lct.leaderboard.cases import read_hub
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.labels import NEUTRAL_BAND, check_classes, checked_band, same_classes
+from s2lct.leaderboard.models import CLASSIFICATION as TASK
+from s2lct.leaderboard.models import Classifier, Function, as_classifier, load_classifier
+from s2lct.leaderboard.predictions import listed
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-TASK: Final = "text-classification"
 Predictor = str | PreTrainedModel | Pipeline | Callable[[list[str]], Any]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model said of texts.
+
+    Attributes:
+        rows: one a text.
+        classes: the names of the model's classes, in its order; None if unknown.
+    """
+
+    rows: list[Any]
+    classes: tuple[str, ...] | None
 
 
 class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
@@ -35,13 +56,20 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
 
     Args:
         flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
+        classes: the names of all classes of the model behind a function, in its order.
+        neutral_band: see `s2lct.leaderboard.labels.LabelRule`.
     """
 
-    PIPELINE_KWARGS: Mapping[str, Any] = {"truncation": True, "top_k": None}
-
-    def __init__(self, *, flat: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        flat: bool = False,
+        classes: Sequence[str] | None = None,
+        neutral_band: tuple[float, float] = NEUTRAL_BAND,
+    ) -> None:
         super().__init__(TASK, default_metric_name="s2lct")
-        self.METRIC_KWARGS = {"flat": flat}
+        self.classes = None if classes is None else check_classes(classes)
+        self.METRIC_KWARGS = {"flat": flat, "neutral_band": checked_band(neutral_band)}
 
     def load_data(
         self, data: str | Path | Dataset, subset: str | None = None, split: str | None = None
@@ -62,12 +90,12 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         tokenizer: Any = None,
         feature_extractor: Any = None,
         device: int | None = None,
-    ) -> Any:
+    ) -> Classifier | Function:
         """What answers for a list of texts.
 
         Args:
             model_or_pipeline: a pipeline, a function from texts to labels or probabilities, a
-                model, or a model's name or folder.
+                model, or a model's name or folder, such as ``vader``.
             tokenizer: of a model; None for its own.
             feature_extractor: not used.
             device: of a model: -1 for the CPU, else a GPU's number; None takes a GPU if there is
@@ -76,31 +104,27 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         Raises:
             ScoringError: it is none of them, a pipeline of another task, or cannot be loaded.
         """
+        if isinstance(model_or_pipeline, str) and tokenizer is None:
+            place = "auto" if device is None else "cpu" if device < 0 else f"cuda:{device}"
+            return load_classifier(model_or_pipeline, device=place)
         if isinstance(model_or_pipeline, (str, PreTrainedModel)):
             try:
-                return pipeline(
-                    TASK,
-                    model=model_or_pipeline,
-                    tokenizer=tokenizer,
-                    device=self._infer_device() if device is None else device,
-                )
+                with hub_call():
+                    loaded = pipeline(
+                        TASK,
+                        model=model_or_pipeline,
+                        tokenizer=tokenizer,
+                        trust_remote_code=False,
+                        device=self._infer_device() if device is None else device,
+                    )
+                return as_classifier(loaded)
             except (OSError, ValueError) as error:
                 named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
                 raise ScoringError(
-                    f"{named}: cannot be loaded ({str(error).splitlines()[0]})",
+                    f"{named}: cannot be loaded ({said_by(error)})",
                     mend="check the name; with a model in memory pass tokenizer= too",
                 ) from error
-        if isinstance(model_or_pipeline, Pipeline) and model_or_pipeline.task != TASK:
-            raise ScoringError(
-                f"a pipeline for {model_or_pipeline.task}", mend=f'pass pipeline("{TASK}", …)'
-            )
-        if not callable(model_or_pipeline):
-            raise ScoringError(
-                f"model_or_pipeline of type {type(model_or_pipeline).__name__}",
-                mend="pass a pipeline, a function from texts to labels or probabilities, a model "
-                "or a model's name",
-            )
-        return model_or_pipeline
+        return as_classifier(model_or_pipeline, tokenizer=tokenizer)
 
     def prepare_metric(self, metric: str | EvaluationModule | None) -> EvaluationModule:
         """The metric; None for this package's own."""
@@ -110,28 +134,37 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
             return S2lct()
         return super().prepare_metric(metric)
 
-    def call_pipeline(self, pipe: Any, texts: list[str]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """What is said of the texts, and how long it took."""
-        options = self.PIPELINE_KWARGS if isinstance(pipe, Pipeline) else {}
+    def call_pipeline(
+        self, pipe: Classifier | Function, texts: list[str]
+    ) -> tuple[Said, dict[str, Any]]:
+        """What is said of the texts, with the model's classes, and how long it took."""
+        if pipe.classes is not None:
+            same_classes(pipe.classes, self.classes)
         start = perf_counter()
-        said = pipe(texts, **options)
-        return said, self._compute_time_perf(start, perf_counter(), len(said))
+        if isinstance(pipe, Function):
+            said = listed(pipe.predict(texts))
+        else:
+            said = [[] for _ in texts]
+            for numbers, batch in pipe.probabilities(texts):
+                for number, row in zip(numbers, np.asarray(batch).tolist(), strict=True):
+                    said[number] = row
+        took = self._compute_time_perf(start, perf_counter(), len(said))
+        return Said(said, self.classes if pipe.classes is None else pipe.classes), took
 
     def predictions_processor(
-        self, predictions: Sequence[Any], label_mapping: Mapping[str, str | int] | None
+        self, predictions: Said, label_mapping: Mapping[Any, Any] | None
     ) -> dict[str, Any]:
-        """Predictions for the metric.
+        """Predictions for the metric, and the classes that they are of.
 
         Args:
-            predictions: what a pipeline or a function gave.
-            label_mapping: what a pipeline's labels mean: negative, neutral or positive, or 0, 1, 2.
-
-        Raises:
-            ScoringError: the mapping lacks a label or means something else.
+            predictions: what a model, a pipeline or a function gave.
+            label_mapping: what the classes mean, see `s2lct.leaderboard.labels.check_label_map`.
         """
-        if label_mapping is None:
-            return {"predictions": predictions}
-        return {"predictions": [_renamed(one, label_mapping) for one in predictions]}
+        return {
+            "predictions": predictions.rows,
+            "classes": predictions.classes,
+            "label_map": label_mapping,
+        }
 
     def compute_metric(
         self,
@@ -164,11 +197,13 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
 
     Args:
         suite: rows, a folder that `s2lct build` wrote, or a data set's name.
-        capabilities: ids; None for all.
+        capabilities: ids in any case; None for all.
     """
 
     def __init__(
-        self, suite: str | Path | Dataset = "s2lct", capabilities: Sequence[str] | None = None
+        self,
+        suite: str | Path | Dataset = "s2lct",
+        capabilities: str | Sequence[str] | None = None,
     ) -> None:
         named = isinstance(suite, (str, Path))
         super().__init__(str(suite) if named else "s2lct")
@@ -176,12 +211,23 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
         places: dict[str, list[int]] = {}
         for place, capability in enumerate(rows["capability"]):
             places.setdefault(capability, []).append(place)
-        if unknown := [name for name in capabilities or () if name not in places]:
+        own = {name.lower(): name for name in places}
+        asked = [capabilities] if isinstance(capabilities, str) else capabilities
+        chosen = (
+            sorted(places, key=lambda name: (len(name), name))
+            if asked is None
+            else [own.get(name.lower(), name) for name in asked]
+        )
+        if unknown := [name for name in chosen if name not in places]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
                 mend=f"choose among {', '.join(places)}",
             )
-        chosen = capabilities or sorted(places, key=lambda name: (len(name), name))
+        if not chosen:
+            raise ScoringError(
+                f"suite {self.name}: no capability is asked for",
+                mend="pass ids, or None for all",
+            )
         self.suite = [
             SubTask(TASK, data=rows.select(places[name]), subset=name, args_for_task={})
             for name in chosen
@@ -192,10 +238,15 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
 
         Args:
             model_or_pipeline: see `CapabilityEvaluator.prepare_pipeline`; loaded once.
-            options: further arguments of `CapabilityEvaluator.compute`.
+            options: further arguments of `CapabilityEvaluator` and of its ``compute``.
         """
         self.assert_suite_nonempty()
-        judge = CapabilityEvaluator()
+        own = {
+            name: options.pop(name)
+            for name in ("flat", "classes", "neutral_band")
+            if name in options
+        }
+        judge = CapabilityEvaluator(**own)
         prepared = judge.prepare_pipeline(
             model_or_pipeline, options.pop("tokenizer", None), device=options.pop("device", None)
         )
@@ -212,33 +263,21 @@ def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT
     Raises:
         ScoringError: there is none.
     """
-    from datasets import load_dataset
-
     config = capability or ALL
-    try:
-        if Path(suite).is_dir():
-            return load_suite(Path(suite))[config][split]
-        return load_dataset(str(suite), config, split=split)
-    except Exception as error:
-        lines = str(error).splitlines() or [""]
+    if is_folder(Path(suite)):
+        try:
+            known = load_suite(Path(suite))
+        except SuiteError as error:
+            raise ScoringError(error.problem, mend=error.mend) from error
+        rows = known[config].get(split) if config in known else None
+    else:
+        rows, _ = read_hub(str(suite), split)
+        if capability is not None:
+            places = [n for n, name in enumerate(rows["capability"]) if name == capability]
+            rows = rows.select(places) if places else None
+    if rows is None:
         raise ScoringError(
-            f"suite {suite}: {config} cannot be loaded ({type(error).__name__}: {lines[0]})",
-            mend="name a folder that `s2lct build` wrote, a data set on the Hub, or "
-            "`s2lct install` one",
-        ) from error
-
-
-def _renamed(prediction: Any, meanings: Mapping[str, str | int]) -> Any:
-    if isinstance(prediction, Mapping):
-        return dict(prediction) | {"label": _renamed(prediction["label"], meanings)}
-    if isinstance(prediction, (list, tuple)):
-        return [_renamed(one, meanings) for one in prediction]
-    meaning = meanings.get(prediction)
-    if isinstance(meaning, int) and 0 <= meaning < len(LABELS):
-        return LABELS[meaning]
-    if meaning not in LABELS:
-        raise ScoringError(
-            f"label_mapping: {prediction!r} means {meaning!r}",
-            mend=f"give {', '.join(LABELS)} or 0, 1, 2 for every label of the model",
+            f"suite {suite}: {config} cannot be loaded, it has no such capability or split",
+            mend="name a capability of the suite, and no split",
         )
-    return meaning
+    return rows

@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from s2lct.builder.corpus import mend_mojibake
 from s2lct.builder.natural_text import mend_c1, undo_escapes
+from s2lct.builder.sst import mend_mojibake
 
 Group = Literal["train", "other", "unknown"]
 GROUPS: tuple[Group, ...] = ("train", "other", "unknown")

@@ -7,8 +7,9 @@ mean, it is refused: nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy.typing as npt
 
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.predictions import SOFTMAX, is_integer, unsound
+from s2lct.leaderboard.predictions import Array as Array
 
 NEGATIVE, NEUTRAL, POSITIVE = range(3)
 MOST_CLASSES = 5
@@ -23,7 +26,6 @@ NEUTRAL_BAND = (1 / 3, 2 / 3)
 """CheckList's rule (Ribeiro et al. 2020, sentiment notebook): a binary model whose p(positive)
 lies strictly within says neutral."""
 
-Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 _MEANINGS: dict[str, int] = {
@@ -63,6 +65,9 @@ class LabelRule:
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     origin: str = "the model's id2label"
 
+    def __post_init__(self) -> None:
+        checked_band(self.neutral_band)
+
     @property
     def has_neutral(self) -> bool:
         """Whether a class means neutral."""
@@ -94,32 +99,36 @@ class LabelRule:
             folded[:, meaning] += probabilities[:, column]
         return folded
 
-    def labels(self, probabilities: Array) -> Labels:
+    def labels(
+        self, probabilities: Array, called: str = "text number {}: the model's output"
+    ) -> Labels:
         """The label of each text; of equal probabilities the first label wins.
 
         Args:
             probabilities: shape (texts, classes).
+            called: what a row is called where it is refused.
 
         Raises:
-            ScoringError: another number of classes, or values that are no number.
+            ScoringError: another number of classes, or rows that are no probabilities.
         """
         if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
             raise ScoringError(
                 f"probabilities of shape {probabilities.shape} for {len(self.classes)} classes",
                 mend="give one row a text and one column a class",
             )
-        if not np.isfinite(probabilities).all():
-            row = int(np.flatnonzero(~np.isfinite(probabilities).all(axis=1))[0])
+        if (found := unsound(probabilities)) is not None:
+            row, problem = found
             raise ScoringError(
-                f"text number {row}: the model's output is not a number (NaN or infinite)",
-                mend="check the model's weights and precision",
+                f"{called.format(row)} is {problem}",
+                mend="check the model's weights and precision" if "NaN" in problem else SOFTMAX,
             )
         folded = self.folded(probabilities)
         if self.has_neutral:
             return np.asarray(folded.argmax(axis=1), dtype=np.int64)
-        return self._banded(folded[:, POSITIVE])
+        return self.banded(folded[:, POSITIVE])
 
-    def _banded(self, positive: Array) -> Labels:
+    def banded(self, positive: Array) -> Labels:
+        """Labels of a model without a neutral class by its p(positive), shape (texts,)."""
         low, high = self.neutral_band
         labels = np.where(positive >= high, POSITIVE, NEUTRAL)
         return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
@@ -127,12 +136,13 @@ class LabelRule:
     def could_be(
         self, labels: Labels, probabilities: Array, margin: float
     ) -> npt.NDArray[np.bool_]:
-        """Whether labels win where each label's probability may be wrong by a margin.
+        """Whether labels win, or lose by no more than a margin.
 
         Args:
             labels: shape (texts,).
             probabilities: shape (texts, classes).
-            margin: in [0, 1].
+            margin: by how much the probability of the label that wins may be larger; where a
+                neutral band decides, how far p(positive) may lie beyond the label's end of it.
 
         Returns:
             Shape (texts,).
@@ -140,17 +150,141 @@ class LabelRule:
         folded = self.folded(probabilities)
         if self.has_neutral:
             own = folded[np.arange(len(labels)), labels]
-            return np.asarray(folded.max(axis=1) - own <= 2 * margin)
+            return np.asarray(folded.max(axis=1) - own <= margin)
         positive = folded[:, POSITIVE]
-        lowest, highest = self._banded(positive - margin), self._banded(positive + margin)
+        lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
         return np.asarray((lowest <= labels) & (labels <= highest))
+
+
+def checked_band(neutral_band: Any) -> tuple[float, float]:
+    """A neutral band as two numbers.
+
+    Raises:
+        ScoringError: it is none: reversed, outside 0 to 1, or no two numbers.
+    """
+    band = tuple(neutral_band) if isinstance(neutral_band, Iterable) else ()
+    numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in band)
+    # NaN is in no order with anything.
+    if len(band) != 2 or not numbers or not 0 <= band[0] <= band[1] <= 1:
+        raise ScoringError(
+            f"neutral band {neutral_band!r}: not two numbers from 0 to 1 in their order",
+            mend="give two numbers, 0 ≤ low ≤ high ≤ 1, such as (1/3, 2/3)",
+        )
+    return float(band[0]), float(band[1])
+
+
+def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str] | None:
+    """What classes mean, with every label by its name; no model is asked.
+
+    Args:
+        label_map: from the name or number of a class to ``negative``, ``neutral`` or ``positive``
+            in any case, or to 0, 1 or 2; or ``LABEL_0=negative,LABEL_1=positive`` as on the
+            command line. None for none.
+
+    Raises:
+        ScoringError: it is no map, empty, names a class twice or means no label.
+    """
+    if label_map is None:
+        return None
+    if isinstance(label_map, str):
+        pairs, called = _pairs(label_map), f"--label-map {label_map}"
+    elif isinstance(label_map, Mapping):
+        pairs, called = list(label_map.items()), f"label map {dict(label_map)!r}"
+    else:
+        raise ScoringError(
+            f"label map of type {type(label_map).__name__}",
+            mend='give a dict such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+        )
+    checked: dict[str, str] = {}
+    for key, value in pairs:
+        named = isinstance(key, str) and bool(key.strip())
+        if not named and not is_integer(key):
+            raise ScoringError(
+                f"{called}: {key!r} is no class",
+                mend="name each class, or give its number, counted from 0",
+            )
+        name = str(key).strip()
+        if name in checked:
+            raise ScoringError(f"{called}: names {name} twice", mend="give each class one label")
+        checked[name] = _label_named(value, called)
+    if not checked:
+        raise ScoringError(
+            f"{called}: names no class",
+            mend='give each class a label, such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+        )
+    return checked
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for pair in text.split(","):
+        # A label holds no "=", and the name of a class may.
+        name, equals, label = pair.rpartition("=")
+        if not equals or not name.strip():
+            raise ScoringError(
+                f"--label-map {text}: {pair!r} is not LABEL=negative|neutral|positive",
+                mend="write it like 0=negative,1=positive",
+            )
+        pairs.append((name, label))
+    return pairs
+
+
+def _label_named(value: Any, called: str) -> str:
+    if isinstance(value, str) and value.strip().lower() in LABELS:
+        return value.strip().lower()
+    if is_integer(value) and value in range(len(LABELS)):
+        return LABELS[int(value)]
+    raise ScoringError(f"{called}: {value!r} is no label", mend=f"use {', '.join(LABELS)}")
+
+
+def check_classes(classes: Any) -> tuple[str, ...]:
+    """The names of a model's classes, in its order.
+
+    Raises:
+        ScoringError: they are no 2 to 5 names, or two are the same.
+    """
+    if isinstance(classes, (str, Mapping)) or not isinstance(classes, Iterable):
+        raise ScoringError(
+            f"classes={classes!r}: no list of names",
+            mend='name every class of the model in its order: classes=["negative", "positive"]',
+        )
+    names = tuple(str(name) for name in classes)
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise ScoringError(
+            f"classes={list(names)!r}: {len(names)} classes",
+            mend=f"name every class of a model of sentence sentiment, 2 to {MOST_CLASSES}",
+        )
+    if len({_plain_name(name) for name in names}) != len(names):
+        raise ScoringError(
+            f"classes={list(names)!r}: two have the same name", mend="name each class once"
+        )
+    return names
+
+
+def same_classes(own: Sequence[str], classes: Any) -> None:
+    """Check that what a user says a model's classes are is what the model says.
+
+    Args:
+        own: the model's names of its classes, in its order.
+        classes: the user's; None for nothing said.
+
+    Raises:
+        ScoringError: they differ.
+    """
+    if classes is None:
+        return
+    if list(map(_plain_name, check_classes(classes))) != list(map(_plain_name, own)):
+        raise ScoringError(
+            f"classes={list(classes)!r}, and the model's own are {', '.join(own)}",
+            mend="leave classes= out, and say what they mean with label_map=",
+        )
 
 
 def rule_for(
     classes: Sequence[str],
     *,
     model: str = "",
-    label_map: Mapping[str, str] | None = None,
+    label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
 ) -> LabelRule:
     """The rule of a model.
@@ -158,151 +292,82 @@ def rule_for(
     Args:
         classes: the model's names of its classes, in its order.
         model: its id, looked up in `KNOWN_MODELS`.
-        label_map: what a user says the classes mean, by class name or number.
+        label_map: what a user says the classes mean, see `check_label_map`.
         neutral_band: see `LabelRule`.
 
     Raises:
-        ScoringError: fewer than two or more than five classes, or classes without a meaning.
+        ScoringError: fewer than two or more than five classes, classes without a meaning, or a
+            map of classes that the model lacks.
     """
     names = tuple(str(name) for name in classes)
+    called = model or "(unnamed)"
     if not 2 <= len(names) <= MOST_CLASSES:
         raise ScoringError(
-            f"model {model or '(unnamed)'}: has {len(names)} classes",
+            f"model {called}: has {len(names)} classes",
             mend=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
         )
-    if not 0 <= neutral_band[0] <= neutral_band[1] <= 1:
-        raise ScoringError(
-            f"neutral band {neutral_band}", mend="give two numbers, 0 ≤ low ≤ high ≤ 1"
-        )
-    if label_map is not None:
-        meanings, origin = _mapped(names, label_map), "--label-map"
-    elif model in KNOWN_MODELS and len(KNOWN_MODELS[model]) == len(names):
-        meanings, origin = list(KNOWN_MODELS[model]), "the table of well-known models"
+    band = checked_band(neutral_band)
+    stated = [meaning_of(name) for name in names]
+    known = KNOWN_MODELS.get(model, ())
+    if (mapping := check_label_map(label_map)) is not None:
+        meanings, origin = _mapped(names, mapping, called), "--label-map"
+    elif len(known) == len(names) and all(
+        own in (None, meaning) for own, meaning in zip(stated, known, strict=True)
+    ):
+        meanings, origin = list(known), "the table of well-known models"
     else:
-        meanings, origin = [_meaning(name) for name in names], "the model's id2label"
+        meanings, origin = stated, "the model's id2label"
     unknown = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
     if unknown:
         example = ",".join(f"{name}=negative|neutral|positive" for name in unknown)
         raise ScoringError(
-            f"model {model or '(unnamed)'}: nothing says what {', '.join(unknown)} means",
-            mend=f"say it: --label-map {example}",
+            f"model {called}: nothing says what {', '.join(unknown)} means",
+            mend=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
         )
-    known = tuple(meaning for meaning in meanings if meaning is not None)
-    if not {NEGATIVE, POSITIVE} <= set(known):
+    told = tuple(meaning for meaning in meanings if meaning is not None)
+    if not {NEGATIVE, POSITIVE} <= set(told):
         raise ScoringError(
-            f"model {model or '(unnamed)'}: classes {', '.join(names)} lack negative or positive",
+            f"model {called}: classes {', '.join(names)} lack negative or positive",
             mend="pass a sentiment model, or say what its classes mean with --label-map",
         )
-    return LabelRule(names, known, neutral_band, origin)
+    return LabelRule(names, told, band, origin)
 
 
-def _meaning(name: str) -> int | None:
-    return _MEANINGS.get(re.sub(r"[\s_-]+", " ", name.strip().lower()))
+def _plain_name(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name.strip().lower())
 
 
-def _mapped(names: Sequence[str], label_map: Mapping[str, str]) -> list[int | None]:
-    wrong = [value for value in label_map.values() if value not in LABELS]
-    if wrong:
-        raise ScoringError(
-            f"--label-map: {', '.join(map(repr, wrong))} is no label",
-            mend=f"use {', '.join(LABELS)}",
-        )
-    meanings: list[int | None] = []
-    for number, name in enumerate(names):
-        label = label_map.get(name, label_map.get(str(number)))
-        meanings.append(None if label is None else LABELS.index(label))
-    return meanings
+def meaning_of(name: str) -> int | None:
+    """The label that the name of a class means; None where it says nothing."""
+    return _MEANINGS.get(_plain_name(name))
 
 
-def labels_of_predictions(
-    predictions: Any, count: int, *, neutral_band: tuple[float, float] = NEUTRAL_BAND
-) -> tuple[Labels, str]:
-    """Labels from predictions made elsewhere.
+def number_of(name: str, classes: Sequence[str]) -> int | None:
+    """The number of the class that a name stands for; None where none or several do."""
+    if list(classes).count(name) == 1:
+        return list(classes).index(name)
+    alike = [n for n, own in enumerate(classes) if _plain_name(own) == _plain_name(name)]
+    return alike[0] if len(alike) == 1 else None
 
-    Args:
-        predictions: label ids (0 negative, 1 neutral, 2 positive), label names, probabilities of
-            shape (cases, 2, 3 or 5) from negative to positive, or what a `text-classification`
-            pipeline returns: a dict a text, or a list of dicts.
-        count: how many there must be.
-        neutral_band: for two classes, see `LabelRule`.
 
-    Returns:
-        Label ids, shape (count,), and the rule in words.
-
-    Raises:
-        ScoringError: another number of predictions, or one that means nothing.
-    """
-    predictions = list(predictions)
-    if len(predictions) != count:
-        raise ScoringError(
-            f"{len(predictions)} predictions for {count} references",
-            mend="give one prediction a reference, in the same order",
-        )
-    if not predictions:
-        return np.zeros(0, dtype=np.int64), "no predictions"
-    first = predictions[0]
-    if isinstance(first, (Mapping, list, tuple)) and _is_of_pipeline(first):
-        return _labels_of_pipeline(predictions, neutral_band)
-    if isinstance(first, str):
-        return _labels_of_names(predictions), "label names"
-    values = np.asarray(predictions, dtype=np.float64)
-    if values.ndim == 1:
-        if not np.isin(values, range(len(LABELS))).all():
-            bad = values[~np.isin(values, range(len(LABELS)))][0]
+def _mapped(names: Sequence[str], label_map: Mapping[str, str], called: str) -> list[int | None]:
+    labels: list[int | None] = [None] * len(names)
+    for key, label in label_map.items():
+        numbers = [n for n, name in enumerate(names) if name == key]
+        if not numbers and (number := number_of(key, names)) is not None:
+            numbers = [number]
+        if not numbers and key.isdecimal() and int(key) < len(names):
+            numbers = [int(key)]
+        if not numbers:
             raise ScoringError(
-                f"prediction {bad:g} is no label id",
-                mend="use 0 negative, 1 neutral, 2 positive, or pass probabilities",
+                f"--label-map: {key} is no class of model {called}",
+                mend=f"name its classes, {', '.join(names)}, or their numbers from 0",
             )
-        return values.astype(np.int64), "label ids"
-    meanings = {
-        2: (NEGATIVE, POSITIVE),
-        3: (NEGATIVE, NEUTRAL, POSITIVE),
-        5: (NEGATIVE, NEGATIVE, NEUTRAL, POSITIVE, POSITIVE),
-    }.get(values.shape[1])
-    if values.ndim != 2 or meanings is None:
-        raise ScoringError(
-            f"predictions of shape {values.shape}",
-            mend="pass probabilities of 2, 3 or 5 classes, from negative to positive",
-        )
-    names = tuple(f"column {number}" for number in range(len(meanings)))
-    rule = LabelRule(names, meanings, neutral_band, "the order of the columns")
-    return rule.labels(values), str(rule)
-
-
-def _is_of_pipeline(prediction: Any) -> bool:
-    one = prediction if isinstance(prediction, Mapping) else next(iter(prediction), None)
-    return isinstance(one, Mapping) and "label" in one
-
-
-def _labels_of_names(names: Sequence[str]) -> Labels:
-    labels = [_meaning(name) for name in names]
-    if None in labels:
-        bad = names[labels.index(None)]
-        raise ScoringError(f"prediction {bad!r} is no label", mend=f"use {', '.join(LABELS)}")
-    return np.array(labels, dtype=np.int64)
-
-
-def _labels_of_pipeline(
-    predictions: Sequence[Any], neutral_band: tuple[float, float]
-) -> tuple[Labels, str]:
-    rows = [[one] if isinstance(one, Mapping) else list(one) for one in predictions]
-    names = sorted({str(entry["label"]) for row in rows for entry in row})
-    meaning_of = {name: _meaning(name) for name in names}
-    if unknown := [name for name, meaning in meaning_of.items() if meaning is None]:
-        raise ScoringError(
-            f"predictions: nothing says what {', '.join(unknown)} means",
-            mend="rename the pipeline's labels to negative, neutral and positive (id2label)",
-        )
-    folded = np.zeros((len(rows), len(LABELS)))
-    for number, row in enumerate(rows):
-        for entry in row:
-            meaning = meaning_of[str(entry["label"])]
-            assert meaning is not None
-            folded[number, meaning] += float(entry["score"])
-            if len(row) == 1 and NEUTRAL not in meaning_of.values() and meaning != NEUTRAL:
-                folded[number, NEGATIVE + POSITIVE - meaning] += 1 - float(entry["score"])
-    if NEUTRAL in meaning_of.values():
-        rule = LabelRule(LABELS, (NEGATIVE, NEUTRAL, POSITIVE), neutral_band, "the pipeline")
-        return rule.labels(folded), str(rule)
-    rule = LabelRule(("negative", "positive"), (NEGATIVE, POSITIVE), neutral_band, "the pipeline")
-    return rule.labels(folded[:, [NEGATIVE, POSITIVE]]), str(rule)
+        for number in numbers:
+            if labels[number] is not None:
+                raise ScoringError(
+                    f"--label-map: says twice what class {names[number]} of model {called} means",
+                    mend="give each class one label, by its name or its number",
+                )
+            labels[number] = LABELS.index(label)
+    return labels

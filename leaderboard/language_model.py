@@ -25,6 +25,7 @@ from s2lct.leaderboard.models import (
     hub_commit,
     load_pretrained,
     place,
+    state_sha256,
     weights_sha256,
 )
 
@@ -142,7 +143,7 @@ class LanguageModel:
         self.classes = self.asks.classes
         self.revision = commit
         answers = fingerprint_of(tokenizer, model)
-        self.weights_sha256 = weights_sha256(name, self.revision) or answers
+        self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
         asked = json.dumps([answers, self.asks.prompt, self.asks.words])
         self.fingerprint = hashlib.sha256(asked.encode()).hexdigest()
         self._tokenizer, self._model = tokenizer, model

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from s2lct.leaderboard.submission_cli import check
+from s2lct.builder.commands import PUBLISHING, examples
+from s2lct.leaderboard.submission_cli import check, check_changes, check_pulls
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.collection import Collection
 
 leaderboard = typer.Typer(
-    help="Rank models: a static page, an app, and checks of submitted results.",
+    help="Rank models: a page, an app, checks of submitted results.",
     no_args_is_help=True,
 )
 Source = Annotated[
@@ -22,68 +23,113 @@ Source = Annotated[
         help="Folder of result files, Hub dataset ORG/NAME\\[@REVISION], or an outcomes.parquet."
     ),
 ]
+Official = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suite",
+        help="The suite that the leaderboard is for: folder, Hub id@REVISION, or Hub id for all "
+        "its versions; may be given again. Results on others stand below, marked unofficial.",
+    ),
+]
 _SHOWN = 20
 
 
-@leaderboard.command()
+@leaderboard.command(epilog=examples("s2lct leaderboard build results/ --out site/"))
 def build(
     results: Source,
-    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
+    suite: Official = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the page and its data.", file_okay=False)
+    ] = Path("site"),
 ) -> None:
-    """Build the leaderboard: one page that works from a file, and its data beside it."""
+    """Build a page that works from a file, and its data beside it."""
     from s2lct.builder.console import console, told_errors
     from s2lct.leaderboard.site import PAGE, build_site
 
     with told_errors():
-        collection = _collected(results)
+        collection = _collected(results, suite)
         for one in build_site(collection, out):
+            kind = {True: ", official", False: ", unofficial", None: ""}[one.suite.official]
             console.print(
-                f"Suite {one.suite.version or '?'} ({one.suite.fingerprint[:12] or '?'}): "
+                f"Suite {one.suite.version or '?'} ({one.suite.fingerprint[:12] or '?'}{kind}): "
                 f"{len(one.standings)} models, {len(one.suite.cases)} cases"
             )
         console.print(f"Leaderboard written to {out / PAGE}")
 
 
-@leaderboard.command()
+@leaderboard.command(epilog=examples("s2lct leaderboard serve results/"))
 def serve(
     results: Source,
+    suite: Official = None,
     host: Annotated[
         str | None, typer.Option(help="Address; this machine alone by default.")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port; the first free one by default.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port; the first free one by default.", min=1, max=65_535),
+    ] = None,
 ) -> None:
-    """Serve the leaderboard as an app with the same data."""
+    """Serve an app with the same data."""
     from s2lct.builder.console import told_errors
     from s2lct.leaderboard.app import serve as serve_app
 
     with told_errors():
-        serve_app(_collected(results), host=host, port=port)
+        serve_app(_collected(results, suite), host=host, port=port)
 
 
-leaderboard.command()(check)
+leaderboard.command(
+    epilog=examples("s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore")
+)(check)
+leaderboard.command(
+    epilog=examples(
+        "s2lct leaderboard check-changes main refs/pr/3 --repo ORG/s2lct-results "
+        "--suite ORG/s2lct@v1.0.0 --rescore"
+    )
+)(check_changes)
+leaderboard.command(
+    epilog=examples(
+        "s2lct leaderboard check-pulls ORG/s2lct-results --suite ORG/s2lct@v1.0.0 --rescore"
+    )
+)(check_pulls)
 
 
-def _collected(results: str) -> Collection:
+def _collected(results: str, suites: list[str] | None) -> Collection:
     """Read results under a progress bar; what is left out is told in a line each."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from s2lct.builder.console import console, errors
+    from s2lct.builder.console import errors
     from s2lct.leaderboard.collection import collect
+    from s2lct.leaderboard.hub_results import official_suites
 
+    official = official_suites(suites) if suites else None
     with Progress(
-        TextColumn("reading results"), BarColumn(), MofNCompleteColumn(), console=console
+        TextColumn("reading results", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=errors,
     ) as progress:
         task = progress.add_task("", total=None)
         collection = collect(
-            results, lambda done, total: progress.update(task, completed=done, total=total)
+            results,
+            lambda done, total: progress.update(task, completed=done, total=total),
+            official=official,
         )
     for line in collection.skipped[:_SHOWN]:
         errors.print(f"left out {line}")
     if len(collection.skipped) > _SHOWN:
         errors.print(f"left out {len(collection.skipped) - _SHOWN} more")
+    first = collection.suites[0]
+    if first.official is None and len(collection.suites) > 1:
+        errors.print(
+            f"No --suite says which suite is meant: {first.version or '?'} "
+            f"({first.fingerprint[:12] or '?'}) comes first, because it has most verified results, "
+            "or most results where none or as many are verified"
+        )
+    elif first.official is False:
+        errors.print(f"No result is on {', '.join(suites or ())}: all are unofficial")
     return collection
 
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
-    app.add_typer(leaderboard, name="leaderboard")
+    app.add_typer(leaderboard, name="leaderboard", rich_help_panel=PUBLISHING)

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
+from s2lct.builder.hub_calls import hub_call
 from s2lct.leaderboard.language_model import LanguageModel
 from s2lct.leaderboard.models import (
     Classifier,
@@ -66,7 +67,8 @@ def _card_licence(name: str, revision: str) -> str | None:
         if folder.is_dir():
             path = folder / CARD
         else:
-            path = Path(hf_hub_download(name, CARD, revision=revision or None))
+            with hub_call():
+                path = Path(hf_hub_download(name, CARD, revision=revision or None))
         stated = ModelCard.load(path).data.to_dict().get("license")
     except (OSError, ValueError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError):
         return None  # a model without a card, or whose card is broken, is scored all the same

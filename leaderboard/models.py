@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from s2lct.builder.hashing import sha256_of
+from s2lct.builder.hub_calls import hub_call, pretrained, said_by
 from s2lct.builder.records import LABELS
 from s2lct.builder.threads import batches_at_once
 from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.labels import Array
+from s2lct.leaderboard.labels import check_classes, same_classes
+from s2lct.leaderboard.predictions import Array
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.language_model import LabelPrompt
@@ -31,6 +35,7 @@ TOKENS_A_BATCH = 1_024
 TOKENS_A_BATCH_ON_GPU = 65_536
 MOST_TOKENS = 512
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
+CLASSIFICATION: Final = "text-classification"
 
 
 class Classifier(Protocol):
@@ -83,9 +88,17 @@ class WordList:
         return version(self.package)
 
     @property
-    def fingerprint(self) -> str:
-        """Package and version decide what it says."""
+    def weights_sha256(self) -> str:
+        """Its package and version, hashed: what it has for weights."""
         return hashlib.sha256(f"{self.package} {self.revision}".encode()).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        """Package, version and threshold decide what it says."""
+        loaded_by = f"{self.load.__module__}.{self.load.__qualname__}"
+        return _sha256_of_json(
+            [self.name, self.package, self.revision, loaded_by, self.threshold, self.classes]
+        )
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """1 for the label, 0 for the others."""
@@ -134,7 +147,7 @@ class Network:
         self.name, self.revision, self.fingerprint = name, "", ""
         self._tokenizer, self._model = tokenizer, model
         config = model.config
-        self.classes = tuple(str(config.id2label[n]) for n in range(config.num_labels))
+        self.classes = classes_of(config)
         room = getattr(config, "max_position_embeddings", MOST_TOKENS) or MOST_TOKENS
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
             room -= 2  # their positions start behind the padding index
@@ -203,6 +216,22 @@ class Network:
             self._model.train(training)
 
 
+def classes_of(config: Any) -> tuple[str, ...]:
+    """A `transformers` model's names of its classes, in its order.
+
+    Raises:
+        ScoringError: its configuration names none, or leaves one out.
+    """
+    named = getattr(config, "id2label", None) or {}
+    lacking = [number for number in range(len(named)) if number not in named]
+    if not named or lacking:
+        raise ScoringError(
+            f"the model's id2label lacks class {lacking[0] if lacking else 0}",
+            mend='name every class: model.config.id2label = {0: "negative", 1: "positive"}',
+        )
+    return tuple(str(named[number]) for number in range(len(named)))
+
+
 class SequenceClassifier(Network):
     """A transformers sequence classifier, by Hub id or folder.
 
@@ -229,7 +258,7 @@ class SequenceClassifier(Network):
         place(model, device, dtype)
         self.revision = commit
         self.fingerprint = fingerprint_of(tokenizer, model)
-        self.weights_sha256 = weights_sha256(name, self.revision) or self.fingerprint
+        self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
 
 
 def _check_classification_head(name: str, heads: Sequence[str]) -> None:
@@ -256,16 +285,42 @@ def place(model: Any, device: str, dtype: str) -> None:
         dtype: ``auto`` (bfloat16 on a GPU, else float32), ``float32`` or ``bfloat16``.
 
     Raises:
-        ScoringError: no such dtype.
+        ScoringError: no such dtype or device, or the model does not fit on it.
     """
     import torch
 
     if dtype not in ("auto", "float32", "bfloat16"):
         raise ScoringError(f"--dtype {dtype}: no such", mend="pass auto, float32 or bfloat16")
+    chosen = usable_device(device)
+    halved = dtype == "bfloat16" or (dtype == "auto" and chosen.startswith("cuda"))
+    try:
+        model.eval().to(torch.bfloat16 if halved else torch.float32).to(chosen)
+    except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
+        raise ScoringError(
+            f"--device {device}: the model cannot be put there ({said_by(error)})",
+            mend="pass --device cpu, or a smaller model",
+        ) from error
+
+
+def usable_device(device: str) -> str:
+    """A device that is there: ``auto`` is a GPU where there is one, else the CPU.
+
+    Raises:
+        ScoringError: torch knows no such device, or this machine has none.
+    """
+    import torch
+
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    halved = dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
-    model.eval().to(torch.bfloat16 if halved else torch.float32).to(device)
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        # Using it is the one question that every backend answers.
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
+        raise ScoringError(
+            f"--device {device}: cannot be used here ({said_by(error)})",
+            mend="pass --device cpu, or auto, which takes a GPU where there is one",
+        ) from error
+    return device
 
 
 def hub_commit(name: str, revision: str | None) -> str:
@@ -281,7 +336,8 @@ def hub_commit(name: str, revision: str | None) -> str:
 
     try:
         # The cache keeps files in a folder named after their commit, so this works offline too.
-        return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
+        with hub_call():
+            return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
     except Exception:
         return ""  # loading it tells what is wrong
 
@@ -306,24 +362,22 @@ def load_pretrained(
     from s2lct.leaderboard.sentiment_network import register
 
     register()  # a retrained embedded model is a folder like any other
-    safe: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
-    if revision is None:
-        safe.pop("revision")
+    pinned = {} if revision is None else {"revision": revision}
     try:
-        config = AutoConfig.from_pretrained(name, **safe)
+        config = pretrained(AutoConfig, name, **pinned)
     except Exception as error:
         raise ScoringError(
-            f"model {name}: cannot be loaded ({_first_line(error)})",
+            f"model {name}: cannot be loaded ({said_by(error)})",
             mend="check the id or folder; without a network, download it where there is one "
             "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
             + ", ".join(EMBEDDED_MODELS),
         ) from error
     check(name, config.architectures or [])
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, **safe)
+        tokenizer = pretrained(AutoTokenizer, name, **pinned)
     except Exception as error:
         raise ScoringError(
-            f"model {name}: its tokenizer cannot be loaded ({_first_line(error)})",
+            f"model {name}: its tokenizer cannot be loaded ({said_by(error)})",
             mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
         ) from error
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -334,12 +388,16 @@ def load_pretrained(
         )
     try:
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
-        model, told = getattr(transformers, auto_class).from_pretrained(
-            name, weights_only=True, output_loading_info=True, **safe
+        model, told = pretrained(
+            getattr(transformers, auto_class),
+            name,
+            weights_only=True,
+            output_loading_info=True,
+            **pinned,
         )
     except Exception as error:
         raise ScoringError(
-            f"model {name}: its weights cannot be loaded ({_first_line(error)})",
+            f"model {name}: its weights cannot be loaded ({said_by(error)})",
             mend="save them as safetensors: model.save_pretrained(FOLDER)",
         ) from error
     if lacking := sorted(told["missing_keys"]):
@@ -350,11 +408,6 @@ def load_pretrained(
             mend="save the whole model, head and all: model.save_pretrained(FOLDER)",
         )
     return tokenizer, model
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
 
 
 WEIGHT_FILES = (
@@ -407,20 +460,41 @@ def weights_sha256(name: str, revision: str) -> str:
     return ""
 
 
-def fingerprint_of(tokenizer: Any, model: Any) -> str:
-    """SHA-256 over what decides a model's answers.
+_NO_ANSWER = frozenset(
+    (
+        "architectures",
+        "dtype",
+        "output_attentions",
+        "output_hidden_states",
+        "problem_type",
+        "return_dict",
+        "torch_dtype",
+        "transformers_version",
+        "use_cache",
+    )
+)
+"""Of a model's configuration: what changes no answer, or stands in its weights."""
 
-    That is the tokenizer, and names, types, shapes and bytes of the weights, whatever files they
-    came from.
+
+def fingerprint_of(tokenizer: Any, model: Any) -> str:
+    """SHA-256 over what decides a model's answers, whatever files it came from.
+
+    That is the tokenizer with its settings, the model's class and configuration, and its weights.
     """
+    described = [
+        _tokenizer_described(tokenizer),
+        type(model).__name__,
+        _config_described(model.config.to_dict()),
+        state_sha256(model),
+    ]
+    return _sha256_of_json(described)
+
+
+def state_sha256(model: Any) -> str:
+    """SHA-256 over names, types, shapes and bytes of a model's weights."""
     import torch
 
     digest = hashlib.sha256()
-    if hasattr(tokenizer, "backend_tokenizer"):
-        described = json.loads(tokenizer.backend_tokenizer.to_str())
-        # How the last call cut and padded its texts is kept there too, and is no part of it.
-        described.update(truncation=None, padding=None)
-        digest.update(json.dumps(described, sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         raw = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {raw.dtype} {tuple(raw.shape)}".encode())
@@ -428,16 +502,85 @@ def fingerprint_of(tokenizer: Any, model: Any) -> str:
     return digest.hexdigest()
 
 
+def _sha256_of_json(described: Any) -> str:
+    text = json.dumps(described, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _config_described(config: Any) -> Any:
+    """A configuration, and those within it, without what changes no answer."""
+    if isinstance(config, dict):
+        return {
+            str(name): _config_described(value)
+            for name, value in config.items()
+            if name not in _NO_ANSWER and not str(name).startswith("_")
+        }
+    return config
+
+
+def _tokenizer_described(tokenizer: Any) -> Any:
+    """What decides how a tokenizer splits and cuts a text."""
+    settings = {
+        name: getattr(tokenizer, name, None)
+        for name in (
+            "model_max_length",
+            "model_input_names",
+            "padding_side",
+            "truncation_side",
+            "special_tokens_map",
+            "split_special_tokens",
+            "pad_token_id",
+        )
+    }
+    if hasattr(tokenizer, "backend_tokenizer"):
+        backend = json.loads(tokenizer.backend_tokenizer.to_str())
+        # How the last call cut and padded its texts is kept there too, and is no part of it.
+        backend.update(truncation=None, padding=None)
+        return [settings, backend]
+    given = {
+        name: str(value)
+        for name, value in getattr(tokenizer, "init_kwargs", {}).items()
+        # Where it came from, and how texts were last cut.
+        if name not in ("backend", "is_local", "local_files_only", "name_or_path", "max_length")
+        and name not in ("stride", "truncation_strategy", *_files_of(tokenizer))
+    }
+    files = {name: sha256_of(path) for name, path in _files_of(tokenizer).items()}
+    words = sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else []
+    return [settings, type(tokenizer).__name__, given, files, words]
+
+
+def _files_of(tokenizer: Any) -> dict[str, Path]:
+    """The files that a tokenizer was read from, by the names of their arguments."""
+    found = {
+        name: getattr(tokenizer, name, None)
+        or getattr(tokenizer, "init_kwargs", {}).get(name)
+        or ""
+        for name in getattr(tokenizer, "vocab_files_names", {})
+    }
+    return {name: Path(path) for name, path in found.items() if path and Path(path).is_file()}
+
+
 class Embedded:
-    """One of the two small models that are shipped."""
+    """One of the two small models that are shipped.
+
+    Attributes:
+        weights_sha256: over the hashes of the encoder and the head.
+    """
 
     def __init__(self, name: str) -> None:
+        from s2lct.builder.models.encoder import encoder_path
         from s2lct.leaderboard.sentiment_head import EmbeddedSentiment
 
         self._model = EmbeddedSentiment.load(name)  # type: ignore[arg-type]
         self.name = name
         self.classes = tuple(self._model.classes)
-        self.fingerprint = self._model.fingerprint
+        self.weights_sha256 = self._model.fingerprint
+        settings = {
+            path.name: sha256_of(path)
+            for path in sorted(encoder_path().iterdir())
+            if path.suffix in (".json", ".txt")
+        }
+        self.fingerprint = _sha256_of_json([name, self.weights_sha256, settings])
         self.revision = version("s2lct")
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
@@ -448,14 +591,23 @@ class Embedded:
 class Function:
     """A Python function or a pipeline as a classifier.
 
-    It is handed a list of texts and gives what `labels.labels_of_predictions` takes. What it says
-    is not kept: nothing tells whether it changed.
+    It is handed a list of texts and gives what `prediction_labels.labels_of_predictions` takes.
+    What it says is not kept: nothing tells whether it changed.
+
+    Attributes:
+        classes: the names of all classes of the model behind it, in its order; None if unknown.
     """
 
-    def __init__(self, function: Callable[[list[str]], Any], name: str = "") -> None:
+    def __init__(
+        self,
+        function: Callable[[list[str]], Any],
+        name: str = "",
+        classes: Sequence[str] | None = None,
+    ) -> None:
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self.revision = self.fingerprint = ""
         self.function = function
+        self.classes = None if classes is None else tuple(classes)
 
     def predict(self, texts: Sequence[str]) -> Any:
         """What it says of all texts."""
@@ -493,8 +645,11 @@ def load_classifier(
                 mend='pip install "s2lct[baselines]"',
             ) from error
         return baseline
+    usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
         return Embedded(name)
+    if "/" not in name and not Path(name).exists():
+        _refuse_misspelt(name)
     if not Path(name).exists() and "@" in name:
         name, _, revision = name.partition("@")
     if asks is not None:
@@ -504,15 +659,56 @@ def load_classifier(
     return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
 
 
-def as_classifier(model: Any) -> Classifier | Function:
+def _refuse_misspelt(name: str) -> None:
+    """Answer at once for a name that is nearly a built-in model's, without asking the Hub."""
+    built_in = [*WORD_LISTS, *EMBEDDED_MODELS]
+    near = get_close_matches(name.partition("@")[0].lower(), built_in, n=1, cutoff=0.75)
+    if near:
+        raise ScoringError(
+            f"model {name}: neither a built-in model nor a folder",
+            mend=f"pass {near[0]}, or one of {', '.join(built_in)}; a model on the Hub has its "
+            "owner's name before it, OWNER/NAME",
+        )
+
+
+def as_classifier(
+    model: Any, *, tokenizer: Any = None, classes: Sequence[str] | None = None
+) -> Classifier | Function:
     """Whatever `metric.compute(model=…)` is given.
 
+    Args:
+        model: a name, a function from texts to predictions, a pipeline, a Trainer, a
+            `transformers` model with ``tokenizer``, or the two as a pair.
+        tokenizer: of a model in memory.
+        classes: the names of all classes of the model behind a function, in its order.
+
     Raises:
-        ScoringError: it is neither a name nor callable nor a trainer.
+        ScoringError: it is none of these, or ``tokenizer`` or ``classes`` do not fit it.
     """
-    if isinstance(model, str):
-        return load_classifier(model)
-    if hasattr(model, "probabilities") and hasattr(model, "classes"):
+    if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
+        model, tokenizer = model
+        if tokenizer is None or not _is_module(model):
+            raise ScoringError(
+                "model= is a pair, but not of a model and its tokenizer",
+                mend="pass (model, tokenizer)",
+            )
+    if tokenizer is not None and not _is_module(model):
+        raise ScoringError(
+            f"tokenizer= with a model of type {type(model).__name__}, which has its own",
+            mend="leave tokenizer= out; it goes with a transformers model in memory",
+        )
+    found = _found(model, tokenizer, classes)
+    if found.classes is not None:
+        same_classes(found.classes, classes)
+    return found
+
+
+def _found(model: Any, tokenizer: Any, classes: Sequence[str] | None) -> Classifier | Function:
+    if isinstance(model, (str, Path)):
+        return load_classifier(str(model))
+    if isinstance(model, Function) or (
+        hasattr(model, "probabilities") and hasattr(model, "classes")
+    ):
         return model  # type: ignore[no-any-return]
     if hasattr(model, "predict") and hasattr(model, "processing_class"):
         if model.processing_class is None:
@@ -520,12 +716,48 @@ def as_classifier(model: Any) -> Classifier | Function:
                 "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
             )
         return Network(model.processing_class, model.model, "trainer")
+    if _is_module(model) and (tokenizer is not None or hasattr(model, "config")):
+        if tokenizer is None or not hasattr(model, "config"):
+            raise ScoringError(
+                f"a model of type {type(model).__name__} without "
+                + ("its tokenizer" if tokenizer is None else "a transformers configuration"),
+                mend="pass tokenizer= too, or (model, tokenizer)"
+                if tokenizer is None
+                else "pass a function from texts to probabilities",
+            )
+        return Network(tokenizer, model)
     if callable(model):
         if hasattr(model, "task") and hasattr(model, "tokenizer"):
-            return Function(lambda texts: model(texts, top_k=None, truncation=True), "pipeline")
-        return Function(model)
+            return _of_pipeline(model)
+        return Function(model, classes=None if classes is None else check_classes(classes))
     raise ScoringError(
         f"model of type {type(model).__name__}",
-        mend="pass a name, a function from texts to labels or probabilities, a pipeline or a "
-        "Trainer",
+        mend="pass a name, a function from texts to labels or probabilities, a pipeline, a "
+        "Trainer, or a transformers model with tokenizer=",
     )
+
+
+def _is_module(model: Any) -> bool:
+    # Who has a module has imported torch.
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _of_pipeline(pipeline: Any) -> Function:
+    if pipeline.task != CLASSIFICATION:
+        raise ScoringError(
+            f"a pipeline for {pipeline.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
+        )
+
+    def answered(texts: list[str]) -> Any:
+        # A pipeline leaves a model in training as it is, and dropout would answer at random.
+        training = getattr(pipeline.model, "training", False)
+        if training:
+            pipeline.model.eval()
+        try:
+            return pipeline(texts, top_k=None, truncation=True)
+        finally:
+            if training:
+                pipeline.model.train()
+
+    return Function(answered, "pipeline", classes_of(pipeline.model.config))

@@ -24,23 +24,30 @@ class Row:
     other: Rate | None = None
 
 
-def rate_plot(rows: Sequence[Row], legend: tuple[str, str] | None = None) -> str:
+def rate_plot(
+    rows: Sequence[Row],
+    legend: tuple[str, str] | None = None,
+    chance: tuple[str, float] | None = None,
+) -> str:
     """Failure rates as dots on their intervals, a line a row; names are escaped.
 
     Args:
         rows: from top to bottom.
         legend: whose the first and the second dots are.
+        chance: an upright line through all rows, and its name.
 
     Returns:
-        An ``svg`` element. Its classes ``axis``, ``first`` and ``second`` are for a stylesheet.
+        An ``svg`` element. Its classes ``axis``, ``chance``, ``first`` and ``second`` are for a
+        stylesheet.
     """
     if not rows:
         return Markup("<p>none</p>")
     rates = [rate for row in rows for rate in (row.rate, row.other) if rate]
-    low = math.floor(min(rate.ci[0] for rate in rates) / _STEP) * _STEP
-    high = min(1.0, math.ceil(max(rate.ci[1] for rate in rates) / _STEP) * _STEP)
+    shown = [*(bound for rate in rates for bound in rate.ci), *([chance[1]] if chance else [])]
+    low = math.floor(min(shown) / _STEP) * _STEP
+    high = min(1.0, math.ceil(max(shown) / _STEP) * _STEP)
     high = max(high, low + _STEP)
-    top = 24 if legend else 6
+    top = (24 if legend else 6) + (18 if chance else 0)
     foot = top + len(rows) * GAP
 
     def x(rate: float) -> float:
@@ -60,6 +67,22 @@ def rate_plot(rows: Sequence[Row], legend: tuple[str, str] | None = None) -> str
         parts.append(
             Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(
                 at, foot + 16, label
+            )
+        )
+    if chance:
+        name, at = chance[0], x(chance[1])
+        right = at > WIDTH - 150
+        parts.append(
+            Markup(
+                '<line class="chance" stroke-dasharray="4 3" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+            ).format(at, at, top - 14, foot)
+        )
+        parts.append(
+            Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(
+                at + (-5 if right else 5),
+                top - 4,
+                "end" if right else "start",
+                f"{name} {100 * chance[1]:.1f} %",
             )
         )
     for number, row in enumerate(rows):

@@ -5,21 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from markupsafe import Markup, escape
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
+from rich.text import Text
 
 from s2lct.builder.checkpoint import write_text
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case
+from s2lct.leaderboard.chance import (
+    CHANCE_WORDS,
+    chance_corrected,
+    chance_of,
+    one_answer,
+    reference_means,
+    references,
+)
+from s2lct.leaderboard.comparison import TEST_WORDS, Comparison, shown_p, verdicts
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.pages import page_templates
-from s2lct.leaderboard.results import Result
+from s2lct.leaderboard.results import CapabilityRecord, RateRecord, Result
 from s2lct.leaderboard.scoring import Outcomes
-from s2lct.leaderboard.statistics import Comparison, flips
+from s2lct.leaderboard.statistics import INTERVAL_WORDS, MEAN_WORDS, Failed, flips
 
 EXAMPLES = 4
+_LONGEST_CAPABILITY = 24
+_HEADS = ("all", "seeds", "exp.", "p→f")
+_CELLS = (5, 5, 5, 4)
+_COLUMN = sum(_CELLS) + len(_CELLS) - 1
+_GAP = 3
+_MEANS = 46
+_COMPARED_NAME = 12
 
 
 @dataclass(frozen=True)
@@ -53,68 +72,206 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def results_table(results: Sequence[Result]) -> Table:
-    """Failure rates in percent, seeds / expansions, and pass-to-fail, a row each capability."""
-    ordered = worst_first(results)
-    table = Table(
-        title="Failure rate in %: seeds / expansions (expansions that turned a pass into a fail)",
-        header_style="bold",
-    )
-    table.add_column("")
-    for result in ordered:
-        table.add_column(shown_name(result), justify="right", overflow="fold")
-    for name in capabilities_of(ordered):
-        cells: list[str] = []
+@dataclass(frozen=True)
+class ResultsTable:
+    """Results in the terminal: means beside chance, then capabilities in blocks that fit."""
+
+    results: Sequence[Result]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Tables, what their columns mean, and warnings."""
+        ordered = worst_first(self.results)
+        capabilities = capabilities_of(ordered)
+        named = min(_LONGEST_CAPABILITY, max([4, *map(len, capabilities)]))
+        whole = [shown_name(one) for one in ordered]
+        names = _column_names(whole, _COLUMN)
+        if names != whole:
+            numbered = [f"{name} {one}" for name, one in zip(names, whole, strict=True)]
+            room = options.max_width - _MEANS
+            if max(map(len, numbered)) > room:
+                yield Text("\n".join([*numbered, ""]), overflow="fold")
+                numbered = names
+            whole = numbered
+        yield _means_table(ordered, whole)
+        at_once = max(1, (options.max_width - named) // (_COLUMN + _GAP))
+        for start in range(0, len(ordered), at_once):
+            yield Text()
+            some = slice(start, start + at_once)
+            yield _capabilities_table(ordered[some], names[some], capabilities, named)
+        yield Text(
+            "\nFailure rates in %; p→f: expansions that turned a pass into a fail. "
+            f"{MEAN_WORDS}. {INTERVAL_WORDS}. {CHANCE_WORDS}.",
+            style="dim",
+        )
         for result in ordered:
-            one = result.capabilities.get(name)
-            cells.append("–" if one is None else _cell(one))
-        table.add_row(name, *cells)
-    table.add_section()
-    table.add_row(
-        "mean of capabilities",
-        *(
-            # The mean of other cases than the neighbours' would be compared all the same.
-            "–"
-            if one.partial and len(ordered) > 1
-            else f"{percent(one.overall.failure_rate)} "
-            f"[{percent(one.overall.ci[0])}, {percent(one.overall.ci[1])}]"
-            for one in ordered
-        ),
-        style="bold",
+            if warning := one_answer_warning(result):
+                yield Text(f"{result.model.name}: {warning}", style="yellow")
+
+
+def results_table(results: Sequence[Result]) -> ResultsTable:
+    """Failure rates in percent, as wide as the console that prints them."""
+    return ResultsTable(results)
+
+
+def one_answer_warning(result: Result) -> str:
+    """A warning of a model that hardly reads the cases; empty for others."""
+    if result.answers is None or result.references is None:
+        return ""
+    found = one_answer(
+        [result.answers.get(label, 0) for label in LABELS],
+        {name: one.failure_rate for name, one in result.references.items()},
     )
+    return one_answer_words(*found) if found else ""
+
+
+def one_answer_words(label: int, share: float) -> str:
+    """What a model does that gives one answer to nearly all cases."""
+    return f"answers {LABELS[label]} to {percent(share)} % of the cases, whatever they say"
+
+
+def _column_names(names: Sequence[str], width: int) -> list[str]:
+    """Names of columns: the models' own where all fit, numbers in brackets where one does not."""
+    if max(map(len, names)) <= width and len(set(names)) == len(names):
+        return list(names)
+    return [f"[{number}]" for number in range(1, len(names) + 1)]
+
+
+def _plain_table() -> Table:
+    return Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1)
+    )
+
+
+def _means_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
+    table = _plain_table()
+    for heading, justify in (
+        ("", "left"),
+        ("mean %", "right"),
+        ("95 % interval", "right"),
+        ("chance-\ncorrected", "right"),
+        ("p→f", "right"),
+    ):
+        table.add_column(
+            heading,
+            justify=justify,  # type: ignore[arg-type]
+            no_wrap=bool(heading),
+            overflow="fold",
+            vertical="bottom",
+        )
+    rows: list[tuple[float, int, list[str], str]] = []
+    for place, (one, name) in enumerate(zip(ordered, names, strict=True)):
+        low, high = one.overall.ci
+        corrected = one.overall.chance_corrected
+        # The mean of other cases than the neighbours' would be compared all the same.
+        apart = one.partial and len(ordered) > 1
+        cells = [
+            name,
+            "–" if apart else percent(one.overall.failure_rate),
+            "–" if apart else f"[{percent(low)}, {percent(high)}]",
+            "–" if apart or corrected is None else f"{corrected:.2f}",
+            str(sum(of.pass_to_fail for of in one.capabilities.values())),
+        ]
+        rows.append((1.0 if apart else -one.overall.failure_rate, place, cells, ""))
+    fullest = max(ordered, key=lambda one: one.overall.cases)
+    known = {name: one.failure_rate for name, one in (fullest.references or {}).items()}
+    best, chance = chance_of(known) if known else ("", 0.0)
+    for place, (name, rate) in enumerate(known.items(), len(ordered)):
+        corrected = chance_corrected(rate, chance)
+        cells = [
+            f"({name})",
+            percent(rate),
+            "= chance" if name == best else "",
+            "–" if corrected is None else f"{corrected:.2f}",
+            "",
+        ]
+        rows.append((-rate, place, cells, "dim"))
+    for _, _, cells, style in sorted(rows):
+        table.add_row(*map(Text, cells), style=style)
     return table
 
 
-def _cell(one: Any) -> str:
-    seeds = percent(one.seed.failure_rate) if one.seed.cases else "–"
-    expansions = percent(one.expansion.failure_rate) if one.expansion.cases else "–"
-    return f"{seeds} / {expansions} ({one.pass_to_fail})"
-
-
-def comparison_table(
-    first: str, second: str, compared: Mapping[str, Comparison], level: float = 0.05
+def _capabilities_table(
+    results: Sequence[Result], names: Sequence[str], capabilities: Sequence[str], named: int
 ) -> Table:
-    """Which differences between two models are real, a row each capability."""
-    table = Table(
-        title=f"{first} against {second}: exact McNemar test, Holm's correction",
-        header_style="bold",
-    )
-    for column in ("", "cases", f"only {first} fails", f"only {second} fails", "p", "verdict"):
-        table.add_column(column, justify="left" if column in ("", "verdict") else "right")
+    table = _plain_table()
+    table.add_column("", min_width=named, max_width=named, overflow="fold")
+    heads = " ".join(f"{head:>{width}}" for head, width in zip(_HEADS, _CELLS, strict=True))
+    for name in names:
+        table.add_column(
+            Text(f"{name[:_COLUMN]:>{_COLUMN}}\n{heads}"), justify="right", no_wrap=True
+        )
+    for capability in capabilities:
+        found = [one.capabilities.get(capability) for one in results]
+        table.add_row(Text(capability), *(Text(_cells(of)) for of in found))
+    return table
+
+
+def _cells(of: CapabilityRecord | None) -> str:
+    if of is None:
+        return "–"
+    rates = [percent(one.failure_rate) if one and one.cases else "–" for one in _kinds(of)]
+    cells = [*rates, str(of.pass_to_fail)]
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, _CELLS, strict=True))
+
+
+def _kinds(of: CapabilityRecord) -> tuple[RateRecord | None, RateRecord, RateRecord]:
+    return of.all, of.seed, of.expansion
+
+
+def verdict_words(compared: Mapping[str, Comparison]) -> str:
+    """On how many capabilities the first model is better, as ``better on 6, worse on 3, …``."""
+    better, worse, undecided = verdicts(list(compared.values()))
+    return f"better on {better}, worse on {worse}, undecided on {undecided}"
+
+
+def paired(one: Outcomes, other: Outcomes) -> tuple[list[Case], Failed, Failed]:
+    """The cases that two models were both scored on, and which of them each fails."""
+    number_of = {case.id: number for number, case in enumerate(other.cases)}
+    pairs = [
+        (number, number_of[case.id])
+        for number, case in enumerate(one.cases)
+        if case.id in number_of
+    ]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    # A result of format 1 does not tell sources, and with them families.
+    told = [(one, first), (other, second)]
+    told.sort(key=lambda each: not any(case.sources for case in each[0].cases))
+    cases = [told[0][0].cases[number] for number in told[0][1]]
+    return cases, one.failed[first], other.failed[second]
+
+
+def comparison_table(first: str, second: str, compared: Mapping[str, Comparison]) -> Group:
+    """Which differences between two models are real: a verdict, and a row each capability."""
+    names = _column_names([first, second], _COMPARED_NAME)
+    if names != [first, second]:
+        names = ["first", "second"]
+    table = _plain_table()
+    for heading in ("", "cases", "families", *(f"only\n{name}\nfails" for name in names), "p"):
+        table.add_column(
+            Text(heading),
+            justify="right" if heading else "left",
+            overflow="fold",
+            max_width=None if heading else _LONGEST_CAPABILITY,
+            no_wrap=bool(heading),
+            vertical="bottom",
+        )
+    table.add_column("better", no_wrap=True, vertical="bottom")
     for name, one in compared.items():
-        if one.adjusted >= level:
-            verdict = "no difference shown"
-        else:
-            verdict = f"{second if one.first_only > one.second_only else first} is better"
         table.add_row(
-            name,
+            Text(name),
             str(one.cases),
+            str(one.families),
             str(one.first_only),
             str(one.second_only),
-            f"{one.adjusted:.3g}",
-            verdict,
+            f"{shown_p(one.adjusted):.3g}",
+            Text("undecided" if one.better is None else names[one.better]),
         )
-    return table
+    return Group(
+        Text(f"{first} against {second}: {verdict_words(compared)}", style="bold"),
+        Text(),
+        table,
+        Text(f"\n{TEST_WORDS}.", style="dim"),
+    )
 
 
 def marked(case: Case) -> Markup:
@@ -181,10 +338,21 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
     environment.filters["percent"] = percent
     environment.globals["shown_name"] = shown_name
     names = capabilities_of([one.result for one in ordered])
+    fullest = max(ordered, key=lambda one: len(one.outcomes.cases))
+    known = references(fullest.outcomes.cases)
     return environment.get_template("report.html.jinja").render(
         scored=ordered,
         sections=sections,
         capabilities=names,
+        references=known,
+        chance=chance_of(reference_means(known)),
+        chance_corrected=chance_corrected,
+        warning=one_answer_warning,
+        words={
+            "mean": MEAN_WORDS,
+            "interval": INTERVAL_WORDS,
+            "chance": CHANCE_WORDS,
+        },
         labels=LABELS,
         marked=marked,
         failures={

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.builder.checkpoint import whole_file, write_text
 from s2lct.builder.hashing import sha256_of
-from s2lct.builder.records import LABELS
-from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.builder.records import LABELS, Label
+from s2lct.leaderboard.cases import Case
+from s2lct.leaderboard.chance import references
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.labels import NEUTRAL_BAND
 from s2lct.leaderboard.language_model import LabelPrompt
-from s2lct.leaderboard.result_names import (
-    digest_of,
-    file_name,
-    model_identity,
-    plain_path,
-    slug,
-)
-from s2lct.leaderboard.result_records import (
-    CapabilityRecord,
-    FlippingRecord,
-    ModelRecord,
-    OptionsRecord,
-    OutcomesRecord,
-    OverallRecord,
-    RateRecord,
-    Result,
-    SelectionRecord,
-    SuiteRecord,
-)
+from s2lct.leaderboard.models import EMBEDDED_MODELS, WORD_LISTS
 from s2lct.leaderboard.scoring import (
     Outcomes,
-    failed_cases,
+    answers,
     figures,
     flipping_productions,
     flipping_words,
@@ -51,34 +36,201 @@ from s2lct.leaderboard.scoring import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "SCHEMA_FILE",
-    "CapabilityRecord",
-    "ModelRecord",
-    "OptionsRecord",
-    "OutcomesRecord",
-    "OverallRecord",
-    "RateRecord",
-    "Result",
-    "SelectionRecord",
-    "SuiteRecord",
-    "asked",
-    "case_columns",
-    "case_of_outcome",
-    "check_out_folder",
-    "figures_of",
-    "file_name",
-    "outcomes_schema",
-    "read_outcomes",
-    "read_result",
-    "recompute",
-    "schema",
-    "write_result",
-    "wrong_figures",
-]
-
+FORMAT: Literal[2] = 2
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
+BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
+_LONGEST_SLUG = 100
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
+_NOT_IN_FORMAT_1 = re.compile(
+    r"\.ci\.[01]$|\.(all|chance|chance_corrected)$|^(answers|references|seen_in_training)$"
+)
+Proportion = Field(ge=0, le=1)
+Count = Field(ge=0)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SuiteRecord(_Strict):
+    """Which suite."""
+
+    name: str
+    version: str
+    fingerprint: str
+
+
+class OptionsRecord(_Strict):
+    """The options of `s2lct score` that decide what a model's answers mean."""
+
+    label_map: dict[str, str] | None = None
+    neutral_band: tuple[float, float] = NEUTRAL_BAND
+    prompt: str | None = None
+    label_words: tuple[str, ...] | None = None
+
+
+class ModelRecord(_Strict):
+    """Which model."""
+
+    name: str
+    revision: str
+    weights_sha256: str
+    label_rule: str
+    options: OptionsRecord = OptionsRecord()
+    parameters: int | None = Field(default=None, ge=0)
+    licence: str | None = None
+
+
+class RateRecord(_Strict):
+    """A failure rate with its interval."""
+
+    cases: int = Count
+    failures: int = Count
+    failure_rate: float = Proportion
+    ci: tuple[float, float]
+
+
+class OverallRecord(_Strict):
+    """The mean of the capabilities' failure rates."""
+
+    failure_rate: float = Proportion
+    ci: tuple[float, float]
+    cases: int = Count
+    chance: float | None = Field(default=None, ge=0, le=1)
+    chance_corrected: float | None = Field(default=None, le=1)
+
+
+class GroupRecord(_Strict):
+    """Cases of one group: the mean of the failure rates of the capabilities that have some."""
+
+    cases: int = Count
+    capabilities: int = Count
+    failures: int = Count
+    failure_rate: float | None = Field(ge=0, le=1)
+    ci: tuple[float, float] | None
+
+
+class ComparisonRecord(_Strict):
+    """Cases with a sentence of some splits, cases known to have none, and cases of unknown origin.
+
+    A split is written ``corpus:split``.
+    """
+
+    training_data: tuple[str, ...]
+    train: GroupRecord
+    other: GroupRecord
+    unknown: GroupRecord
+
+
+class TrainingRecord(_Strict):
+    """Cases made of training data: the model's own if it is known, else each known train split."""
+
+    known: bool
+    comparisons: tuple[ComparisonRecord, ...]
+
+
+class SelectionRecord(_Strict):
+    """What a part of a suite was chosen by; nothing where it was chosen in another way."""
+
+    capabilities: tuple[str, ...] | None = None
+    kind: Literal["seed", "expansion"] | None = None
+    limit: int | None = Field(default=None, ge=1)
+
+    def __str__(self) -> str:
+        told = [
+            ", ".join(self.capabilities) if self.capabilities else "",
+            f"{self.kind}s" if self.kind else "",
+            f"at most {self.limit} of a capability" if self.limit else "",
+        ]
+        return "; ".join(part for part in told if part) or "a choice of cases"
+
+
+class CapabilityRecord(_Strict):
+    """One capability: all its cases, and seeds and expansions apart."""
+
+    all: RateRecord | None = None
+    seed: RateRecord
+    expansion: RateRecord
+    pass_to_fail: int = Count
+    fail_to_pass: int = Count
+
+
+class FlippingRecord(_Strict):
+    """How often an inserted word or a production turned a pass into a fail."""
+
+    item: str
+    pass_to_fail: int = Count
+    expansions: int = Count
+
+
+class ReferenceRecord(_Strict):
+    """What an answer that does not read the cases comes to: the mean, and each capability."""
+
+    failure_rate: float = Proportion
+    capabilities: dict[str, float]
+
+
+class OutcomesRecord(_Strict):
+    """The Parquet file with the outcomes."""
+
+    path: str
+    rows: int = Count
+    sha256: str
+
+
+class Result(_Strict):
+    """A result file.
+
+    Files of format 1 have other intervals (of a bootstrap of seeds with their expansions) and lack
+    ``all``, ``chance``, ``chance_corrected``, ``answers`` and ``references``; see `current`. Older
+    files lack ``selection`` and ``seen_in_training``, and have ``contamination``, which called
+    cases free of training data that were not: it is read and not used.
+    """
+
+    format: Literal[1, 2] = FORMAT
+    suite: SuiteRecord
+    selection: SelectionRecord | None = None
+    model: ModelRecord
+    date: str
+    packages: dict[str, str]
+    overall: OverallRecord
+    capabilities: dict[str, CapabilityRecord]
+    answers: dict[Label, int] | None = None
+    references: dict[str, ReferenceRecord] | None = None
+    seen_in_training: TrainingRecord | None = None
+    contamination: dict[Literal["train", "other"], RateRecord] | None = Field(
+        default=None, exclude=True, deprecated=True
+    )
+    flipping_words: tuple[FlippingRecord, ...]
+    flipping_productions: tuple[FlippingRecord, ...]
+    outcomes: OutcomesRecord
+
+    @property
+    def partial(self) -> bool:
+        """Whether cases of the suite were left out."""
+        return self.selection is not None
+
+
+def file_name(model: str) -> str:
+    """A name as a file name; different names may give the same one."""
+    return re.sub(r"[^\w.-]+", "--", model).strip("-.") or "model"
+
+
+def slug(name: str) -> str:
+    """A name as a part of a file name on any system: not too long, ASCII, no leading dot."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "--", name)[:_LONGEST_SLUG]
+    return plain.strip("-.") or "model"
+
+
+def digest_of(*parts: Any) -> str:
+    """Eight hex digits over parts of which a slug tells only some."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def model_identity(model: ModelRecord) -> list[Any]:
+    """What makes a scored model another one, with its options."""
+    options = model.options.model_dump(mode="json")
+    return [model.name, model.revision, model.weights_sha256, options]
 
 
 def write_result(
@@ -98,7 +250,7 @@ def write_result(
     Returns:
         The path of the JSON file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    check_out_folder(folder)
     partial = outcomes.suite.partial
     parts = figures_of(outcomes)
     suite = SuiteRecord(
@@ -155,6 +307,13 @@ def check_out_folder(folder: Path) -> None:
         ) from error
 
 
+def plain_path(model: ModelRecord, folder: Path) -> Path | None:
+    """Where a whole result of a built-in model with default options belongs; None for others."""
+    if model.name not in BUILT_IN or model.options != OptionsRecord():
+        return None
+    return folder / f"{model.name}.json"
+
+
 def _stem(
     model: ModelRecord, suite: SuiteRecord, cases: Sequence[Case], partial: bool, folder: Path
 ) -> str:
@@ -189,6 +348,14 @@ def figures_of(outcomes: Outcomes) -> dict[str, Any]:
     return {
         "overall": nested.pop("overall"),
         "capabilities": nested,
+        "answers": answers(outcomes),
+        "references": {
+            one.name: {
+                "failure_rate": one.failure_rate,
+                "capabilities": {name: rate["all"] for name, rate in one.capabilities.items()},
+            }
+            for one in references(outcomes.cases)
+        },
         "seen_in_training": seen_in_training(outcomes),
         "flipping_words": _flipping(flipping_words(outcomes)),
         "flipping_productions": _flipping(flipping_productions(outcomes)),
@@ -214,6 +381,7 @@ def case_columns(cases: Sequence[Case]) -> dict[str, list[Any]]:
         "inserted": [list(case.inserted) for case in cases],
         "production": [case.production for case in cases],
         "splits": [sorted(case.splits) for case in cases],
+        "sources": [list(case.sources) for case in cases],
     }
 
 
@@ -233,6 +401,7 @@ def outcomes_schema() -> pa.Schema:
             "inserted": pa.list_(text),
             "production": text,
             "splits": pa.list_(text),
+            "sources": pa.list_(text),
             "label": text,
             "failed": pa.bool_(),
         }
@@ -256,76 +425,25 @@ def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
 
 
 def read_result(path: Path) -> Result:
-    """Read a result file.
+    """Read a result file, whoever wrote it.
 
     Raises:
         ScoringError: it cannot be read, or is not of the schema.
     """
-    try:
-        return Result.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise ScoringError(
-            f"{path}: cannot be read ({error.strerror})",
-            mend="make one with `s2lct score MODEL --suite DIR --out results/`",
-        ) from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise ScoringError(
-            f"{path}: is no result file ({'.'.join(map(str, fault['loc']))}: {fault['msg']})",
-            mend="make it again with `s2lct score`; its JSON Schema is "
-            "leaderboard/result.schema.json",
-        ) from error
+    from s2lct.leaderboard.untrusted import read_untrusted_record
+
+    return read_untrusted_record(path)
 
 
 def read_outcomes(path: Path) -> Outcomes:
-    """The outcomes that a result file was made from.
+    """The outcomes that a result file was made from, whoever wrote them.
 
     Raises:
         ScoringError: the Parquet file is missing, or is not the one that the result names.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from s2lct.leaderboard.untrusted import read_untrusted_result
 
-    result = read_result(path)
-    table = path.parent / result.outcomes.path
-    if Path(result.outcomes.path).name != result.outcomes.path:
-        raise ScoringError(
-            f"{path}: its outcomes lie outside its folder ({result.outcomes.path})",
-            mend="put the Parquet file beside the JSON file",
-        )
-    try:
-        if sha256_of(table) != result.outcomes.sha256:
-            raise ScoringError(
-                f"{table}: is not the file that {path.name} was made from (SHA-256 differs)",
-                mend="score the model again",
-            )
-        rows = pq.read_table(table).to_pylist()
-        cases = tuple(case_of_outcome(row) for row in rows)
-        labels = np.array([LABELS.index(row["label"]) for row in rows], dtype=np.int64)
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise ScoringError(
-            f"{table}: cannot be read ({error})", mend="score the model again"
-        ) from error
-    return Outcomes(
-        model=result.model.name,
-        revision=result.model.revision,
-        weights_sha256=result.model.weights_sha256,
-        label_rule=result.model.label_rule,
-        label_map=result.model.options.label_map,
-        neutral_band=result.model.options.neutral_band,
-        asks=asked(result.model.options),
-        suite=SuiteCases(
-            result.suite.name,
-            result.suite.version,
-            result.suite.fingerprint,
-            cases,
-            result.partial,
-        ),
-        labels=labels,
-        failed=failed_cases(cases, labels),
-        parameters=result.model.parameters,
-        licence=result.model.licence,
-    )
+    return read_untrusted_result(path)[1]
 
 
 def asked(options: OptionsRecord) -> LabelPrompt | None:
@@ -340,7 +458,7 @@ def asked(options: OptionsRecord) -> LabelPrompt | None:
 
 
 def case_of_outcome(row: Mapping[str, Any]) -> Case:
-    """The case of a row of outcomes."""
+    """The case of a row of outcomes; those of format 1 do not tell its sources."""
     return Case(
         id=row["id"],
         capability=row["capability"],
@@ -351,6 +469,7 @@ def case_of_outcome(row: Mapping[str, Any]) -> Case:
         inserted=tuple(row["inserted"]),
         production=row["production"],
         splits=frozenset(row["splits"]),
+        sources=tuple(row.get("sources") or ()),
     )
 
 
@@ -358,28 +477,48 @@ def recompute(path: Path) -> Result:
     """Compute every figure of a result file again from its outcomes.
 
     Returns:
-        The result, as the file has it.
+        The result with the figures computed. Those that format 1 has otherwise or not at all are
+        not compared.
 
     Raises:
         ScoringError: a figure does not follow from the outcomes; it is named.
     """
     result = read_result(path)
     outcomes = read_outcomes(path)
-    if (where := next(wrong_figures(result, outcomes), None)) is not None:
+    wrong = (
+        where
+        for where in wrong_figures(result, outcomes)
+        if result.format == FORMAT or not _NOT_IN_FORMAT_1.search(where)
+    )
+    if (where := next(wrong, None)) is not None:
         raise ScoringError(
             f"{path}: {where} does not follow from its outcomes",
             mend="score the model again; do not publish this file",
         )
-    return result
+    return _computed(result, outcomes)
+
+
+def current(path: Path) -> Result:
+    """Read a result file; one of format 1 gets the figures of this version from its outcomes.
+
+    Raises:
+        ScoringError: it cannot be read, or it is of format 1 and its outcomes cannot.
+    """
+    result = read_result(path)
+    return result if result.format == FORMAT else _computed(result, read_outcomes(path))
+
+
+def _computed(result: Result, outcomes: Outcomes) -> Result:
+    return Result.model_validate(result.model_dump() | figures_of(outcomes) | {"format": FORMAT})
 
 
 def wrong_figures(result: Result, outcomes: Outcomes) -> Iterator[str]:
     """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
     told = json.loads(result.model_dump_json())
-    found = figures_of(outcomes)
+    kept: dict[str, Any] = {"format": result.format}
     if result.seen_in_training is None:
-        found["seen_in_training"] = None  # a file of an older version
-    follows = Result.model_validate(result.model_dump() | found)
+        kept["seen_in_training"] = None  # a file of an older version
+    follows = _computed(result, outcomes).model_copy(update=kept)
     yield from _differences(told, json.loads(follows.model_dump_json()), "")
 
 

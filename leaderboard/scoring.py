@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from s2lct.builder.records import LABELS, Label
 from s2lct.leaderboard.cases import Case, SuiteCases
+from s2lct.leaderboard.chance import chance_corrected, chance_of, reference_means, references
 from s2lct.leaderboard.errors import ScoringError
+from s2lct.leaderboard.kept import Kept
 from s2lct.leaderboard.known_splits import GROUPS, comparisons_for, group_of, training_data_of
 from s2lct.leaderboard.labels import (
     NEUTRAL_BAND,
     Array,
     LabelRule,
     Labels,
-    labels_of_predictions,
+    check_label_map,
+    checked_band,
     rule_for,
 )
 from s2lct.leaderboard.language_model import LabelPrompt
 from s2lct.leaderboard.model_facts import licence_of, parameters_of
 from s2lct.leaderboard.models import Classifier, Function
-from s2lct.leaderboard.statistics import Failed, by_capability, flips, macro_average
+from s2lct.leaderboard.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.statistics import Failed, Rate, flips, macro_average, model_figures
 
 Advance = Callable[[int], None]
 
@@ -72,7 +76,7 @@ def score(
     model: Classifier | Function,
     suite: SuiteCases,
     *,
-    label_map: Mapping[str, str] | None = None,
+    label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     cache: Path | None = None,
     advance: Advance | None = None,
@@ -82,7 +86,7 @@ def score(
     Args:
         model: what gives probabilities or labels.
         suite: the cases.
-        label_map: what its classes mean, where it does not say.
+        label_map: what its classes mean, where it does not say; see `labels.check_label_map`.
         neutral_band: for models without a neutral class, see `labels.LabelRule`.
         cache: a file that keeps what models said; None keeps nothing.
         advance: told how many cases were done.
@@ -91,9 +95,18 @@ def score(
         ScoringError: the model's classes or outputs cannot be used.
     """
     asks: LabelPrompt | None = getattr(model, "asks", None)
+    label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
+    if not suite.cases:
+        raise ScoringError(f"suite {suite.name}: has no case", mend="pass a suite with cases")
     if isinstance(model, Function):
         said = model.predict([case.text for case in suite.cases])
-        labels, rule_text = labels_of_predictions(said, len(suite.cases), neutral_band=neutral_band)
+        labels, rule_text = labels_of_predictions(
+            said,
+            len(suite.cases),
+            neutral_band=neutral_band,
+            classes=model.classes,
+            label_map=label_map,
+        )
     else:
         rule = rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
@@ -152,13 +165,9 @@ def probabilities_of(
     Raises:
         ScoringError: the outputs cannot be used.
     """
-    known: dict[str, Array] = {}
     wanted = list(dict.fromkeys(case.text for case in cases))
-    id_of = {case.text: case.id for case in cases}
-    with _opened(cache if model.fingerprint else None) as kept:
-        if kept is not None:
-            by_id = kept.read(model.fingerprint)
-            known = {text: by_id[id_of[text]] for text in wanted if id_of[text] in by_id}
+    with closing(Kept(cache if model.fingerprint else None)) as kept:
+        known = kept.read(model, wanted)
         missing = [text for text in wanted if text not in known]
         if advance and known:
             advance(len(known))
@@ -176,8 +185,7 @@ def probabilities_of(
                 )
             said = {missing[n]: row for n, row in zip(numbers, batch, strict=True)}
             known |= said
-            if kept is not None:
-                kept.write(model.fingerprint, {id_of[text]: row for text, row in said.items()})
+            kept.write(model, said)
             if advance:
                 advance(len(numbers))
     if not cases:
@@ -185,93 +193,58 @@ def probabilities_of(
     return np.stack([known[case.text] for case in cases])
 
 
-class _Kept:
-    """Probabilities by weights and case, in SQLite: several processes may write, batch by batch."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS outcomes "
-            "(weights TEXT, case_id TEXT, probabilities BLOB, PRIMARY KEY (weights, case_id))"
-        )
-        connection.commit()
-
-    def read(self, weights: str) -> dict[str, Array]:
-        rows = self._connection.execute(
-            "SELECT case_id, probabilities FROM outcomes WHERE weights = ?", (weights,)
-        )
-        return {case_id: np.frombuffer(blob, dtype="<f8") for case_id, blob in rows}
-
-    def write(self, weights: str, probabilities: Mapping[str, Array]) -> None:
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)",
-            [
-                (weights, case_id, row.astype("<f8").tobytes())
-                for case_id, row in probabilities.items()
-            ],
-        )
-        self._connection.commit()
-
-
-@contextmanager
-def _opened(path: Path | None) -> Iterator[_Kept | None]:
-    if path is None:
-        yield None
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=60)
-    except (OSError, sqlite3.Error) as error:
-        raise ScoringError(
-            f"cache {path}: cannot be opened ({error})",
-            mend="set S2LCT_CACHE to a folder that can be written, or pass --no-cache",
-        ) from error
-    with closing(connection):
-        try:
-            yield _Kept(connection)
-        except sqlite3.DatabaseError as error:
-            raise ScoringError(
-                f"cache {path}: is damaged ({error})", mend=f"delete {path}; it is made anew"
-            ) from error
-
-
 def figures(outcomes: Outcomes) -> dict[str, Any]:
-    """The nested result: ``overall``, and for each capability seeds, expansions and flips.
+    """The nested result: ``overall``, and for each capability its rates and flips.
 
-    Rates are in [0, 1]; ``ci`` is a list of two bounds.
+    Rates are in [0, 1], on ``all`` cases, on each ``seed`` and each ``expansion``; ``ci`` is a
+    list of two bounds. ``overall`` is the mean of the capabilities' rates on all cases, with the
+    ``chance`` of failing that answering without reading has, and the mean ``chance_corrected``.
     """
-    cases, failed = outcomes.cases, outcomes.failed
-    overall = macro_average(cases, failed)
+    found = model_figures(outcomes.cases, outcomes.failed[None])[0]
+    _, chance = chance_of(reference_means(references(outcomes.cases)))
     result: dict[str, Any] = {
         "overall": {
-            "failure_rate": overall.failure_rate,
-            "ci": list(overall.ci),
-            "cases": overall.cases,
+            "failure_rate": found.overall.failure_rate,
+            "ci": list(found.overall.ci),
+            "cases": found.overall.cases,
+            "chance": chance,
+            "chance_corrected": chance_corrected(found.overall.failure_rate, chance),
         }
     }
-    for name, of in by_capability(cases, failed).items():
+    for name, of in found.capabilities.items():
         result[name] = {
-            kind: {
-                "cases": one.cases,
-                "failures": one.failures,
-                "failure_rate": one.failure_rate,
-                "ci": list(one.ci),
-            }
-            for kind, one in (("seed", of.seed), ("expansion", of.expansion))
+            kind: _in_numbers(one)
+            for kind, one in (("all", of.all), ("seed", of.seed), ("expansion", of.expansion))
         } | {"pass_to_fail": of.pass_to_fail, "fail_to_pass": of.fail_to_pass}
     return result
 
 
+def _in_numbers(one: Rate) -> dict[str, Any]:
+    return {
+        "cases": one.cases,
+        "failures": one.failures,
+        "failure_rate": one.failure_rate,
+        "ci": list(one.ci),
+    }
+
+
+def answers(outcomes: Outcomes) -> dict[Label, int]:
+    """How often the model gave each label."""
+    return {label: int((outcomes.labels == n).sum()) for n, label in enumerate(LABELS)}
+
+
 def flattened(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Nested figures as ``LC4/expansion/failure_rate``; ``ci`` as ``ci_low`` and ``ci_high``."""
+    """Nested figures as ``LC4/expansion/failure_rate``; ``ci`` as ``ci_low`` and ``ci_high``.
+
+    What there is no number for is left out.
+    """
     flat: dict[str, float] = {}
     for name, value in result.items():
         if isinstance(value, Mapping):
             flat |= flattened(value, f"{prefix}{name}/")
         elif name == "ci":
             flat[f"{prefix}ci_low"], flat[f"{prefix}ci_high"] = value
-        else:
+        elif value is not None:
             flat[f"{prefix}{name}"] = value
     return flat
 

@@ -15,7 +15,9 @@ from torch import nn
 
 from s2lct.builder.errors import ModelError
 from s2lct.builder.hashing import sha256_of
+from s2lct.builder.hub_calls import pretrained
 from s2lct.builder.models.encoder import ENCODER_SHA256, encoder_path
+from s2lct.builder.models.shipped import shipped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -76,8 +78,8 @@ class SentenceEncoder:
 
         folder = encoder_path()
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder)
-        model: PreTrainedModel = AutoModel.from_pretrained(folder, dtype=torch.float32)
+        self._tokenizer: PreTrainedTokenizerBase = pretrained(AutoTokenizer, folder)
+        model: PreTrainedModel = pretrained(AutoModel, folder, dtype=torch.float32)
         self._model = model.eval().requires_grad_(False)
         self._model.to(self.device)
 
@@ -154,7 +156,7 @@ class EmbeddedSentiment:
                 f"no embedded sentiment model is called {name!r}",
                 mend=f"name one of {', '.join(get_args(EmbeddedName))}",
             )
-        path = head_path(name)
+        path = shipped(head_path(name))
         return cls(
             SentenceEncoder(), load_head(path, CLASSES[name]), CLASSES[name], sha256_of(path)
         )

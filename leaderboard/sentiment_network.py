@@ -16,7 +16,9 @@ from transformers import (
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.models.bert.modeling_bert import BertPreTrainedModel
 
+from s2lct.builder.hub_calls import pretrained
 from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import shipped
 from s2lct.leaderboard.sentiment_head import (
     CLASSES,
     MAX_PIECES,
@@ -102,7 +104,7 @@ def embedded_network(
     """
     folder = encoder_path()
     classes = CLASSES[name]
-    described = BertConfig.from_pretrained(folder).to_dict()
+    described = pretrained(BertConfig, folder).to_dict()
     for key in ("architectures", "model_type", "transformers_version", "_name_or_path"):
         described.pop(key, None)
     config = EmbeddedSentimentConfig(
@@ -115,7 +117,7 @@ def embedded_network(
     model = EmbeddedForSequenceClassification(config)
     encoder = load_file(folder / "model.safetensors")
     model.bert.load_state_dict({key: encoder[key] for key in model.bert.state_dict()})
-    model.head.load_state_dict(load_head(head_path(name), classes).state_dict())
-    tokenizer = AutoTokenizer.from_pretrained(folder, model_max_length=MAX_PIECES)
+    model.head.load_state_dict(load_head(shipped(head_path(name)), classes).state_dict())
+    tokenizer = pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
     model.train(False)
     return tokenizer, model

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import Case
+from s2lct.leaderboard.chance import (
+    Reference,
+    chance_corrected,
+    chance_of,
+    one_answer,
+    reference_means,
+    references,
+)
 from s2lct.leaderboard.collection import (
     UNSCORED,
     Collection,
@@ -17,9 +26,25 @@ from s2lct.leaderboard.collection import (
     SuiteOutcomes,
     passing,
 )
+from s2lct.leaderboard.comparison import holm, sign_flip_p_values
 from s2lct.leaderboard.known_splits import group_of, main_comparison, training_data_of
-from s2lct.leaderboard.statistics import CONFIDENCE, RESAMPLES, Floats, Rate
+from s2lct.leaderboard.statistics import (
+    CONFIDENCE,
+    RESAMPLES,
+    CapabilityResult,
+    Floats,
+    Rate,
+    by_name,
+    family_counts,
+    model_figures,
+    resampled_rates,
+)
+from s2lct.leaderboard.suite_groups import precedence
 
+MOST_TESTED = 200
+"""A page holds the tests of all pairs of so many models; `s2lct compare` tests any two."""
+_MOST_TEST_CELLS = 40_000_000
+_TEST_CELLS_AT_ONCE = 2_000_000
 _TINY = 1e-9
 _LEAST_SPREAD = 1e-7
 Failures = npt.NDArray[np.bool_]
@@ -35,9 +60,9 @@ class Standing:
         rank: the best and the worst rank that the cases leave open; None where it was not scored
             on the whole suite.
         overall: the mean of the capabilities' failure rates.
-        capabilities: failure rates on seeds and expansions together.
-        pass_to_fail: expansions that fail while their seed passes …
-        passing_expansions: … of so many whose seed passes.
+        chance: the failure rate of the best answer that does not read the cases it was scored on.
+        capabilities: failure rates, together and on seeds and expansions, and flips.
+        one_answer: the label that it gives to nearly all cases, with its share; None for others.
         training_known: whether the model's own training data is known.
         compared_with: the splits that its cases are held against: its own training data, or else
             SST's train split; see `known_splits.main_comparison`.
@@ -50,12 +75,27 @@ class Standing:
     cases: int
     rank: tuple[int, int] | None
     overall: Rate
-    capabilities: dict[str, Rate]
-    pass_to_fail: int
-    passing_expansions: int
+    chance: float
+    capabilities: dict[str, CapabilityResult]
+    one_answer: tuple[int, float] | None
     training_known: bool
     compared_with: tuple[str, ...]
     outside_training: Rate | None
+
+    @property
+    def chance_corrected(self) -> float | None:
+        """`overall` on the scale from chance to no failure; see `statistics.chance_corrected`."""
+        return chance_corrected(self.overall.failure_rate, self.chance)
+
+    @property
+    def pass_to_fail(self) -> int:
+        """How many expansions fail while their seed passes."""
+        return sum(one.pass_to_fail for one in self.capabilities.values())
+
+    @property
+    def passing_expansions(self) -> int:
+        """How many expansions have a seed that passes."""
+        return sum(one.passing_expansions for one in self.capabilities.values())
 
 
 @dataclass(frozen=True)
@@ -66,29 +106,36 @@ class SuiteStandings:
         suite: what they said of its cases.
         capabilities: by number.
         standings: one a model.
+        references: what constant and random answers come to.
     """
 
     suite: SuiteOutcomes
     capabilities: tuple[str, ...]
     standings: tuple[Standing, ...]
+    references: tuple[Reference, ...]
+
+
+@dataclass(frozen=True)
+class PairwiseTests:
+    """Tests of all pairs of the first models of a board.
+
+    Attributes:
+        models: how many models, in the order of the standings.
+        adjusted: p-values after Holm's correction, shape (pairs, capabilities), capabilities as in
+            `SuiteStandings`; pairs are (0, 1), (0, 2), …, (1, 2), ….
+    """
+
+    models: int
+    adjusted: Floats
 
 
 def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
-    """The standings of every suite, the highest version first; suites are never mixed."""
+    """The standings of every suite, in the order of `suite_groups.precedence`; never mixed."""
     return sorted(
         (suite_standings(suite, seed) for suite in collection.suites if suite.models),
-        key=lambda one: (
-            _version_key(one.suite.version),
-            max(standing.model.date for standing in one.standings),
-            one.suite.fingerprint,
-        ),
+        key=lambda one: precedence(one.suite),
         reverse=True,
     )
-
-
-def _version_key(version: str) -> tuple[int, ...]:
-    match = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", version)
-    return tuple(map(int, match.groups())) if match else (-1,)
 
 
 def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
@@ -125,7 +172,12 @@ def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
         )
     )
     names = dict.fromkeys(case.capability for case in suite.cases)
-    return SuiteStandings(suite, tuple(sorted(names, key=capability_key)), tuple(found))
+    return SuiteStandings(
+        suite,
+        tuple(sorted(names, key=capability_key)),
+        tuple(found),
+        references(suite.cases),
+    )
 
 
 def capability_key(name: str) -> tuple[int, str]:
@@ -143,28 +195,28 @@ def _standings_of(
     seed: int,
 ) -> list[Standing]:
     failed = ~passing(cases)[np.arange(len(cases)), labels]
-    mean, total, by_capability = _macro(cases, failed, seed)
-    overall = _rates(failed, total, mean)
+    figures = model_figures(cases, failed)
     compared = [main_comparison(model.name) for model in models]
     outside: dict[int, Rate] = {}
     for training in dict.fromkeys(compared):
         members = [n for n, own in enumerate(compared) if own == training]
         chosen = [n for n, case in enumerate(cases) if group_of(case.splits, training) == "other"]
         if chosen:
-            some = failed[members][:, chosen]
-            rates, samples, _ = _macro([cases[n] for n in chosen], some, seed)
-            outside |= dict(zip(members, _rates(some, samples, rates), strict=True))
-    flipped, at_risk = _flips(cases, failed)
-    ranks = rank_intervals(mean, total) if ranked else None
+            found = model_figures([cases[n] for n in chosen], failed[members][:, chosen])
+            outside |= {n: one.overall for n, one in zip(members, found, strict=True)}
+    ranks = rank_intervals(*_resampled_means(cases, failed, seed)) if ranked else None
+    known = reference_means(references(cases))
+    _, chance = chance_of(known)
+    answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
     return [
         Standing(
             model=model,
             cases=len(cases),
             rank=None if ranks is None else (int(ranks[n, 0]), int(ranks[n, 1])),
-            overall=overall[n],
-            capabilities={name: rates[n] for name, rates in by_capability.items()},
-            pass_to_fail=int(flipped[n]),
-            passing_expansions=int(at_risk[n]),
+            overall=figures[n].overall,
+            chance=chance,
+            capabilities=figures[n].capabilities,
+            one_answer=one_answer(answers[n].tolist(), known),
             training_known=training_data_of(model.name) is not None,
             compared_with=tuple(sorted(compared[n])),
             outside_training=outside.get(n),
@@ -173,75 +225,44 @@ def _standings_of(
     ]
 
 
-def _macro(
-    cases: Sequence[Case], failed: Failures, seed: int
-) -> tuple[Floats, Floats, dict[str, list[Rate]]]:
-    """Means of the capabilities' failure rates, shape (models,), and those of resampled families.
+def _resampled_means(cases: Sequence[Case], failed: Failures, seed: int) -> tuple[Floats, Floats]:
+    """Mean failure rates, shape (models,), and of resampled families, (RESAMPLES, models)."""
+    means = np.zeros(len(failed))
+    samples = np.zeros((RESAMPLES, len(failed)))
+    capabilities = by_name(cases)
+    for number, own in enumerate(capabilities.values()):
+        counts = family_counts([cases[n] for n in own], failed[:, own])
+        means += failed[:, own].mean(axis=1)
+        samples += resampled_rates(*counts, seed + number)
+    return means / len(capabilities), samples / len(capabilities)
 
-    The same as `statistics.macro_average`, for many models at once.
 
-    Returns:
-        The means; those of the samples, shape (RESAMPLES, models); and each capability's rates.
+def pairwise_tests(one: SuiteStandings) -> PairwiseTests:
+    """Test every pair of the best models that were scored on the whole suite.
+
+    Their number is bounded, so that a board of any size builds in seconds and its page stays
+    small.
     """
-    by_capability: dict[str, list[Rate]] = {}
-    total = np.zeros((RESAMPLES, len(failed)))
-    mean = np.zeros(len(failed))
-    capabilities = list(dict.fromkeys(case.capability for case in cases))
-    for number, capability in enumerate(capabilities):
-        own = np.array([n for n, case in enumerate(cases) if case.capability == capability])
-        rates, samples = _bootstrap([cases[n] for n in own], failed[:, own], seed + number)
-        by_capability[capability] = _rates(failed[:, own], samples)
-        total += samples
-        mean += rates
-    return mean / len(capabilities), total / len(capabilities), by_capability
-
-
-def _bootstrap(cases: Sequence[Case], failed: Failures, seed: int) -> tuple[Floats, Floats]:
-    """Failure rates, shape (models,), and of resampled seed families, shape (RESAMPLES, models).
-
-    All models are given the same families (the cluster bootstrap of
-    `statistics.resampled_rates`, for many models at once).
-    """
-    number_of: dict[str, int] = {}
-    family = [number_of.setdefault(case.seed_id, len(number_of)) for case in cases]
-    member = np.zeros((len(cases), len(number_of)))
-    member[np.arange(len(cases)), family] = 1
-    families = len(number_of)
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(families, np.full(families, 1 / families), size=RESAMPLES)
-    # Whole numbers throughout: equal models get equal samples, to the last bit.
-    failures = drawn.astype(np.float64) @ (failed.astype(np.float64) @ member).T
-    size = drawn @ member.sum(axis=0)
-    return failed.mean(axis=1), failures / size[:, None]
-
-
-def _rates(failed: Failures, samples: Floats, rates: Floats | None = None) -> list[Rate]:
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
-    counts = failed.sum(axis=1)
-    shown = failed.mean(axis=1) if rates is None else rates
-    return [
-        Rate(failed.shape[1], int(counts[n]), float(shown[n]), (float(low[n]), float(high[n])))
-        for n in range(len(failed))
-    ]
-
-
-def _flips(
-    cases: Sequence[Case], failed: Failures
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of each model: expansions that fail while their seed passes, and whose seed passes."""
-    seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    pairs = np.array(
-        [
-            (n, seed_number[case.seed_id])
-            for n, case in enumerate(cases)
-            if case.kind == "expansion" and case.seed_id in seed_number
-        ],
-        dtype=int,
-    ).reshape(-1, 2)
-    seed_passes = ~failed[:, pairs[:, 1]]
-    flipped = failed[:, pairs[:, 0]] & seed_passes
-    return flipped.sum(axis=1), seed_passes.sum(axis=1)
+    cases = one.suite.cases
+    ranked = [standing.model for standing in one.standings if standing.rank is not None]
+    most = math.isqrt(2 * _MOST_TEST_CELLS // (len(cases) + len(one.capabilities)))
+    models = min(len(ranked), MOST_TESTED, max(2, most))
+    if models < 2:
+        return PairwiseTests(models, np.ones((0, len(one.capabilities))))
+    labels = np.stack([model.labels for model in ranked[:models]])
+    failed = ~passing(cases)[np.arange(len(cases)), labels]
+    numbers = by_name(cases)
+    first, second = np.triu_indices(models, 1)
+    p_values = np.empty((len(first), len(one.capabilities)))
+    for place, capability in enumerate(one.capabilities):
+        own = numbers[capability]
+        failures, _ = family_counts([cases[n] for n in own], failed[:, own])
+        whole = np.rint(failures).astype(np.int64)
+        step = max(1, _TEST_CELLS_AT_ONCE // whole.shape[1])
+        for start in range(0, len(first), step):
+            some = slice(start, start + step)
+            p_values[some, place] = sign_flip_p_values(whole[first[some]] - whole[second[some]])
+    return PairwiseTests(models, holm(p_values))
 
 
 def rank_intervals(rates: Floats, samples: Floats) -> npt.NDArray[np.int64]:

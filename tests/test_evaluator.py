@@ -108,7 +108,7 @@ def test_a_label_mapping_says_what_labels_mean(rows: Dataset) -> None:
         figures = judge.compute(unnamed, data=rows, label_mapping=mapping)
         assert without_times(figures) == expected
     with pytest.raises(ScoringError, match="LABEL_1"):
-        judge.compute(unnamed, data=rows, label_mapping={"LABEL_0": 0})
+        judge.compute(unnamed, data=rows, label_mapping={"LABEL_0": 0, "LABEL_2": 2})
     with pytest.raises(ScoringError, match="LABEL_0"):
         judge.compute(unnamed, data=rows)
 

@@ -17,7 +17,7 @@ from s2lct.builder.cli import app
 from s2lct.builder.errors import BuildError
 from s2lct.builder.exclude import read_excluded
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.suite import read_description, read_rows
+from s2lct.builder.suite import read_description, read_suite
 from s2lct.builder.verify import verify_suite
 
 OPTIONS: dict[str, Any] = {"capabilities": ("LC8", "LC9"), "seeds": 3, "candidates": 1}
@@ -25,8 +25,7 @@ RUNNER = CliRunner(env={"COLUMNS": "200"})
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
-    described = read_description(folder)
-    return [row for file in described["files"].values() for row in read_rows(folder, file)]
+    return [row for rows in read_suite(folder).rows.values() for row in rows]
 
 
 def write_list(path: Path, content: object) -> Path:

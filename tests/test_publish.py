@@ -331,6 +331,42 @@ def test_a_dry_run_needs_no_token_and_changes_nothing(
     assert publisher.server.files("dataset", REPO) == before
 
 
+def test_a_dry_run_without_a_network_says_what_it_checked(
+    hub: HubClient, suite_folder: Path, tmp_path: Path
+) -> None:
+    result = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
+    for client in (hub.offline_now(), hub.cut_off()):
+        for command in (
+            ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0"),
+            ("results", result, "--to", REPO),
+            ("metric", "--repo", REPO),
+        ):
+            told = client.s2lct("publish", *command, "--dry-run")
+            assert told.startswith("checked: ")
+            assert "not checked: " in told
+            assert "would" not in told
+            assert client.try_s2lct("publish", *command).returncode == 1
+    assert not hub.server.repos
+
+
+def test_a_dry_run_without_a_network_refuses_what_is_wrong_in_itself(
+    hub: HubClient, suite_folder: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(suite_folder, broken)
+    next(broken.glob("data/*/*.parquet")).write_bytes(b"PAR1")
+    for folder, options in (
+        (broken, ("--repo", REPO)),
+        (suite_folder, ("--repo", "no-organization")),
+        (suite_folder, ("--repo", "org/na--me..x")),
+        (suite_folder, ("--repo", REPO, "--version", "1.0")),
+    ):
+        done = hub.offline_now().try_s2lct("publish", "dataset", folder, *options, "--dry-run")
+        assert done.returncode == 1
+        assert done.stderr.startswith("Error: ")
+        assert "not checked" not in done.stdout
+
+
 def test_a_proposal_is_tagged_once_it_is_merged(
     publisher: Publisher, smaller: Path, suite_folder: Path
 ) -> None:
@@ -487,7 +523,7 @@ def test_a_card_that_the_hub_refuses_is_told_with_its_reason(
 
 
 def test_a_token_in_what_the_hub_says_is_not_repeated() -> None:
-    from s2lct.dataset_script.errors import without_token
+    from s2lct.builder.hub_calls import without_token
 
     told = without_token(f"Bearer {MAINTAINER.token} was refused; {STRANGER.token}, too")
     assert told == "Bearer hf_… was refused; hf_…, too"
@@ -567,7 +603,7 @@ def test_results_are_published_in_pairs_and_listed(
 ) -> None:
     paths = [
         write_result(outcomes_of(suite_folder, name, labels), tmp_path / "results")
-        for labels, name in enumerate(["stranger/<script>|`x`", "vader"])
+        for labels, name in enumerate(["stranger/__x__", "vader"])
     ]
     publisher.done("results", *paths, "--to", RESULTS)
     files = publisher.server.files("dataset", RESULTS)
@@ -579,11 +615,31 @@ def test_results_are_published_in_pairs_and_listed(
         assert result["suite"]["name"] == suite_folder.name
         assert str(tmp_path).encode() not in files[path]
     card = files["README.md"].decode()
-    assert "<script>" not in card
+    assert r"stranger/\_\_x\_\_" in card
     table = [line for line in card.splitlines() if line.startswith("| [")]
     assert len(table) == 2
     assert all(line.replace("\\|", "").count("|") == 7 for line in table)
     assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
+    hostile = write_result(outcomes_of(suite_folder, "stranger/<script>|`x`"), tmp_path / "results")
+    assert "is no name" in publisher.refused("results", hostile, "--to", RESULTS)
+
+
+def test_results_with_options_of_their_own_have_a_place_of_their_own(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    outcomes = outcomes_of(suite_folder, MODEL)
+    paths = [
+        write_result(outcomes, tmp_path / "plain"),
+        write_result(replace(outcomes, neutral_band=(0.4, 0.6)), tmp_path / "band"),
+        write_result(replace(outcomes, neutral_band=(0.3, 0.6)), tmp_path / "other"),
+    ]
+    publisher.done("results", *paths, "--to", RESULTS)
+    names = [path for path in publisher.server.files("dataset", RESULTS) if path.endswith(".json")]
+    assert len(names) == 3
+    assert sum(name.endswith("tiny-sentiment--c0ffeec0ffee.json") for name in names) == 1
+    again = write_result(outcomes, tmp_path / "again")
+    refused = publisher.refused("results", paths[0], again, "--to", RESULTS)
+    assert "both are results of" in refused
 
 
 def test_published_results_still_follow_from_their_cases(

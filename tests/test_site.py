@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,12 @@ from s2lct.builder.cli import app
 from s2lct.builder.config import fingerprint_of
 from s2lct.builder.hashing import sha256_of
 from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.collection import collect
+from s2lct.leaderboard.collection import Collection, ScoredModel, SuiteOutcomes, collect
+from s2lct.leaderboard.comparison import compare, shown_p
 from s2lct.leaderboard.results import write_result
 from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.site import build_site, page
+from s2lct.leaderboard.site import build_site, capability_columns, page
 from s2lct.leaderboard.standings import all_standings
-from s2lct.leaderboard.statistics import compare
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -42,6 +42,9 @@ HOSTILE = (
     "</script><img src=x onerror=window.pwned=1><script>window.pwned=1</script>${window.pwned=1}"
 )
 FORMULA = "=HYPERLINK(0)"
+# No result file may name a model so; what shows names bears them all the same.
+NAMES = {f"org/{'x' * (len(name) - 4)}": name for name in (FORMULA, HOSTILE)}
+REFERENCES = {"always-negative", "always-neutral", "always-positive", "random"}
 PASSES = {"LC4": {1, 2}, "LC9": {0}, "LC10": {0}}
 
 
@@ -85,18 +88,35 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     now = suite("1.1.0")
     good = write("org/good", 0.05, now, folder, parameters=4_000_000, licence="mit")
     write("org/fair", 0.3, now, folder, parameters=110_000_000, licence="apache-2.0")
-    write(FORMULA, 0.5, now, folder)
-    write(HOSTILE, 0.8, now, folder, licence="<u>mine</u>")
+    formula, hostile = NAMES
+    write(formula, 0.5, now, folder)
+    write(hostile, 0.8, now, folder, licence="<u>mine</u>")
     write("org/older", 0.4, suite("1.0.0"), folder)
     (folder / "verified.json").write_text(json.dumps({sha256_of(good): "2026-02-03"}))
     return folder
 
 
 @pytest.fixture(scope="module")
-def site(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def collection(results: Path) -> Collection:
+    """The results, two of them under names that are harmful unless they are escaped."""
+    found = collect(results)
+    return Collection(
+        tuple(
+            replace(
+                suite,
+                models=tuple(
+                    replace(one, name=NAMES.get(one.name, one.name)) for one in suite.models
+                ),
+            )
+            for suite in found.suites
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def site(collection: Collection, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
-    done = CliRunner().invoke(app, ["leaderboard", "build", str(results), "--out", str(out)])
-    assert done.exit_code == 0, done.output
+    build_site(collection, out)
     return out
 
 
@@ -173,7 +193,13 @@ def suite_id(site: Path) -> str:
 def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
     board = visit(address(site))
     assert board.names() == ["org/good", "org/fair", FORMULA, HOSTILE]
-    assert board.column(1) == ["1", "2–3", "2–3", "4"]
+    told = dict(zip(board.column(0), board.column(1), strict=True))
+    assert [told.pop(name) for name in board.names()] == ["1", "2–3", "2–3", "4"]
+    # What does not read the cases stands among them, unranked.
+    assert told == {f"always-{one}": "–" for one in ("negative", "neutral", "positive")} | {
+        "random": "–"
+    }
+    assert board.column(0)[-1] == HOSTILE
     told = board.tab.locator("main").inner_text()
     assert "4 models on suite 1.1.0: 120 cases, 3 capabilities" in told
     board.tab.get_by_role("link", name="suite 1.0.0, 1 model").click()
@@ -184,6 +210,7 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
 @pytest.mark.browser
 def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) -> None:
     board = visit(address(site))
+    board.tab.get_by_label("chance rows").uncheck()
     headings = board.tab.locator("thead th").all_inner_texts()
     for number, heading in enumerate(headings):
         cell, button = board.tab.locator("thead th").nth(number), "thead th button"
@@ -220,7 +247,7 @@ def test_filters_narrow_table_plot_and_download(site: Path, visit: Any) -> None:
     with tab.expect_download() as saved:
         tab.get_by_role("button", name="These rows as JSON").click()
     rows = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
-    assert [row["model"] for row in rows] == ["org/good"]
+    assert [row["model"] for row in rows if row["kind"] == "model"] == ["org/good"]
     tab.get_by_label("Size").select_option("none")
     tab.get_by_label("Find").fill("")
     assert board.names() == [FORMULA, HOSTILE]
@@ -236,19 +263,122 @@ def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> No
         board.tab.get_by_role("button", name="These rows as CSV").click()
     drawn = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8"))))
     beside = list(csv.DictReader((site / "leaderboard.csv").open(encoding="utf-8", newline="")))
-    assert [row["model"] for row in drawn] == ["org/good", "org/fair", f"'{FORMULA}", HOSTILE]
-    for row, same in zip(drawn, beside, strict=False):
-        assert row["model"] == same["model"]
-        for name in ("failure_rate", "LC4", "LC9", "LC10", "outside_training"):
-            assert float(row[name]) == pytest.approx(float(same[name]), abs=1e-4)
+    models = [row for row in drawn if row["kind"] == "model"]
+    assert [row["model"] for row in models] == ["org/good", "org/fair", f"'{FORMULA}", HOSTILE]
+    assert {row["model"] for row in drawn if row["kind"] == "reference"} == REFERENCES
+    of = {row["model"]: row for row in beside if row["suite_version"] == "1.1.0"}
+    for row in drawn:
+        same = of[row["model"]]
+        for name in (
+            "failure_rate", "chance_corrected", "ci_low", "LC4", "LC9", "LC10", "LC9_seeds",
+            "LC10_expansions", "outside_training",
+        ):  # fmt: skip
+            told = [float(one[name]) if one[name] else None for one in (row, same)]
+            assert told[0] == pytest.approx(told[1], abs=1e-4), (row["model"], name)
     table = pq.read_table(site / "leaderboard.parquet").to_pylist()
     assert table == json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))
     assert table[2]["model"] == FORMULA
-    assert len(table) == len(beside) == 5
+    assert len(table) == len(beside) == 5 + 2 * 4
+    blind = {row["model"]: row for row in table if row["kind"] == "reference"}
+    assert blind["random"]["failure_rate"] == pytest.approx((1 / 3 + 2 / 3 + 2 / 3) / 3)
+    assert blind["always-negative"]["chance_corrected"] == 0  # the best of them here
+    assert blind["always-negative"]["rank_low"] is None
+    assert {row["chance"] for row in table} == {blind["always-negative"]["failure_rate"]}
+
+
+def test_no_capability_takes_the_place_of_another_column(tmp_path: Path) -> None:
+    names = ["model", "capability_model", "LC4", "LC4_ci_low", "=SUM(1)", "failure_rate"]
+    cases = tuple(
+        Case(f"{name}-{n}", name, "seed", f"{name}-{n}", f"{n}.", frozenset({n % 3}))
+        for name in names
+        for n in range(6)
+    )
+    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    of = SuiteCases("odd", "1.0.0", fingerprint_of(rows), cases)
+    # A reader refuses such names; what shows them stands on its own feet.
+    model = ScoredModel(
+        key="a" * 64, name="m", revision="", weights_sha256="", label_rule="", parameters=None,
+        licence=None, date="2026-01-01T00:00:00+00:00", verified="",
+        labels=(np.arange(len(cases)) // 2 % 3).astype(np.int8),
+    )  # fmt: skip
+    made = Collection((SuiteOutcomes(of.version, of.fingerprint, of.cases, (model,)),))
+    build_site(made, tmp_path / "out")
+    (found,) = all_standings(made)
+    columns = capability_columns(found.capabilities)
+    assert len(set(columns.values())) == len(names)
+    row = json.loads((tmp_path / "out" / "leaderboard.json").read_text("utf-8"))[0]
+    assert row["model"] == "m" and 0 < row["failure_rate"] < 1
+    (standing,) = found.standings
+    for name in names:
+        assert row[columns[name]] == standing.capabilities[name].all.failure_rate
+        assert row[f"{columns[name]}_ci_low"] == standing.capabilities[name].all.ci[0]
+        assert row[f"{columns[name]}_seeds"] == standing.capabilities[name].seed.failure_rate
+        assert row[f"{columns[name]}_expansions"] is None
+    with (tmp_path / "out" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        heads = next(csv.reader(file))
+    assert len(set(heads)) == len(heads)
+    assert "'=SUM(1)" in heads and not any(head.startswith("=") for head in heads)
 
 
 @pytest.mark.browser
-def test_two_models_are_compared_down_to_cases(site: Path, results: Path, visit: Any) -> None:
+def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path) -> None:
+    of = suite("1.0.0")
+    said = np.zeros(len(of.cases), dtype=np.int64)
+    failed = failed_cases(of.cases, said)
+    write_result(Outcomes("org/no", "r1", "0" * 64, "", of, said, failed), tmp_path / "in")
+    write("org/good", 0.2, of, tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "out")
+    rows = json.loads((tmp_path / "out" / "leaderboard.json").read_text("utf-8"))
+    told = {row["model"]: row["one_answer"] for row in rows}
+    assert told["org/no"] == "negative" and told["org/good"] is None
+    board = visit(address(tmp_path / "out"))
+    (row,) = [one for one in board.column(0) if "org/no" in one]
+    assert "answers negative to 100.0 % of the cases" in row
+    assert board.tab.locator("figure svg line.chance").count() == 1
+    assert "chance 33.3 %" in board.tab.locator("figure").inner_text()
+    board.tab.get_by_label("Capabilities on").select_option("seeds")
+    place = board.tab.locator("thead th").all_inner_texts().index("LC4")
+    standing = next(
+        one for one in all_standings(collect(tmp_path / "in"))[0].standings
+        if one.model.name == "org/good"
+    )  # fmt: skip
+    shown = board.column(place)[0]
+    assert shown == f"{100 * standing.capabilities['LC4'].seed.failure_rate:.1f}"
+    board.tab.get_by_label("chance rows").uncheck()
+    assert len(board.column(0)) == 2
+    board.tab.get_by_role("link", name="org/no").click()
+    board.tab.locator("h1", has_text="org/no").wait_for()
+    facts = board.tab.locator("dl").inner_text()
+    assert "answers negative to 100.0 %" in facts
+    assert "0.00 (1 is no failure, 0 is always-negative, 33.3 %)" in facts
+    board.tab.goto(address(tmp_path / "out", suite_id(tmp_path / "out"), "capability", "LC4"))
+    board.tab.get_by_text("always-neutral 0.0 %").wait_for()
+    assert "random 33.3 %" in board.tab.locator("figure").inner_text()
+
+
+@pytest.mark.browser
+def test_a_pair_beyond_the_tests_of_the_page_says_so(
+    visit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("s2lct.leaderboard.standings.MOST_TESTED", 2)
+    of = suite("1.0.0", seeds=5)
+    for name, failing in (("a", 0.1), ("bb", 0.4), ("ccc", 0.9)):
+        write(name, failing, of, tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "out")
+    (found,) = all_standings(collect(tmp_path / "in"))
+    keys = [standing.model.key[:12] for standing in found.standings]
+    within = visit(address(tmp_path / "out", suite_id(tmp_path / "out"), "compare", *keys[:2]))
+    assert "a: better on" in within.tab.locator("main").inner_text()
+    beyond = visit(address(tmp_path / "out", suite_id(tmp_path / "out"), "compare", *keys[1:]))
+    told = beyond.tab.locator("main").inner_text()
+    assert "the tests of its best 2 models" in told and "s2lct compare FIRST.json" in told
+    assert set(beyond.column(7)) == {"not tested here"}
+
+
+@pytest.mark.browser
+def test_two_models_are_compared_down_to_cases(
+    site: Path, collection: Collection, visit: Any
+) -> None:
     board = visit(address(site))
     tab = board.tab
     tab.get_by_label("Compare org/good").check()
@@ -256,7 +386,7 @@ def test_two_models_are_compared_down_to_cases(site: Path, results: Path, visit:
     tab.get_by_label(f"Compare {HOSTILE}").check()
     tab.get_by_role("link", name="Compare the two").click()
     tab.get_by_role("heading", name="org/good against").wait_for()
-    (found, _) = all_standings(collect(results))
+    (found, _) = all_standings(collection)
     of = {standing.model.name: standing.model for standing in found.standings}
     cases = found.suite.cases
     first = failed_cases(cases, of["org/good"].labels.astype(np.int64))
@@ -268,8 +398,9 @@ def test_two_models_are_compared_down_to_cases(site: Path, results: Path, visit:
         assert [int(cell) for cell in (cells[1], cells[4], cells[5])] == [
             one.cases, one.first_only, one.second_only,
         ]  # fmt: skip
-        assert float(cells[6]) == pytest.approx(one.adjusted, rel=1e-2)
+        assert float(cells[6]) == shown_p(one.adjusted)
         assert cells[7] == "org/good is better"
+    assert "org/good: better on 3, worse on 0, undecided on 0" in tab.locator("main").inner_text()
     tab.get_by_role("button", name="Cases of LC9").click()
     only = tab.locator("section", has=tab.get_by_text("Only org/good fails")).first
     either = [
@@ -378,6 +509,7 @@ def test_many_models_are_drawn_as_they_are_needed(visit: Any, tmp_path: Path) ->
         write(f"m{number:03}" + "x" * (number % 7), number / 150, of, tmp_path / "in")
     build_site(collect(tmp_path / "in"), tmp_path / "out")
     board = visit(address(tmp_path / "out"))
+    board.tab.get_by_label("chance rows").uncheck()
     assert 0 < board.tab.locator("tbody tr").count() < 150
     board.tab.get_by_role("button", name="Draw all 150 rows").click()
     assert board.tab.locator("tbody tr").count() == 150
@@ -386,11 +518,14 @@ def test_many_models_are_drawn_as_they_are_needed(visit: Any, tmp_path: Path) ->
 
 
 def test_the_page_is_the_same_from_the_parquet_file_and_holds_no_address(
-    site: Path, tmp_path: Path
+    results: Path, site: Path, tmp_path: Path
 ) -> None:
-    build_site(collect(site / "outcomes.parquet"), tmp_path)
+    built, again = tmp_path / "built", tmp_path / "again"
+    done = CliRunner().invoke(app, ["leaderboard", "build", str(results), "--out", str(built)])
+    assert done.exit_code == 0, done.output
+    build_site(collect(built / "outcomes.parquet"), again)
     for name in ("index.html", "leaderboard.csv", "leaderboard.json", "outcomes.parquet"):
-        assert (tmp_path / name).read_bytes() == (site / name).read_bytes()
+        assert (again / name).read_bytes() == (built / name).read_bytes()
     content = (site / "index.html").read_text(encoding="utf-8")
     assert "http://" not in content.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in content
@@ -412,12 +547,30 @@ def test_left_out_files_are_told_and_an_empty_folder_is_an_error(
     assert "org/one" in page(all_standings(collect(tmp_path / "in")))
 
 
+def test_the_app_s_board_has_chance_rows_and_both_kinds(results: Path) -> None:
+    pytest.importorskip("pandas")
+    from s2lct.leaderboard.app_board import board_frame
+
+    (found, _) = all_standings(collect(results))
+    whole = board_frame(found)
+    assert set(whole["Model"]) - {one.model.name for one in found.standings} == REFERENCES
+    assert whole["Failure rate"].is_monotonic_increasing
+    for kind in ("all", "seed", "expansion"):
+        frame = board_frame(found, kind=kind)
+        for standing in found.standings:
+            (told,) = frame[frame["Model"] == standing.model.name]["LC9"]
+            rate = getattr(standing.capabilities["LC9"], kind).failure_rate
+            assert told == pytest.approx(100 * rate, abs=0.05)
+    (blind,) = frame[frame["Model"] == "always-neutral"]["LC9"]
+    assert blind == 100
+
+
 @pytest.mark.browser
-def test_the_app_opens_filters_and_compares(results: Path, visit: Any) -> None:
+def test_the_app_opens_filters_and_compares(collection: Collection, visit: Any) -> None:
     gradio = pytest.importorskip("gradio")
     from s2lct.leaderboard.app import serve
 
-    url = serve(results, block=False)
+    url = serve(collection, block=False)
     try:
         tab = visit(url, allowed=url).tab
         board = tab.locator("#board")
@@ -452,6 +605,12 @@ def test_the_app_opens_filters_and_compares(results: Path, visit: Any) -> None:
 def test_the_report_opens(results: Path, visit: Any, tmp_path: Path, scheme: str) -> None:
     files = [path for path in results.glob("*.json") if "older" not in path.name]
     files.remove(results / "verified.json")
+    for file in files:
+        table, told = file.with_suffix(".parquet"), json.loads(file.read_text())
+        told["model"]["name"] = NAMES.get(told["model"]["name"], told["model"]["name"])
+        (tmp_path / table.name).write_bytes(table.read_bytes())
+        (tmp_path / file.name).write_text(json.dumps(told))
+    files = [tmp_path / file.name for file in files]
     out = tmp_path / "report.html"
     done = CliRunner().invoke(app, ["report", *map(str, files), "--html", str(out)])
     assert done.exit_code == 0, done.output

@@ -16,8 +16,7 @@ from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
 from s2lct.builder.parse import parse
 from s2lct.builder.records import Family, MaskedSentence, ParsedSeed, Region, Seed, Sentence
 from s2lct.builder.select import select, without_duplicates
-from s2lct.builder.validate import begins_with_vowel_sound
-from s2lct.builder.verify import without
+from s2lct.builder.suite_checks import without
 
 TEXTS = [
     "This is not a dull film.",
@@ -67,8 +66,8 @@ def test_masks_are_inserted_and_nothing_else_moves(parsed: list[ParsedSeed], ord
     assert len({(one.seed_id, one.text, one.masks) for one in masked}) == len(masked)
     for one in masked:
         seed = texts[one.seed_id].seed
-        places = [{"start": m.start, "end": m.start + len(MASK)} for m in one.masks]
-        assert all(one.text[p["start"] : p["end"]] == MASK for p in places)
+        places = [(m.start, m.start + len(MASK)) for m in one.masks]
+        assert all(one.text[start:end] == MASK for start, end in places)
         assert without(one.text, places) == seed.text
         (region,) = seed.regions
         assert all(region.frozen_end <= m.start <= region.end + 20 for m in one.masks)
@@ -141,12 +140,15 @@ def test_an_overlong_text_gets_no_suggestion(mlm: TransformersMaskedLM) -> None:
     assert mlm.suggest([long, f"A {MASK} film."], 3)[0] == ()
 
 
-@pytest.mark.parametrize(
-    ("word", "vowel"),
-    [("old", True), ("hour", True), ("young", False), ("one", False), ("university", False)],
-)
-def test_articles_agree_with_sounds(word: str, vowel: bool) -> None:
-    assert begins_with_vowel_sound(word) is vowel
+def test_an_insertion_keeps_the_article_that_its_sound_asks_for() -> None:
+    from s2lct.builder.validate import _clashes
+
+    kept = [("an", "unidentified"), ("an", "onerous"), ("a", "unique"), ("A", "useful")]
+    assert not any(_clashes(article, word, "film") for article, word in kept)
+    broken = [("a", "unimportant"), ("an", "unique"), ("An", "one"), ("a", "honest")]
+    assert all(_clashes(article, word, "film") for article, word in broken)
+    assert _clashes("with", "a", "MRI")
+    assert not _clashes("with", "an", "11-year-old")
 
 
 def test_selection_takes_the_likeliest_and_no_text_twice(
@@ -192,7 +194,7 @@ def suite_families(parsed: list[ParsedSeed], mlm: TransformersMaskedLM) -> list[
     )
     for family in families:
         for expansion in family.expansions:
-            inserted = [{"start": w.start, "end": w.end} for w in expansion.inserted]
+            inserted = [(w.start, w.end) for w in expansion.inserted]
             assert without(expansion.text, inserted) == family.seed.seed.text
     return families
 
@@ -207,4 +209,4 @@ def test_removing_inserted_words_undoes_inserting(words: list[str], chosen: st.D
     longer = [*words[:at], "inserted", *words[at:]]
     text = " ".join(longer) + "."
     start = len(" ".join(longer[:at])) + 1
-    assert without(text, [{"start": start, "end": start + len("inserted")}]) == seed
+    assert without(text, [(start, start + len("inserted"))]) == seed

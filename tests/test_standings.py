@@ -23,7 +23,6 @@ from s2lct.builder.config import fingerprint_of
 from s2lct.builder.hashing import sha256_of
 from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
 from s2lct.leaderboard.collection import (
-    MOST_JSON_BYTES,
     UNSCORED,
     ScoredModel,
     SuiteOutcomes,
@@ -31,32 +30,74 @@ from s2lct.leaderboard.collection import (
     read_collection,
     write_collection,
 )
+from s2lct.leaderboard.comparison import compare
 from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.known_splits import TRAINED_ON
-from s2lct.leaderboard.results import read_outcomes, read_result, write_result
+from s2lct.leaderboard.results import (
+    current,
+    read_outcomes,
+    read_result,
+    recompute,
+    write_result,
+)
 from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.standings import all_standings, rank_intervals, suite_standings
-from s2lct.leaderboard.statistics import CONFIDENCE, macro_average
+from s2lct.leaderboard.standings import (
+    all_standings,
+    pairwise_tests,
+    rank_intervals,
+    suite_standings,
+)
+from s2lct.leaderboard.statistics import CONFIDENCE, by_capability, macro_average
+from s2lct.leaderboard.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
 
 OUTSIDE = frozenset({"sst:test", "rotten_tomatoes:train"})
 # id, capability, kind, seed, passes: two families of LC4, one of LC9, one of LC10
 CASES = (
     Case(
-        "a", "LC4", "seed", "a", "It isn't bad.", frozenset({1, 2}),
+        "a",
+        "LC4",
+        "seed",
+        "a",
+        "It isn't bad.",
+        frozenset({1, 2}),
         splits=frozenset({"sst:train"}),
+        sources=("films:1",),
     ),
     Case(
-        "b", "LC4", "expansion", "a", "It isn't also bad.", frozenset({1, 2}), ("also",), "X -> Y",
+        "b",
+        "LC4",
+        "expansion",
+        "a",
+        "It isn't also bad.",
+        frozenset({1, 2}),
+        ("also",),
+        "X -> Y",
         frozenset({"sst:train"}),
+        ("films:1",),
     ),
-    Case("c", "LC4", "seed", "c", "That isn't awful.", frozenset({1, 2}), splits=OUTSIDE),
+    Case(
+        "c",
+        "LC4",
+        "seed",
+        "c",
+        "That isn't awful.",
+        frozenset({1, 2}),
+        splits=OUTSIDE,
+        sources=("films:2", "sst:1"),
+    ),
     Case("d", "LC9", "seed", "d", "Is it bad? Yes.", frozenset({0}), splits=OUTSIDE),
     Case(
-        "e", "LC9", "expansion", "d", "Is it really bad? Yes.", frozenset({0}), ("really",),
+        "e",
+        "LC9",
+        "expansion",
+        "d",
+        "Is it really bad? Yes.",
+        frozenset({0}),
+        ("really",),
         splits=OUTSIDE,
     ),
     Case("f", "LC10", "seed", "f", "Is it good? No.", frozenset({0}), splits=frozenset({""})),
-)  # fmt: skip
+)
 ORDER = [[case.id, case.text, sorted(case.passes, reverse=True)] for case in CASES]
 SUITE = SuiteCases("mine", "1.0.0", fingerprint_of(ORDER), CASES)
 
@@ -125,6 +166,7 @@ def test_rates_and_intervals_are_those_of_the_result_files(labels: list[list[int
         assert standing.overall.failure_rate == pytest.approx(told.failure_rate)
         assert standing.overall.ci == pytest.approx(told.ci)
         assert standing.overall.failures == told.failures
+        assert standing.capabilities == by_capability(CASES, alone.failed)
     rates = [standing.overall.failure_rate for standing in found.standings]
     assert rates == sorted(rates)
 
@@ -150,8 +192,58 @@ def test_pass_to_fail_and_what_lies_outside_training_data() -> None:
     outside = standing.outside_training
     assert outside is not None
     assert (outside.failures, outside.cases, outside.failure_rate) == (1, 3, 0.25)
-    assert standing.capabilities["LC4"].failure_rate == pytest.approx(1 / 3)
+    assert standing.capabilities["LC4"].all.failure_rate == pytest.approx(1 / 3)
     assert standing.overall.failure_rate == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
+    # Always negative fails LC4 alone, and is the best answer that does not read.
+    assert standing.chance == pytest.approx(1 / 3)
+    assert standing.chance_corrected == pytest.approx(1 - (11 / 18) / (1 / 3))
+
+
+def test_references_and_one_answer_are_told() -> None:
+    models = (model("no", [0] * 6), model("m", RIGHT))
+    found = suite_standings(SuiteOutcomes("", "", CASES, models))
+    assert {one.name: pytest.approx(one.failure_rate) for one in found.references} == {
+        "always-negative": 1 / 3,
+        "always-neutral": 2 / 3,
+        "always-positive": 2 / 3,
+        "random": (1 / 3 + 2 / 3 + 2 / 3) / 3,
+    }
+    told = {standing.model.name: standing.one_answer for standing in found.standings}
+    assert told == {"no": (0, 1.0), "m": None}
+    (no,) = (standing for standing in found.standings if standing.model.name == "no")
+    assert no.chance_corrected == 0
+
+
+def test_every_pair_of_ranked_models_is_tested_as_compare_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = tuple(
+        Case(f"{name}-{n}-{kind}", name, kind, f"{name}-{n}-seed", f"{n}", frozenset({0}))
+        for name in ("LC10", "LC2")
+        for n in range(20)
+        for kind in ("seed", "expansion")
+    )
+    rng = np.random.default_rng(3)
+    models = [
+        model(f"m{n}", (rng.random(len(cases)) < share).astype(int).tolist())
+        for n, share in enumerate((0.1, 0.5, 0.5, 0.9))
+    ]
+    partly = replace(models[0], key="part", name="part", labels=models[0].labels.copy())
+    partly.labels[3] = UNSCORED
+    found = suite_standings(SuiteOutcomes("1.0.0", "f", cases, (*models, partly)))
+    tests = pairwise_tests(found)
+    assert tests.models == 4 and tests.adjusted.shape == (6, 2)
+    pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
+    for (a, b), adjusted in zip(pairs, tests.adjusted, strict=True):
+        one, other = (found.standings[n].model.labels != 0 for n in (a, b))
+        told = compare(cases, one, other)
+        assert adjusted.tolist() == pytest.approx([told[name].adjusted for name in ("LC2", "LC10")])
+    assert (tests.adjusted < 0.05).any() and (tests.adjusted >= 0.05).any()
+    monkeypatch.setattr("s2lct.leaderboard.standings.MOST_TESTED", 3)
+    fewer = pairwise_tests(found)
+    assert fewer.models == 3 and fewer.adjusted.tolist() == tests.adjusted[[0, 1, 3]].tolist()
+    alone = pairwise_tests(suite_standings(SuiteOutcomes("", "", cases, (partly, models[0]))))
+    assert alone.models == 1 and alone.adjusted.shape == (0, 2)
 
 
 def test_models_are_held_against_their_own_training_data(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,15 +324,16 @@ def test_suite_versions_stand_apart(tmp_path: Path) -> None:
     write_result(outcomes("old", RIGHT), tmp_path / "1.0.0")
     write_result(outcomes("both", RIGHT), tmp_path / "1.0.0")
     write_result(outcomes("both", WRONG, later), tmp_path / "1.10.0")
-    collection = collect(tmp_path)
-    found = all_standings(collection)
-    assert [(one.suite.version, len(one.standings)) for one in found] == [
-        ("1.10.0", 1),
-        ("1.0.0", 2),
-    ]
-    assert found[0].standings[0].overall.failure_rate == 1
-    assert {s.overall.failure_rate for s in found[1].standings} == {0}
-    assert not collection.skipped
+    for official in ([later, SUITE], [SUITE, later]):
+        collection = collect(tmp_path, official=official)
+        found = all_standings(collection)
+        assert [(one.suite.version, len(one.standings)) for one in found] == [
+            ("1.10.0", 1),
+            ("1.0.0", 2),
+        ]
+        assert found[0].standings[0].overall.failure_rate == 1
+        assert {s.overall.failure_rate for s in found[1].standings} == {0}
+        assert not collection.skipped
 
 
 def test_a_suite_from_a_hub_without_fingerprint_joins_its_version(tmp_path: Path) -> None:
@@ -281,14 +374,15 @@ def test_of_two_results_of_a_model_the_verified_then_the_newest_counts(tmp_path:
     assert len(collection.skipped) == 2
 
 
-@pytest.mark.parametrize("content", ["[]", "{", '{"a": 3}', '{"a": "soon"}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "{", '{"a": 3}', '{"a": "soon"}', "[" * 100_000, f'{{"{"a" * 64}": "0001-01-01"}}'],
+)
 def test_a_broken_list_of_verified_results_verifies_nothing(content: str, tmp_path: Path) -> None:
-    path = write_result(outcomes("m", RIGHT), tmp_path / "1.0.0")
-    day = {sha256_of(path): "2026-02-01T10:00:00+00:00"}
-    path.with_name("verified.json").write_text(json.dumps(day))
+    write_result(outcomes("m", RIGHT), tmp_path)
     (tmp_path / "verified.json").write_text(content)
     collection = collect(tmp_path)
-    assert [one.verified for one in collection.suites[0].models] == ["2026-02-01"]
+    assert [one.verified for one in collection.suites[0].models] == [""]
     (line,) = collection.skipped
     assert line.startswith("verified.json: is no list of verified results")
 
@@ -331,14 +425,14 @@ BREAKS: dict[str, tuple[Callable[[Path], Any], str]] = {
         ),
         "is no result file",
     ),
-    "huge": (lambda path: path.write_bytes(b" " * (MOST_JSON_BYTES + 1)), "larger than"),
+    "huge": (lambda path: path.write_bytes(b" " * (MOST_JSON_BYTES + 1)), "at most 1,048,576"),
     "deep": (lambda path: path.write_text("[" * 100_000), "is no result file"),
     "wrong type": (changed(lambda told: told["model"].update(name=3)), "model.name"),
-    "long name": (changed(lambda told: told["model"].update(name="m" * 1000)), "longer than"),
+    "long name": (changed(lambda told: told["model"].update(name="m" * 1000)), "at most 200"),
     "control characters": (changed(lambda told: told["model"].update(name="a\x1b[2J")), "control"),
-    "date": (changed(lambda told: told.update(date="yesterday")), "no ISO date"),
-    "path": (changed(lambda told: told["outcomes"].update(path="../a.parquet")), "lie outside"),
-    "rows": (changed(lambda told: told["outcomes"].update(rows=5)), "has 6 rows (told 5"),
+    "date": (changed(lambda told: told.update(date="yesterday")), "is no ISO date"),
+    "path": (changed(lambda told: told["outcomes"].update(path="../a.parquet")), "no plain name"),
+    "rows": (changed(lambda told: told["outcomes"].update(rows=5)), "has 6 rows for 5 cases"),
     "better count": (
         changed(lambda told: told["capabilities"]["LC9"]["seed"].update(failures=0)),
         "LC9.seed.failures does not follow",
@@ -347,22 +441,22 @@ BREAKS: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda path: path.with_suffix(".parquet").open("ab").write(b"x"),
         "SHA-256 differs",
     ),
-    "no parquet": (lambda path: path.with_suffix(".parquet").unlink(), "is missing beside it"),
-    "twice": (retabled(lambda table: pa.concat_tables([table, table])), "a case comes twice"),
-    "no column": (retabled(lambda table: table.drop_columns(["splits"])), "lacks a column splits"),
+    "no parquet": (lambda path: path.with_suffix(".parquet").unlink(), "cannot be read (No"),
+    "twice": (retabled(lambda table: pa.concat_tables([table, table])), "'a' comes twice"),
+    "no column": (retabled(lambda table: table.drop_columns(["splits"])), "0 too many, 1 missing"),
     "gaps": (retabled(column("text", pa.array([None] * 6, pa.string()))), "has gaps"),
     "label": (retabled(column("label", pa.array(["great"] * 6))), "a label is none of"),
     "passes": (retabled(column("passes", pa.array([[7]] * 6))), "no known label"),
-    "long text": (retabled(column("text", pa.array(["a" * 9_000] * 6))), "longer than"),
+    "long text": (retabled(column("text", pa.array(["é" * (LONGEST_TEXT + 1)] * 6))), "longer"),
     "bomb": (
         retabled(column("inserted", pa.array([["a" * 20_000] * 7_000] * 6))),
-        "unpacks to more than",
+        "holds a column of 42000 values",
     ),
     "text that is no UTF-8": (
         retabled(
             column("text", pa.array([b"\xff\xfe"] * 6, pa.binary()).view(pa.string()))
         ),
-        "cannot be read",
+        "can be read (",
     ),
 }  # fmt: skip
 
@@ -378,6 +472,47 @@ def test_a_broken_file_is_left_out_with_one_line(fault: str, tmp_path: Path) -> 
     (line,) = collection.skipped
     assert line.startswith(f"{path.name}: ") and said in line
     assert "\n" not in line and line.isprintable()
+
+
+def format_1(path: Path) -> None:
+    """A result file as the first format has it."""
+    told = json.loads(path.read_text())
+    told["format"] = 1
+    del told["answers"], told["references"], told["overall"]["chance"]
+    del told["overall"]["chance_corrected"]
+    for one in told["capabilities"].values():
+        del one["all"]
+        for kind in ("seed", "expansion"):
+            one[kind]["ci"] = [0, 0]
+    path.write_text(json.dumps(told))
+    retabled(lambda table: table.drop_columns(["sources"]))(path)
+
+
+def test_results_of_the_first_format_are_read_and_take_their_suite_s_families(
+    tmp_path: Path,
+) -> None:
+    old = write_result(outcomes("old", WRONG), tmp_path / "in")
+    format_1(old)
+    alone = collect(tmp_path / "in")
+    assert not alone.skipped
+    assert {case.sources for case in alone.suites[0].cases} == {()}
+    write_result(outcomes("zzz", RIGHT), tmp_path / "in")
+    both = collect(tmp_path / "in")
+    assert not both.skipped
+    (suite,) = both.suites
+    assert suite.cases == CASES and len(suite.models) == 2
+    write_collection(alone, tmp_path / "one.parquet")
+    table = pq.read_table(tmp_path / "one.parquet").drop_columns(["sources"])
+    pq.write_table(table, tmp_path / "one.parquet")
+    assert read_collection(tmp_path / "one.parquet").suites[0].cases == alone.suites[0].cases
+    # Its figures are those of this version, computed from its cases.
+    now = current(old)
+    assert now.format == 2 and now.overall.chance is not None
+    assert now.capabilities["LC9"].seed.ci != (0, 0)
+    assert recompute(old) == now
+    changed(lambda told: told["capabilities"]["LC9"]["seed"].update(failures=0))(old)
+    with pytest.raises(ScoringError, match=r"LC9\.seed\.failures does not follow"):
+        recompute(old)
 
 
 def test_nothing_usable_is_one_clear_error(tmp_path: Path) -> None:

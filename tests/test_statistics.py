@@ -1,17 +1,22 @@
-"""Rates, intervals, flips and paired tests against a second, naive implementation."""
+"""Rates, intervals, chance, flips and paired tests against a second, naive implementation."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.leaderboard import statistics
-from s2lct.leaderboard.cases import Case
+from s2lct.leaderboard import chance, comparison, statistics
+from s2lct.leaderboard.cases import Case, case_of
 from s2lct.leaderboard.scoring import failed_cases
+
+Z = 1.959963984540054
 
 
 @st.composite
@@ -22,38 +27,52 @@ def suites(draw: st.DrawFn) -> tuple[list[Case], np.ndarray, np.ndarray]:
         for family in range(draw(st.integers(1, 5))):
             seed_id = f"{capability}-{family}"
             passes = draw(st.sampled_from([{0}, {1}, {2}, {1, 2}]))
+            sources = draw(st.sampled_from([(), ("a",), ("b",), ("a", "b"), ("b", "a")]))
             for member in range(draw(st.integers(1, 4))):
                 kind = "expansion" if member else "seed"
                 name = f"{seed_id}-{member}" if member else seed_id
-                cases.append(Case(name, capability, kind, seed_id, name, frozenset(passes)))
+                cases.append(
+                    Case(
+                        name, capability, kind, seed_id, name, frozenset(passes), sources=sources
+                    )
+                )  # fmt: skip
     size = len(cases)
     labels = [draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)) for _ in range(2)]
     return cases, np.array(labels[0]), np.array(labels[1])
 
 
-def naive_interval(cases: list[Case], failed: list[bool], seed: int) -> tuple[float, float]:
-    families: dict[str, list[bool]] = {}
-    for case, fails in zip(cases, failed, strict=True):
-        families.setdefault(case.seed_id, []).append(fails)
-    groups = list(families.values())
-    rng = np.random.default_rng(seed)
-    times = rng.multinomial(len(groups), [1 / len(groups)] * len(groups), size=1_000)
-    rates = []
-    for sample in times:
-        drawn = [f for group, n in zip(groups, sample, strict=True) for f in group * int(n)]
-        rates.append(sum(drawn) / len(drawn))
-    rates.sort()
-
-    def quantile(q: float) -> float:
-        place = q * (len(rates) - 1)
-        low = math.floor(place)
-        high = min(low + 1, len(rates) - 1)
-        return rates[low] + (rates[high] - rates[low]) * (place - low)
-
-    return quantile(0.025), quantile(0.975)
+def naive_families(cases: Sequence[Case]) -> list[list[int]]:
+    groups: dict[object, list[int]] = {}
+    for number, case in enumerate(cases):
+        own = tuple(sorted(set(case.sources))) if case.sources else case.seed_id
+        groups.setdefault((case.capability, own), []).append(number)
+    return list(groups.values())
 
 
-@settings(max_examples=40, deadline=None)
+def naive_evidence(cases: Sequence[Case], failed: Sequence[bool]) -> tuple[float, float, float]:
+    """Share, the share with two families more, and the effective sample size by these."""
+    sizes = [len(one) for one in naive_families(cases)]
+    counts = [sum(failed[n] for n in one) for one in naive_families(cases)]
+    mean = sum(sizes) / len(sizes)
+    sizes_more, counts_more = [*sizes, mean, mean], [*counts, 0, mean]
+    p = sum(counts_more) / sum(sizes_more)
+    g = len(sizes_more)
+    variance = (
+        g / (g - 1)
+        * sum((y - p * m) ** 2 for y, m in zip(counts_more, sizes_more, strict=True))
+        / sum(sizes_more) ** 2
+    )  # fmt: skip
+    n = min(sum(sizes), p * (1 - p) / variance * sum(sizes) / sum(sizes_more))
+    return sum(counts) / sum(sizes), p, n
+
+
+def naive_wilson(share: float, n: float) -> tuple[float, float]:
+    """The two rates whose score test is just at the level, as roots of a quadratic."""
+    a, b, c = 1 + Z**2 / n, 2 * share + Z**2 / n, share**2
+    root = math.sqrt(max(0.0, b * b - 4 * a * c))
+    return (b - root) / (2 * a), (b + root) / (2 * a)
+
+
 @given(suites())
 def test_results_agree_with_a_naive_implementation(
     suite: tuple[list[Case], np.ndarray, np.ndarray],
@@ -67,61 +86,220 @@ def test_results_agree_with_a_naive_implementation(
     assert list(results) == list(dict.fromkeys(case.capability for case in cases))
     by_id = {case.id: fails for case, fails in zip(cases, failed.tolist(), strict=True)}
     for capability, result in results.items():
-        for kind in ("seed", "expansion"):
-            own = [c for c in cases if (c.capability, c.kind) == (capability, kind)]
+        for kind in ("seed", "expansion", "all"):
+            own = [c for c in cases if c.capability == capability and kind in (c.kind, "all")]
             rate = getattr(result, kind)
             assert rate.cases == len(own)
             assert rate.failures == sum(by_id[c.id] for c in own)
             if own:
                 assert rate.failure_rate == pytest.approx(rate.failures / len(own))
-                bounds = naive_interval(own, [by_id[c.id] for c in own], seed=0)
-                assert rate.ci == pytest.approx(bounds)
+                share, _, n = naive_evidence(own, [by_id[c.id] for c in own])
+                bounds = naive_wilson(share, n)
+                assert rate.ci == pytest.approx(bounds, abs=1e-9)
         expansions = [c for c in cases if c.capability == capability and c.kind == "expansion"]
         assert result.pass_to_fail == sum(by_id[c.id] and not by_id[c.seed_id] for c in expansions)
         assert result.fail_to_pass == sum(not by_id[c.id] and by_id[c.seed_id] for c in expansions)
+        assert result.passing_expansions == sum(not by_id[c.seed_id] for c in expansions)
     overall = statistics.macro_average(cases, failed)
-    means = [
-        sum(by_id[c.id] for c in cases if c.capability == name)
-        / sum(c.capability == name for c in cases)
-        for name in results
+    told = [
+        naive_evidence(own, [by_id[c.id] for c in own])
+        for own in ([c for c in cases if c.capability == name] for name in results)
     ]
-    assert overall.failure_rate == pytest.approx(sum(means) / len(means))
-    assert overall.ci[0] - 1e-12 <= overall.ci[1]
+    mean, p = (sum(one[n] for one in told) / len(told) for n in (0, 1))
+    assert overall.failure_rate == pytest.approx(mean)
+    variance = sum(q * (1 - q) / n for _, q, n in told) / len(told) ** 2
+    assert overall.ci == pytest.approx(naive_wilson(mean, p * (1 - p) / variance), abs=1e-9)
 
 
-def naive_mcnemar(first_only: int, second_only: int) -> float:
-    n, k = first_only + second_only, min(first_only, second_only)
-    tail = sum(math.comb(n, i) for i in range(k + 1)) / 2**n
-    return min(1.0, 2 * tail) if n else 1.0
+@settings(max_examples=300)
+@given(
+    families=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 20)), min_size=1, max_size=60),
+)
+def test_an_interval_always_holds_its_estimate(families: list[tuple[int, int]]) -> None:
+    cases = np.array([size for _, size in families], dtype=float)
+    failures = np.array([min(fails, size) for fails, size in families], dtype=float)
+    told = statistics.evidence(failures, cases)
+    none = statistics.evidence(np.zeros(len(cases)), cases)
+    for one in (told, none, *(statistics.mean_evidence([told, *[none] * n]) for n in range(3))):
+        low, high = statistics.intervals(one)
+        assert 0 <= low <= one.share <= high <= 1
+        assert low < high
+    assert told.share == failures.sum() / cases.sum()
 
 
-@settings(deadline=None)
-@given(st.integers(0, 60), st.integers(0, 60))
-def test_mcnemar_is_the_exact_binomial_test(first_only: int, second_only: int) -> None:
-    assert statistics.mcnemar(first_only, second_only) == pytest.approx(
-        naive_mcnemar(first_only, second_only)
+def alike(families: int, size: int, failing: int) -> tuple[list[Case], np.ndarray]:
+    """Families whose cases fail together; so many fail."""
+    cases = [
+        Case(f"{f}-{n}", "LC1", "expansion" if n else "seed", f"{f}-0", "", frozenset({0}))
+        for f in range(families)
+        for n in range(size)
+    ]
+    return cases, np.repeat(np.arange(families) < failing, size)
+
+
+def test_no_failure_is_no_certainty_and_alike_cases_count_once() -> None:
+    for failing in (0, 1, 25, 50):
+        one = statistics.rate(*alike(50, 1, failing))
+        many = statistics.rate(*alike(50, 13, failing))
+        assert one.ci == pytest.approx(many.ci)
+    none, all_of_them = statistics.rate(*alike(50, 13, 0)), statistics.rate(*alike(50, 13, 50))
+    assert none.ci[0] == 0 and 0.05 < none.ci[1] < 0.1  # Wilson's upper bound of 0 in 50 is 0.071
+    assert all_of_them.ci == pytest.approx((1 - none.ci[1], 1))
+    assert statistics.rate(*alike(200, 13, 0)).ci[1] < none.ci[1] / 3
+    # More failures never lower a bound.
+    highs = [statistics.rate(*alike(50, 13, failing)).ci for failing in range(51)]
+    assert highs == sorted(highs) and [h for _, h in highs] == sorted(h for _, h in highs)
+    assert statistics.rate([], np.zeros(0, dtype=bool)).ci == (0.0, 1.0)
+    cases, failed = alike(50, 13, 0)
+    eleven = [replace(case, capability=f"LC{n}") for n in range(11) for case in cases]
+    mean = statistics.macro_average(eleven, np.tile(failed, 11))
+    assert mean.ci[0] == 0 and none.ci[1] / 20 < mean.ci[1] < none.ci[1] / 5
+
+
+@pytest.mark.parametrize("alikeness", [0.1, 0.6, 1.0])
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
+def test_intervals_hold_the_true_rate_as_often_as_they_say(share: float, alikeness: float) -> None:
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(1, 9, size=40)
+    if alikeness == 1:
+        rates = (rng.random((11_000, 40)) < share).astype(float)
+    else:
+        both = 1 / alikeness - 1
+        rates = rng.beta(share * both, (1 - share) * both, size=(11_000, 40))
+    failures = rng.binomial(sizes, rates).astype(float)
+    told = statistics.evidence(failures, sizes.astype(float))
+    low, high = statistics.intervals(told)
+    assert 0.92 <= ((low <= share) & (share <= high)).mean() <= 0.999
+    # Means of eleven capabilities.
+    parts = [statistics.Evidence(*(one[n::11] for one in told)) for n in range(11)]
+    low, high = statistics.intervals(statistics.mean_evidence(parts))
+    assert 0.92 <= ((low <= share) & (share <= high)).mean() <= 0.999
+
+
+def test_seeds_of_the_same_sentences_are_one_family() -> None:
+    def row(seed: str, ids: list[str], capability: str = "LC4") -> dict[str, object]:
+        return {
+            "id": seed, "capability": capability, "kind": "seed", "seed_id": seed, "text": seed,
+            "labels": [2, 1],
+            "sources": [{"corpus": "sst", "id": one, "split": "train"} for one in ids],
+        }  # fmt: skip
+
+    def expansion(seed: Case, number: int) -> Case:
+        return replace(seed, id=f"{seed.id}+{number}", kind="expansion")
+
+    is_not, isnt = case_of(row("is not", ["7"])), case_of(row("isn't", ["7"]))
+    assert is_not.sources == ("sst:7",)
+    other = case_of(row("other", ["8"]))
+    two, swapped = case_of(row("two", ["7", "8"])), case_of(row("swapped", ["8", "7"]))
+    elsewhere = case_of(row("elsewhere", ["7"], "LC5"))
+    unknown = [replace(is_not, id=f"u{n}", seed_id=f"u{n}", sources=()) for n in range(2)]
+    cases = [is_not, expansion(is_not, 1), isnt, expansion(isnt, 1), other, two, swapped]
+    numbers = statistics.families_of([*cases, elsewhere, *unknown]).tolist()
+    assert numbers == [0, 0, 0, 0, 1, 2, 2, 3, 4, 5]
+    compared = comparison.compare(cases, np.ones(7, bool), np.zeros(7, bool))
+    assert compared["LC4"].families == 3
+    assert compared["LC4"].p_value == pytest.approx(2 / 2**3)
+    half = statistics.rate([is_not, isnt], np.array([True, True]))
+    assert half.ci == pytest.approx(statistics.rate([is_not], np.array([True])).ci)
+    assert case_of(row("none", [""])).sources == ()
+
+
+def test_a_family_is_resampled_whole() -> None:
+    # Two families, one failing and one passing as a whole: every sample's rate is 0, 1/2 or 1,
+    # which single cases, drawn apart, would hardly ever give.
+    cases, failed = alike(2, 50, 1)
+    rates = statistics.resampled_rates(*statistics.family_counts(cases, failed), seed=0)
+    assert set(rates.tolist()) == {0, 0.5, 1}
+    both = statistics.family_counts(cases, np.stack([~failed, failed]))
+    for place, alone in enumerate((~failed, failed)):
+        own = statistics.resampled_rates(*statistics.family_counts(cases, alone), seed=0)
+        assert statistics.resampled_rates(*both, seed=0)[:, place].tolist() == own.tolist()
+
+
+def naive_sign_flip(differences: list[int]) -> float:
+    observed = abs(sum(differences))
+    signs = list(itertools.product((1, -1), repeat=len(differences)))
+    far = [
+        abs(sum(s * d for s, d in zip(sign, differences, strict=True))) >= observed
+        for sign in signs
+    ]
+    return sum(far) / len(signs)
+
+
+@settings(max_examples=150)
+@given(
+    st.integers(1, 8).flatmap(
+        lambda size: st.lists(
+            st.lists(st.integers(-5, 5), min_size=size, max_size=size), min_size=1, max_size=4
+        )
     )
+)
+def test_the_sign_flip_test_is_the_one_over_all_assignments(pairs: list[list[int]]) -> None:
+    p_values = comparison.sign_flip_p_values(np.array(pairs))
+    assert p_values.tolist() == [naive_sign_flip(one) for one in pairs]
+    assert (p_values == comparison.sign_flip_p_values(-np.array(pairs)[:, ::-1])).all()
 
 
-@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 150), st.integers(0, 150))
+def test_with_families_of_one_case_it_is_the_exact_sign_test(first: int, second: int) -> None:
+    n, k = first + second, min(first, second)
+    binomial = min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n) if n else 1.0
+    (p_value,) = comparison.sign_flip_p_values(np.array([[1] * first + [-1] * second + [0]]))
+    assert p_value == pytest.approx(max(binomial, comparison.LEAST_P), rel=1e-4, abs=1e-12)
+
+
+def test_equally_good_models_differ_as_often_as_the_level_says() -> None:
+    """50 families of 13 alike cases; a test of single cases finds a difference in half of them."""
+    rng = np.random.default_rng(0)
+    for alikeness in (1.0, 0.7):
+        share = 0.3
+        if alikeness == 1:
+            rates = (rng.random((2, 4_000, 50)) < share).astype(float)
+        else:
+            both = 1 / alikeness - 1
+            rates = rng.beta(share * both, (1 - share) * both, size=(2, 4_000, 50))
+        failures = rng.binomial(13, rates)
+        found = comparison.sign_flip_p_values(failures[0] - failures[1]) < 0.05
+        assert 0.02 <= found.mean() <= 0.08
+    # The same through `compare`, of cases.
+    cases, _ = alike(50, 13, 0)
+    found = [
+        comparison.compare(cases, *np.repeat(rng.random((2, 50)) < share, 13, axis=1))["LC1"]
+        for _ in range(300)
+    ]
+    assert 0.01 <= np.mean([one.p_value < 0.05 for one in found]) <= 0.09
+    assert sum(one.better is not None for one in found) == sum(one.p_value < 0.05 for one in found)
+
+
+def test_a_real_difference_is_found() -> None:
+    rng = np.random.default_rng(1)
+    cases, _ = alike(50, 13, 0)
+    good, poor = (np.repeat(rng.random(50) < share, 13) for share in (0.1, 0.6))
+    (one,) = comparison.compare(cases, good, poor).values()
+    assert one.adjusted < 1e-3 and one.better == 0
+    (other,) = comparison.compare(cases, poor, good).values()
+    assert other.better == 1
+    assert comparison.verdicts([one, one, other]) == (2, 1, 0)
+
+
 @given(suites())
 def test_a_comparison_counts_disagreements_and_corrects_by_holm(
     suite: tuple[list[Case], np.ndarray, np.ndarray],
 ) -> None:
     cases, first_labels, second_labels = suite
     first, second = failed_cases(cases, first_labels), failed_cases(cases, second_labels)
-    compared = statistics.compare(cases, first, second)
+    compared = comparison.compare(cases, first, second)
     raw = {}
     for name, one in compared.items():
-        pairs = [
-            (bool(a), bool(b))
-            for case, a, b in zip(cases, first, second, strict=True)
-            if case.capability == name
-        ]
-        assert one.cases == len(pairs)
+        own = [n for n, case in enumerate(cases) if case.capability == name]
+        pairs = [(bool(first[n]), bool(second[n])) for n in own]
+        families = [family for family in naive_families(cases) if family[0] in own]
+        assert (one.cases, one.families) == (len(pairs), len(families))
         assert one.first_only == pairs.count((True, False))
         assert one.second_only == pairs.count((False, True))
-        raw[name] = naive_mcnemar(one.first_only, one.second_only)
+        raw[name] = naive_sign_flip(
+            [int(first[family].sum()) - int(second[family].sum()) for family in families]
+        )
         assert one.p_value == pytest.approx(raw[name])
     for name, one in compared.items():
         smaller = [
@@ -134,13 +312,47 @@ def test_a_comparison_counts_disagreements_and_corrects_by_holm(
         assert one.adjusted == pytest.approx(expected)
 
 
-def test_a_family_is_resampled_whole() -> None:
-    # Two families, one failing and one passing as a whole: every sample's rate is 0, 1/2 or 1,
-    # which single cases, drawn apart, would hardly ever give.
-    cases = [
-        Case(f"{family}{n}", "LC1", "expansion" if n else "seed", f"{family}0", "", frozenset({0}))
-        for family in "ab"
-        for n in range(50)
-    ]
-    failed = np.array([case.seed_id == "a0" for case in cases])
-    assert statistics.rate(cases, failed).ci == (0.0, 1.0)
+def test_a_shown_p_value_stays_on_its_side_of_the_level() -> None:
+    for p_value in (0.04999, 0.05, 0.0500001, 0.0123456, 1.0, 1e-9):
+        shown = comparison.shown_p(p_value)
+        assert (shown < 0.05) == (p_value < 0.05)
+        assert shown == pytest.approx(p_value, rel=6e-3)
+
+
+@given(suites())
+def test_references_are_what_such_answers_come_to(
+    suite: tuple[list[Case], np.ndarray, np.ndarray],
+) -> None:
+    cases, _, _ = suite
+    known = {one.name: one for one in chance.references(cases)}
+    assert list(known) == ["always-negative", "always-neutral", "always-positive", "random"]
+    means = []
+    for number in range(3):
+        failed = failed_cases(cases, np.full(len(cases), number))
+        one = known[f"always-{('negative', 'neutral', 'positive')[number]}"]
+        assert one.failure_rate == pytest.approx(
+            statistics.macro_average(cases, failed).failure_rate
+        )
+        for name, of in statistics.by_capability(cases, failed).items():
+            assert one.capabilities[name]["all"] == pytest.approx(of.all.failure_rate)
+            assert one.capabilities[name]["seed"] == pytest.approx(of.seed.failure_rate)
+            assert ("expansion" in one.capabilities[name]) == bool(of.expansion.cases)
+        means.append(one.failure_rate)
+    # Every label once for every case is what a random answer is expected to do.
+    assert known["random"].failure_rate == pytest.approx(sum(means) / 3)
+    name, least = chance.chance_of(chance.reference_means(list(known.values())))
+    assert least == min(means) and name != "random"
+    if least:
+        assert chance.chance_corrected(least, least) == 0
+        assert chance.chance_corrected(0.0, least) == 1
+        assert chance.chance_corrected(1.0, least) < 0.0 or least == 1
+    else:
+        assert chance.chance_corrected(0.5, least) is None
+
+
+def test_one_answer_to_everything_is_noticed() -> None:
+    known = {"always-negative": 0.6, "always-neutral": 0.5, "always-positive": 0.02, "random": 0.6}
+    assert chance.one_answer([950, 30, 20], known) == (0, 0.95)
+    assert chance.one_answer([949, 31, 20], known) is None
+    assert chance.one_answer([0, 0, 1000], known) is None  # there it is right
+    assert chance.one_answer([0, 0, 0], known) is None

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hub_fixtures import HubClient
+from hub_server import STRANGER, HubServer
 
 from s2lct.leaderboard.results import read_outcomes, write_result
 
@@ -46,41 +51,146 @@ def flattered(path: Path) -> Path:
     return write_result(outcomes, path.parent / "flattered")
 
 
+@dataclass(frozen=True)
+class Scored:
+    """A stranger's model on a Hub, its commits, and the folder of its result at the first."""
+
+    stranger: HubClient
+    commits: tuple[str, str]
+    results: Path
+
+    def copied(self, folder: Path) -> Path:
+        shutil.copytree(self.results, folder)
+        return folder / "stranger--tiny-sentiment.json"
+
+
+@pytest.fixture(scope="module")
+def scored(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scored]:
+    home = tmp_path_factory.mktemp("stranger")
+    with HubServer() as server:
+        stranger = HubClient(server, home, STRANGER.token, server.endpoint)
+        commit, newer = stranger.python(UPLOAD, MODEL).split()
+        score = ("score", f"{MODEL}@{commit}", "--suite", suite_folder, "--out", "results")
+        stranger.s2lct(*score)
+        yield Scored(stranger, (commit, newer), home / "results")
+
+
 def test_a_result_of_a_model_on_a_hub_is_checked_by_asking_it(
-    stranger: HubClient, suite_folder: Path, tmp_path: Path
+    scored: Scored, suite_folder: Path, tmp_path: Path
 ) -> None:
-    commit, newer = stranger.python(UPLOAD, MODEL).split()
+    stranger, (commit, newer) = scored.stranger, scored.commits
+    path = scored.copied(tmp_path / "results")
     suite = ["--suite", suite_folder]
-    stranger.s2lct("score", f"{MODEL}@{commit}", *suite, "--out", "results")
-    (path,) = (stranger.home / "results").glob("stranger--tiny-sentiment--*.json")
     result = json.loads(path.read_text())
     assert result["model"]["revision"] == commit
     stored, moved_on = (
         stranger.server.files("models", MODEL, revision)["model.safetensors"]
-        for revision in (commit, "main")
+        for revision in scored.commits
     )
     assert result["model"]["weights_sha256"] == sha256(stored).hexdigest()
     assert newer != commit and moved_on != stored
 
     checker = replace(stranger, home=tmp_path / "checker")
-    options = [*suite, "--rescore", "--json"]
-    told = checker.try_s2lct("leaderboard", "check", path, *options, "--record", "--seed", "1")
+    options = [*suite, "--json"]
+    told = checker.try_s2lct("leaderboard", "check", path, *options, "--rescore", "--record")
     assert told.returncode == 0, told.stdout + told.stderr
     verdict = json.loads(told.stdout)
-    assert (verdict["accepted"], verdict["rescored"]) == (True, 20)
+    assert (verdict["accepted"], verdict["verified"]) == (True, True)
+    assert verdict["rescored"] == result["outcomes"]["rows"]
     verified = json.loads((path.parent / "verified.json").read_text())
     assert list(verified) == [sha256(path.read_bytes()).hexdigest()]
 
     better = flattered(path)
     result["model"]["revision"] = "0" * 40
     path.write_text(json.dumps(result))
-    told = checker.try_s2lct("leaderboard", "check", better, path, *options, "--seed", "1")
+    told = checker.try_s2lct("leaderboard", "check", better, path, *options, "--rescore")
     assert told.returncode == 1
     assert "Traceback" not in told.stderr
     by_model, by_commit = (json.loads(line) for line in told.stdout.splitlines())
     assert "the model says something else of" in by_model["reasons"][0]
-    assert "cannot be scored again" in by_commit["reasons"][0]
+    assert "is no commit of the branch main of stranger/tiny-sentiment" in by_commit["reasons"][0]
     assert not any(name in told.stdout + told.stderr for name in (stranger.token, "hf_"))
+
+
+PROPOSE = """
+import sys
+import torch
+from huggingface_hub import HfApi
+from safetensors.torch import load_file, save_file
+
+name = sys.argv[1]
+weights = load_file("tiny/model.safetensors")
+save_file({key: -value for key, value in weights.items()}, "spoiled.safetensors")
+print(HfApi().upload_file(repo_id=name, path_or_fileobj="spoiled.safetensors",
+    path_in_repo="model.safetensors", create_pr=True).oid)
+"""
+
+
+def test_a_commit_that_somebody_proposed_to_a_model_is_not_the_model(
+    scored: Scored, suite_folder: Path, tmp_path: Path
+) -> None:
+    stranger, suite = scored.stranger, ["--suite", suite_folder]
+    proposed = stranger.python(PROPOSE, MODEL).split()[-1]
+    path = scored.copied(tmp_path / "results")
+    result = json.loads(path.read_text())
+    result["model"]["revision"] = proposed
+    path.write_text(json.dumps(result))
+    checker = replace(stranger, home=tmp_path / "checker")
+    told = checker.try_s2lct("leaderboard", "check", path, *suite, "--rescore", "--record")
+    assert told.returncode == 1
+    assert f"{proposed} is no commit of the branch main" in told.stdout
+    assert not (path.parent / "verified.json").exists()
+    told = checker.offline_now().try_s2lct("leaderboard", "check", path, *suite, "--rescore")
+    assert told.returncode == 1
+    assert "cannot be scored again: model stranger/tiny-sentiment: cannot be" in told.stdout
+
+
+HUGE = """
+import json, sys
+from pathlib import Path
+from huggingface_hub import HfApi
+
+name, changes = sys.argv[1], json.loads(sys.argv[2])
+path = Path("tiny/config.json")
+path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+print(HfApi().upload_file(repo_id=name, path_or_fileobj=path, path_in_repo="config.json").oid)
+"""
+
+
+def test_a_model_may_not_cost_what_it_likes(
+    scored: Scored, suite_folder: Path, tmp_path: Path
+) -> None:
+    stranger, suite = scored.stranger, ["--suite", suite_folder]
+    path = scored.copied(tmp_path / "results")
+    checker = replace(stranger, home=tmp_path / "checker")
+    result = json.loads(path.read_text())
+
+    def refusal(*options: str) -> str:
+        started = time.monotonic()
+        told = checker.try_s2lct(
+            "leaderboard", "check", path, *suite, "--rescore", "--json", *options
+        )
+        assert time.monotonic() - started < 120
+        assert told.returncode == 1, told.stdout + told.stderr
+        (reason,) = json.loads(told.stdout)["reasons"]
+        return str(reason)
+
+    assert "its files have" in refusal("--download", "0")
+    for changes, reason, *options in (
+        ({"num_hidden_layers": 10_000_000}, "num_hidden_layers 10,000,000, at most 1,000"),
+        # Within the bounds, and still more than anybody waits for or has room for.
+        (
+            {"num_hidden_layers": 1_000, "intermediate_size": 2**24},
+            "cannot be scored again",
+            "--memory",
+            "2",
+        ),
+        ({"num_hidden_layers": 2}, "GiB of memory in 5 seconds", "--minutes", "0.1"),
+    ):
+        commit = stranger.python(HUGE, MODEL, json.dumps(changes)).split()[-1]
+        result["model"]["revision"] = commit
+        path.write_text(json.dumps(result))
+        assert reason in refusal(*options)
 
 
 def test_a_suite_that_cannot_be_loaded_is_an_error(hub: HubClient) -> None:

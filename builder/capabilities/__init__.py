@@ -7,19 +7,31 @@ labels pass. A file added here or named with ``--capabilities`` is all a new cap
 from __future__ import annotations
 
 import difflib
-import itertools
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
+from s2lct.builder.capabilities.yaml_file import read_yaml
+from s2lct.builder.capability_ids import spelled
 from s2lct.builder.errors import CapabilityError
 from s2lct.builder.lexicon import Pos, Sentiment
+from s2lct.builder.patterns import check_pattern, check_replacement
+from s2lct.builder.plain_text import plain
 from s2lct.builder.records import Label
 
 FormName = Literal["fluent", "paper"]
@@ -29,6 +41,8 @@ _WORD_CLASS = re.compile(
     r"(?: >= (?P<strength>0\.\d+))?"
 )
 _FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<bare>\|unstopped)?\}")
+_FAULTS_TOLD = 5
+_TYPE_NAME = re.compile(r"\[|^str$")
 
 
 class _Specified(BaseModel):
@@ -90,7 +104,7 @@ def _rule_list(value: Any) -> Any:
         return value
     rules = _shipped_yaml("search_rules.yaml")
     for item in value:
-        if isinstance(item, str) and item.removeprefix("$") not in rules:
+        if isinstance(item, str) and (item[:1] != "$" or item[1:] not in rules):
             raise ValueError(
                 f"no search rule {item}; there are {', '.join('$' + name for name in rules)}"
             )
@@ -98,15 +112,34 @@ def _rule_list(value: Any) -> Any:
 
 
 def _pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
+    check_pattern(value)
     return value
 
 
-Pattern = Annotated[str, BeforeValidator(_pattern)]
+def _one_line(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _without_braces(value: str) -> str:
+    """Refuse what would be taken for a slot once it stands in a seed's template."""
+    if "{" in value or "}" in value:
+        raise ValueError(f"{value!r}: braces are only for slots and choices in a template's text")
+    return value
+
+
+def _distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(value)) < len(value):
+        raise ValueError("names one twice")
+    return value
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
 WordList = Annotated[tuple[str, ...], BeforeValidator(_word_list)]
+Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
+Wording = Annotated[str, AfterValidator(_without_braces)]
+Whole = Annotated[int, Field(strict=True)]
+Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Truth = Annotated[bool, Field(strict=True)]
 
 
 class SearchRule(_Specified):
@@ -128,10 +161,10 @@ class SearchRule(_Specified):
     """
 
     label: Label
-    score_at_least: float | None = None
-    score_at_most: float | None = None
-    words_at_least: int = 1
-    words_below: int | None = None
+    score_at_least: Score | None = None
+    score_at_most: Score | None = None
+    words_at_least: Whole = 1
+    words_below: Whole | None = None
     starts_with: Pattern | None = None
     matches: Pattern | None = None
     matches_no: Pattern | None = None
@@ -140,8 +173,8 @@ class SearchRule(_Specified):
     has_words: WordList = ()
     has_no_words: WordList = ()
     root: tuple[str, ...] = ()
-    complete: bool = False
-    clauses_at_most: int | None = None
+    complete: Truth = False
+    clauses_at_most: Whole | None = None
 
     @property
     def needs_tree(self) -> bool:
@@ -158,7 +191,13 @@ class Rewrite(_Specified):
     """
 
     find: Pattern
-    replace: Annotated[tuple[str, ...], Field(min_length=1)]
+    replace: Annotated[tuple[Wording, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Rewrite:
+        for replacement in self.replace:
+            check_replacement(self.find, replacement)
+        return self
 
 
 class Template(_Specified):
@@ -174,9 +213,9 @@ class Template(_Specified):
     """
 
     text: str
-    choices: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = {}
+    choices: dict[str, Annotated[tuple[Wording, ...], Field(min_length=1)]] = {}
     rewrite: dict[str, Rewrite] = {}
-    passes: Annotated[tuple[Label, ...], Field(min_length=1)] | str
+    passes: Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_distinct)] | str
     train_on: Label | None = None
 
     @model_validator(mode="after")
@@ -185,6 +224,7 @@ class Template(_Specified):
             raise ValueError(f'passes: {self.passes!r} is neither labels nor "label of SLOT"')
         if not isinstance(self.passes, str) and self.train_on not in (None, *self.passes):
             raise ValueError(f"train_on: {self.train_on} is not among the labels that pass")
+        _without_braces(_FIELD.sub("", self.text))
         unused = set(self.choices) - {match["name"] for match in self.fields()}
         if unused:
             raise ValueError(f"choices: {', '.join(sorted(unused))} not in the template's text")
@@ -204,23 +244,33 @@ class Template(_Specified):
         """Slots in the order of the text."""
         return tuple(m["name"] for m in self.fields() if m["name"] not in self.choices)
 
-    def variants(self) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """Every combination of choices and rewrites, as (name, wording) pairs.
+    @property
+    def variants(self) -> int:
+        """How many combinations of choices and rewrites there are."""
+        return math.prod(map(len, self._options().values()))
 
-        The name of a rewrite is its slot's.
+    def variant(self, number: int) -> dict[str, str]:
+        """One of the combinations: a wording for each choice and each rewritten slot.
+
+        Args:
+            number: below `variants`; the last choice varies first.
         """
-        options = self.choices | {slot: r.replace for slot, r in self.rewrite.items()}
-        return tuple(
-            tuple(zip(options, wording, strict=True))
-            for wording in itertools.product(*options.values())
-        )
+        wording: dict[str, str] = {}
+        options = self._options()
+        for name in reversed(options):
+            number, place = divmod(number, len(options[name]))
+            wording[name] = options[name][place]
+        return wording
+
+    def _options(self) -> dict[str, tuple[str, ...]]:
+        return self.choices | {slot: r.replace for slot, r in self.rewrite.items()}
 
 
 class Choice(_Specified):
     """A narrowing or rewording of the paper's form, with the reason for it."""
 
-    rule: str
-    reason: str
+    rule: Line
+    reason: Line
 
 
 class Form(_Specified):
@@ -237,7 +287,7 @@ class Form(_Specified):
         str, Annotated[tuple[SearchRule, ...], BeforeValidator(_rule_list), Field(min_length=1)]
     ]
     templates: Annotated[tuple[Template, ...], Field(min_length=1)]
-    keep_search_rule: bool = False
+    keep_search_rule: Truth = False
     choices_made: tuple[Choice, ...] = ()
 
     @model_validator(mode="after")
@@ -254,6 +304,8 @@ class Form(_Specified):
             for slot in (*template.rewrite, *template.labelled_by):
                 if slot not in slots:
                     raise ValueError(f"template {template.text!r} has no slot {slot}")
+        if self.keep_search_rule and len(self.search) > 1:
+            raise ValueError("keep_search_rule: search finds more than one slot")
         return self
 
 
@@ -268,8 +320,8 @@ class Capability(_Specified):
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,30}$")]
-    title: str
-    expectation: str
+    title: Annotated[Line, Field(min_length=1)]
+    expectation: Annotated[Line, Field(min_length=1)]
     forms: dict[FormName, Form]
 
     @model_validator(mode="after")
@@ -294,24 +346,23 @@ def read_capability(path: Path) -> Capability:
     Raises:
         CapabilityError: the file cannot be read or does not fit, naming file and field.
     """
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise CapabilityError(
-            f"{path}: cannot be read as YAML: {error}",
-            mend="start from the file that `s2lct capabilities --show LC4 --yaml` prints",
-        ) from error
+    data = read_yaml(path)
     try:
         return Capability.model_validate(data)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}"
-            for fault in error.errors()
-        )
+        faults = list(dict.fromkeys(map(_told, error.errors(include_url=False))))
+        told = "; ".join(plain(fault, 200) for fault in faults[:_FAULTS_TOLD])
+        more = f"; and {len(faults) - _FAULTS_TOLD} more" if len(faults) > _FAULTS_TOLD else ""
         raise CapabilityError(
-            f"{path}: {faults}",
+            f"{path}: {told}{more}",
             mend="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
         ) from error
+
+
+def _told(fault: Mapping[str, Any]) -> str:
+    """A fault with its field, without pydantic's names of types."""
+    field = ".".join(str(part) for part in fault["loc"] if not _TYPE_NAME.search(str(part)))
+    return f"{field or 'file'}: {fault['msg']}"
 
 
 def shipped_capability_files() -> tuple[Path, ...]:
@@ -320,32 +371,57 @@ def shipped_capability_files() -> tuple[Path, ...]:
     return tuple(sorted(folder.glob("LC*.yaml"), key=lambda path: int(path.stem[2:])))
 
 
+def capability_files(
+    extra_files: Sequence[Path] = (),
+) -> dict[str, tuple[Capability, Path]]:
+    """Shipped capabilities and those of ``extra_files`` by id, with their files.
+
+    Raises:
+        CapabilityError: a file that does not fit, or two capabilities of one id.
+    """
+    known = dict(_shipped())
+    ids = {name.casefold() for name in known}
+    for path in extra_files:
+        capability = read_capability(path)
+        if capability.id.casefold() in ids:
+            raise CapabilityError(
+                f"{path}: there is a capability {capability.id} already",
+                mend="give the capability another id",
+            )
+        ids.add(capability.id.casefold())
+        known[capability.id] = capability, path
+    return known
+
+
+@cache
+def _shipped() -> Mapping[str, tuple[Capability, Path]]:
+    read = ((read_capability(path), path) for path in shipped_capability_files())
+    return {capability.id: (capability, path) for capability, path in read}
+
+
 def load_capabilities(
     names: Sequence[str] = (), extra_files: Sequence[Path] = ()
 ) -> tuple[Capability, ...]:
     """Shipped capabilities and those of ``extra_files``; all of them, or those named.
 
+    Args:
+        names: ids, in any case.
+        extra_files: YAML files.
+
     Raises:
         CapabilityError: an unknown name (with the nearest known one), a file that does not fit,
             or two capabilities of one id.
     """
-    known: dict[str, Capability] = {}
-    for path in (*shipped_capability_files(), *extra_files):
-        capability = read_capability(path)
-        if capability.id in known:
-            raise CapabilityError(
-                f"{path}: there is a capability {capability.id} already",
-                mend="give the capability another id",
-            )
-        known[capability.id] = capability
-    for name in names:
+    known = {name: capability for name, (capability, _) in capability_files(extra_files).items()}
+    chosen = spelled(names, list(known)) if names else tuple(known)
+    for name in chosen:
         if name not in known:
-            near = difflib.get_close_matches(name.upper(), known, n=1)
+            near = difflib.get_close_matches(name.upper()[:50], known, n=1)
             raise CapabilityError(
-                f"--capability {name}: unknown",
+                f"--capability {plain(name, 60)}: unknown",
                 mend=f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}",
             )
-    return tuple(known[name] for name in dict.fromkeys(names)) if names else tuple(known.values())
+    return tuple(known[name] for name in chosen)
 
 
 @cache

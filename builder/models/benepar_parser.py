@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from s2lct.builder.errors import ModelError
 from s2lct.builder.hashing import sha256_of
 from s2lct.builder.models import EMBEDDED
+from s2lct.builder.models.shipped import shipped
 from s2lct.builder.records import Token
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class BeneparParser:
         from s2lct.builder.models.chart_parser import ChartConstituencyParser
 
         if name == EMBEDDED:
-            return cls(ChartConstituencyParser(WEIGHTS), name, WEIGHTS)
+            return cls(ChartConstituencyParser(shipped(WEIGHTS)), name, WEIGHTS)
         from s2lct.builder.models.published_benepar import PublishedBenepar, model_folder
 
         folder = model_folder(name)

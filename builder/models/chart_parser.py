@@ -89,7 +89,9 @@ class PieceRetokenizer(Retokenizer):  # type: ignore[misc]
     """benepar's retokenizer for a BERT tokenizer, also naming each word's first piece."""
 
     def __init__(self, folder: Path) -> None:
-        self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self.tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
         self.retain_start_stop = True
         self.is_t5 = False
         self.is_gpt2 = False
@@ -326,7 +328,9 @@ def frozen_encoder() -> nn.Module:
     Built here and not by ``from_pretrained``, which draws a progress bar.
     """
     folder = encoder_path()
-    encoder = BertModel(BertConfig.from_pretrained(folder), add_pooling_layer=False)
+    encoder = BertModel(
+        BertConfig.from_pretrained(folder, trust_remote_code=False), add_pooling_layer=False
+    )
     stored = load_file(folder / "model.safetensors")
     encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()})
     encoder.requires_grad_(False)

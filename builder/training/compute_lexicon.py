@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from s2lct.builder.checkpoint import whole_file
 from s2lct.builder.lexicon import entries_from_text, read_original
 
 _SCHEMA = pa.schema(
@@ -65,9 +66,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="parquet file to write")
     args = parser.parse_args()
     table = compute(args.source)
-    partial = args.out.with_name(args.out.name + ".partial")
-    pq.write_table(table, partial, compression="zstd", compression_level=19)
-    partial.replace(args.out)
+    with whole_file(args.out) as file:
+        pq.write_table(table, file, compression="zstd", compression_level=19)
     neutral = sum(table.column("pure_neutral").to_pylist())
     print(f"{args.out}: {len(table)} entries, {neutral} pure neutral, {args.out.stat().st_size} B")
 

