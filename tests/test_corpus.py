@@ -411,6 +411,7 @@ class FakeDatasets:
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> FakeDatasets:
     fake = FakeDatasets()
+    monkeypatch.setattr("datasets.load_dataset", fake.load_dataset)
     real = importlib.import_module
 
     def import_module(name: str, package: str | None = None) -> object:
