@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from s2lct.builder.commands import usable_seed
+from s2lct.builder.commands import finite, usable_seed
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.changes import ChangesVerdict
@@ -21,9 +21,16 @@ Suite = Annotated[
 Rescore = Annotated[
     bool, typer.Option("--rescore", help="Load the models and ask them all cases again.")
 ]
-Minutes = Annotated[float, typer.Option(help="With --rescore: for all models together.", min=0.1)]
-Memory = Annotated[float, typer.Option(help="With --rescore: GiB for a model.", min=1)]
-Download = Annotated[float, typer.Option(help="With --rescore: GiB of a model's files.", min=0)]
+Minutes = Annotated[
+    float,
+    typer.Option(help="With --rescore: for all models together.", min=0.1, callback=finite),
+]
+Memory = Annotated[
+    float, typer.Option(help="With --rescore: GiB for a model.", min=1, callback=finite)
+]
+Download = Annotated[
+    float, typer.Option(help="With --rescore: GiB of a model's files.", min=0, callback=finite)
+]
 RecordIn = Annotated[
     Path | None,
     typer.Option("--record", help="With --rescore: note in this file what is verified."),

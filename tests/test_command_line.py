@@ -459,7 +459,7 @@ def test_a_missing_extra_is_told_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    score = ["score", "embedded-2class", "--suite", str(suite_folder), "--capability", "LC4"]
+    score = ["score", "embedded-2class", "--suite", str(suite_folder)]
     if "RESULTS" in arguments:
         assert run(*score, "--out", "results").exit_code == 0
     places = {"SUITE": str(suite_folder), "RESULTS": "results"}
