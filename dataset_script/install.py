@@ -182,6 +182,8 @@ def _workplace() -> Iterator[Path]:
     with FileLock(cache / f"{NAME}-installing.lock"):
         if (left := work / _REPLACED).exists() and not _suite_cache().exists():
             left.rename(_suite_cache())  # the last installation was killed between two renames
+        if work.is_symlink():
+            work.unlink()  # somebody else's: a folder is made here, and none followed
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:

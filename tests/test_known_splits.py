@@ -130,16 +130,13 @@ def test_the_shipped_table_is_what_its_script_computes(shared_folder: Path) -> N
     assert {name: record[name] for name in told} == told
 
 
-def test_sentences_are_a_train_split_only_if_they_are_the_first_of_each_polarity(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(compute_known_splits, "FIRST_80_PERCENT", 80)
+def test_sentences_are_a_train_split_only_if_they_are_the_first_of_each_polarity() -> None:
     texts = [letters_of(f"Sentence number {n} of a corpus") for n in range(200)]
     treebank = Treebank.of([(text, "train") for text in texts])
     rows = [(("1", "0")[n // 100], text) for n, text in enumerate(texts)]
 
     def first(chosen: list[tuple[str, str]]) -> bool:
-        return place_in_treebank(chosen, treebank)[2]
+        return place_in_treebank(chosen, treebank, wanted=80)[2]
 
     assert first(rows[:80] + rows[100:180])
     assert not first(rows[20:100] + rows[120:200])  # the last 80 %

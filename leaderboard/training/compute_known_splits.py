@@ -98,13 +98,14 @@ class Treebank:
 
 
 def place_in_treebank(
-    rows: Sequence[tuple[str, str]], treebank: Treebank
+    rows: Sequence[tuple[str, str]], treebank: Treebank, wanted: int = FIRST_80_PERCENT
 ) -> tuple[list[tuple[int, int] | None], dict[str, dict[str, Any]], bool]:
     """Where the sentences of Rotten Tomatoes stand in the treebank.
 
     Args:
         rows: polarity and letters, in the order of the package.
         treebank: the treebank.
+        wanted: how many of each polarity are 80 %.
 
     Returns:
         The place of each row; for each polarity what was found; and whether they are the first
@@ -136,7 +137,7 @@ def place_in_treebank(
         }
         evidence[polarity] = told
         first_of_all &= (
-            told["rows"] == FIRST_80_PERCENT
+            told["rows"] == wanted
             and told["found"] >= LEAST_FOUND * told["rows"]
             and told["ascending"] >= LEAST_ASCENDING
             and told["covered"] >= LEAST_COVERED
