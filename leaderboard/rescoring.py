@@ -217,7 +217,7 @@ def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
 
 
 def _free_memory() -> int:
-    """Three quarters of the memory that is free: with more, other processes would be ended first."""
+    """Three quarters of the memory that is free: more might end other processes first."""
     try:
         told = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:  # not told here
