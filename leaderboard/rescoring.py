@@ -177,12 +177,13 @@ def _strangers_model(result: Result, cases: Sequence[Case], limits: Limits) -> _
 
 def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """What the process says of a model; it knows no token and finds none."""
+    memory = min(limits.memory, _free_memory())
     out_of_bounds = (
-        f"cannot be scored again with {limits.memory / 2**30:.3g} GiB of memory in "
+        f"cannot be scored again with {memory / 2**30:.3g} GiB of memory in "
         f"{limits.seconds:,} seconds"
     )
     cores = os.cpu_count() or 1
-    line = request | {"memory": limits.memory, "seconds": cores * limits.seconds}
+    line = request | {"memory": memory, "seconds": cores * limits.seconds}
     places = [place for place in sys.path if place and Path(place).absolute() != Path.cwd()]
     with tempfile.TemporaryDirectory(prefix="s2lct-") as home:
         process = subprocess.Popen(
@@ -213,6 +214,16 @@ def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
         raise RefusedError(f"cannot be scored again: {plain(str(answer['problem']), 1_000)}")
     told: dict[str, Any] = answer
     return told
+
+
+def _free_memory() -> int:
+    """Three quarters of the memory that is free: more might end other processes first."""
+    try:
+        told = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:  # not told here
+        return sys.maxsize
+    found = re.search(r"^MemAvailable:\s+(\d+) kB$", told, re.MULTILINE)
+    return int(found[1]) * 1024 * 3 // 4 if found else sys.maxsize
 
 
 def fetched_model(name: str, commit: str, most_bytes: int) -> Path:

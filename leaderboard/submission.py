@@ -215,6 +215,8 @@ def _faults_of_suite(result: Result, suite: SuiteCases) -> Iterator[str]:
         yield f"suite.version: is {result.suite.version!r}, the suite's is {suite.version!r}"
     if result.suite.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
+    if result.partial:
+        yield "selection: is a part of the suite; score the model on all of it"
     if result.outcomes.rows != len(suite.cases):
         yield (
             f"outcomes.rows: is {result.outcomes.rows}, the suite has {len(suite.cases)} cases; "

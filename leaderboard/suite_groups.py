@@ -18,7 +18,7 @@ from s2lct.leaderboard.untrusted import LONGEST_NAME, moment
 
 MOST_OTHER_SUITES = 20
 MOST_OTHER_CHARACTERS = 20_000_000
-_MOST_ORDERS = 1_024
+_MOST_ROWS_HASHED = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,17 @@ def _reference(fingerprint: str, group: Sequence[ReadResult]) -> tuple[Case, ...
     proved = [cases for cases in sets.values() if fingerprint and proves(cases, fingerprint)]
     if proved:
         sets = {id(cases): cases for cases in proved}
-    as_sets = {number: set(_bare(cases)) for number, cases in sets.items()}
-    of_group = {id(one.cases): set(_bare(one.cases)) for one in group}
+    if len(sets) == 1:
+        return next(iter(sets.values()))
+    all_sets = {id(one.cases): one.cases for one in group}
+    told = {number: set(_bare(cases)) for number, cases in all_sets.items()}
+    results = Counter(id(one.cases) for one in group)
+    verified = {id(one.cases) for one in group if one.model.verified}
 
     def support(number: int) -> tuple[bool, int, bool, int]:
-        inside = [one for one in group if of_group[id(one.cases)] <= as_sets[number]]
         return (
-            any(one.model.verified for one in group if id(one.cases) == number),
-            len(inside),
+            number in verified,
+            sum(count for other, count in results.items() if told[other] <= told[number]),
             any(case.sources for case in sets[number]),
             -len(sets[number]),
         )
@@ -171,7 +174,7 @@ def proves(cases: Sequence[Case], fingerprint: str) -> bool:
     cases of a capability.
     """
     several = list(dict.fromkeys(case.capability for case in cases if len(case.passes) > 1))
-    if 2 ** len(several) > _MOST_ORDERS:
+    if 2 ** len(several) * len(cases) > _MOST_ROWS_HASHED:
         return False
     for orders in itertools.product((True, False), repeat=len(several)):
         backwards = dict(zip(several, orders, strict=True))

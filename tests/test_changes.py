@@ -292,7 +292,7 @@ def run_in_shell(script: str, cwd: Path, **more: str) -> subprocess.CompletedPro
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=cwd,
-        env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}"} | more,
+        env=os.environ | more | {"PATH": f"{binaries}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         timeout=300,

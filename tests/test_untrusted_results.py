@@ -524,3 +524,16 @@ def test_one_suite_too_many_is_left_out(tmp_path: Path, monkeypatch: pytest.Monk
     assert "one suite too many" in collection.skipped[0]
     # Those that the operator named cost nothing.
     assert len(collect(tmp_path, official=[suite_of("0.0.0")]).suites) == 3
+
+
+def test_a_proof_of_a_fingerprint_is_not_sought_for_ever() -> None:
+    """Ten capabilities with two right labels can be ordered in a thousand ways."""
+    few = [
+        Case(f"{n}", f"LC{n}", "seed", f"{n}", f"Film {n}.", frozenset({1, 2})) for n in range(10)
+    ]
+    rows = [[case.id, case.text, [2, 1]] for case in few]
+    assert suite_groups.proves(few, fingerprint_of(rows))
+    many = [replace(case, id=f"{case.id}-{n}") for case in few for n in range(1_000)]
+    started = time.monotonic()
+    assert not suite_groups.proves(many, "0" * 64)
+    assert time.monotonic() - started < 5
