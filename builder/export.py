@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from s2lct.builder.checkpoint import write_text
+from s2lct.builder.checkpoint import check_file_out, write_text
 from s2lct.builder.errors import SuiteError
 from s2lct.builder.plain_text import spreadsheet_cell
 from s2lct.builder.records import LABELS
@@ -32,40 +32,17 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
             with its test cases and expected labels, and no pickle.
 
     Raises:
-        SuiteError: the folder holds no suite or a damaged one, or ``out`` cannot be written.
+        OutputError: there can be no file of that name.
+        SuiteError: the folder holds no suite or a damaged one, or ``out`` is one of its files.
     """
-    _check_folder_of(out)
+    check_file_out(out, "--out")
+    if out.exists() and not out.is_file():
+        raise SuiteError(f"--out {out}: is no regular file", mend="name another file")
     suite = read_suite(folder)
     _check_is_no_part(out, suite)
     rows = [_with_label_names(row) for part in suite.rows.values() for row in part]
-    text = _WRITERS[format](rows, suite.described)
-    try:
-        write_text(out.resolve(), text)  # where a link leads to
-    except OSError as error:
-        raise SuiteError(
-            f"--out {out}: cannot be written ({error.strerror})", mend="choose another file"
-        ) from error
+    write_text(out.resolve(), _WRITERS[format](rows, suite.described))  # where a link leads
     return len(rows)
-
-
-def _check_folder_of(out: Path) -> None:
-    """Refuse a place where no file can be, before anything is read."""
-    try:
-        if out.is_dir():
-            raise SuiteError(
-                f"--out {out}: is a folder", mend=f"name a file: {out / 'suite.jsonl'}"
-            )
-        if out.exists() and not out.is_file():
-            raise SuiteError(f"--out {out}: is no regular file", mend="name another file")
-        if not out.resolve().parent.is_dir():
-            raise SuiteError(
-                f"--out {out}: there is no folder {out.resolve().parent}", mend="make it first"
-            )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise SuiteError(
-            f"--out {out}: cannot be looked at ({getattr(error, 'strerror', None) or error})",
-            mend="name another file",
-        ) from error
 
 
 def _check_is_no_part(out: Path, suite: WrittenSuite) -> None:

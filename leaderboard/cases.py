@@ -184,6 +184,11 @@ def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
         # Rows may come in the order of their files' names, LC10 before LC2.
         ordered = sorted(rows, key=lambda row: natural_order(row.capability))
         read = CheckedRows("rows", "", rows_fingerprint(ordered), tuple(rows))
+    if not read.rows and not isinstance(suite, (str, Path)):
+        raise ScoringError(
+            "there is no row in the suite or references that were given",
+            mend="pass rows as `load_dataset` gives them",
+        )
     if not read.rows:
         raise ScoringError(f"suite {read.name}: holds no case", mend="build one with more seeds")
     return read
