@@ -749,13 +749,15 @@ def _of_pipeline(pipeline: Any) -> Function:
             f"a pipeline for {pipeline.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
         )
 
+    ask = pipeline
+
     def answered(texts: list[str]) -> Any:
         # A pipeline leaves a model in training as it is, and dropout would answer at random.
         training = getattr(pipeline.model, "training", False)
         if training:
             pipeline.model.eval()
         try:
-            return pipeline(texts, top_k=None, truncation=True)
+            return ask(texts, top_k=None, truncation=True)
         finally:
             if training:
                 pipeline.model.train()

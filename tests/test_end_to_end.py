@@ -115,7 +115,8 @@ def standings(site: Path) -> dict[str, dict[str, dict[str, object]]]:
     """Rows of the leaderboard by suite version and model."""
     told: dict[str, dict[str, dict[str, object]]] = {}
     for row in json.loads((site / "leaderboard.json").read_text()):
-        told.setdefault(row["suite_version"], {})[row["model"]] = row
+        if row["kind"] == "model":
+            told.setdefault(row["suite_version"], {})[row["model"]] = row
     return told
 
 

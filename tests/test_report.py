@@ -170,5 +170,5 @@ def test_the_commands_fit_80_columns(tmp_path: Path) -> None:
 def test_a_spreadsheet_runs_no_cell() -> None:
     for text in ("=1+1", "+1", "-1", "@x", "\tx", "\rx"):
         assert spreadsheet_cell(text) == f"'{text}"
-    for value in ("a=1", "", " =1", -1, 0.5, None, True):
+    for value in ("a=1", "", " a", -1, 0.5, None, True):
         assert spreadsheet_cell(value) is value

@@ -61,7 +61,8 @@ class Scored:
 
     def copied(self, folder: Path) -> Path:
         shutil.copytree(self.results, folder)
-        return folder / "stranger--tiny-sentiment.json"
+        (path,) = folder.glob("stranger--tiny-sentiment--*.json")
+        return path
 
 
 @pytest.fixture(scope="module")
