@@ -63,7 +63,8 @@ RESERVED = frozenset(
     {
         "all", "capability", "cases", "chance", "chance-corrected", "chance_corrected", "ci_high",
         "ci_low", "contamination-free", "contamination_free", "contamination_free_cases", "date",
-        "compared_with", "failure_rate", "interval", "kind", "label_rule", "licence", "model", "note",
+        "compared_with", "failure_rate", "interval", "kind", "label_rule", "licence", "model",
+        "note",
         "one_answer",
         "one_answer_share", "outside training data", "outside_training", "outside_training_cases",
         "training_data_known", "options", "overall", "parameters", "pass-to-fail", "pass_to_fail",
