@@ -189,7 +189,7 @@ SPOILS: dict[str, tuple[Callable[[Path], Any], str]] = {
             ),
             compression="zstd",
         ),
-        "bad.parquet: ",
+        ".parquet: ",
     ),
 }
 
