@@ -380,6 +380,8 @@ INTERRUPT = """
 import os, signal, sys
 from s2lct.__main__ import main
 WHERE = sys.argv.pop(1)
+# What is started in the background ignores interrupts, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)

@@ -10,13 +10,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from damaged_suites import describe, mend
 from rich.progress import TextColumn
 from test_untrusted import SHIPPED, calls, line_of
 from typer.testing import CliRunner
 
 from s2lct.builder.cli import app
 from s2lct.builder.console import PlainConsole
-from s2lct.builder.hashing import sha256_of
+from s2lct.builder.randomness import content_id
 from s2lct.builder.write import table_of
 
 HOSTILE = "\x1b]52;c;ZXZpbA==\x07[/red]\u202e"
@@ -35,14 +36,20 @@ def hostile_suite(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) 
         capability["title"] = capability["expectation"] = HOSTILE
     for file in described["files"].values():
         rows = pq.read_table(folder / file["path"]).to_pylist()
-        for row in rows:
+        id_of = {}
+        for row in sorted(rows, key=lambda row: row["kind"], reverse=True):  # seeds first
             row |= {"text": row["text"] + HOSTILE, "template": HOSTILE}
-            for word in row["inserted"]:
-                word["word"] += HOSTILE
+            for number, word in enumerate(row["inserted"]):
+                word["start"] += number * len(HOSTILE)
+                end = word["end"] + number * len(HOSTILE)
+                row["text"] = row["text"][:end] + HOSTILE + row["text"][end:]
+                word |= {"word": word["word"] + HOSTILE, "end": end + len(HOSTILE)}
+            id_of[row["id"]] = content_id(row["kind"], row["capability"], row["text"])
+            row |= {"id": id_of[row["id"]], "seed_id": id_of[row["seed_id"]]}
         pq.write_table(table_of(rows), folder / file["path"])
-        file["sha256"] = sha256_of(folder / file["path"])
     described["corpus"] |= {"name": HOSTILE, "description": HOSTILE}
-    (folder / "suite.json").write_text(json.dumps(described))
+    describe(folder, described)
+    mend(folder)
     return folder
 
 
@@ -97,7 +104,8 @@ def test_results_of_a_hostile_suite_are_shown_and_not_obeyed(
 ) -> None:
     out = tmp_path / f"results{HOSTILE}"
     told = output_of("score", "vader", "--suite", hostile_suite, "--out", out)
-    result = next(out.glob("*.json"))
+    result = next(iter(out.glob("*.json")), None)
+    assert result, told
     written = json.loads(result.read_text())
     written["model"]["name"] = HOSTILE
     result.write_text(json.dumps(written))

@@ -181,7 +181,9 @@ def test_seeds_of_the_same_sentences_are_one_family() -> None:
         return {
             "id": seed, "capability": capability, "kind": "seed", "seed_id": seed, "text": seed,
             "labels": [2, 1],
-            "sources": [{"corpus": "sst", "id": one, "split": "train"} for one in ids],
+            "sources": [
+                {"text": "Made up .", "corpus": "sst", "id": one, "split": "train"} for one in ids
+            ],
         }  # fmt: skip
 
     def expansion(seed: Case, number: int) -> Case:
