@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import os
 from pathlib import Path
 
@@ -16,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
 
+import typer.testing
 from hub_fixtures import hub, hub_server, stranger
 from hypothesis import HealthCheck, settings
 
@@ -25,6 +27,9 @@ from s2lct.builder.pipeline import build_suite
 # No test measures time.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# It makes every command anew from its annotations whenever one is invoked, which takes 0.1 s.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 __all__ = ["hub", "hub_server", "stranger"]
 
