@@ -41,13 +41,6 @@ ROWS_A_PASS = 64
 SHAP_SAMPLES = 256
 
 
-def quiet_transformers() -> None:
-    """Keep its progress bars out of ours."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-
-
 def load_model(name: str, *, device: str = "auto") -> Classifier:
     """A classifier by name, in single precision; networks, the embedded ones too, give gradients.
 
@@ -89,6 +82,7 @@ class Judge:
     ) -> None:
         self.model = model
         self._band = neutral_band
+        self._label_map = label_map
         self.rule = (
             None
             if isinstance(model, Function)
@@ -130,7 +124,11 @@ class Judge:
         if isinstance(self.model, Function) or self.rule is None:
             said = self.model.predict(distinct)  # type: ignore[union-attr]
             labels, _ = labels_of_predictions(
-                said, len(distinct), neutral_band=self._band, classes=self.model.classes
+                said,
+                len(distinct),
+                neutral_band=self._band,
+                classes=self.model.classes,
+                label_map=self._label_map,
             )
             return labels[places], None
         probabilities = np.empty((len(distinct), len(self.model.classes)))

@@ -126,7 +126,6 @@ def augment(
 
     with told_errors():
         from s2lct.analysis.activations import load_encoder
-        from s2lct.analysis.attribution import quiet_transformers
         from s2lct.analysis.augment import (
             EmbeddingSimilarity,
             SearchSettings,
@@ -147,7 +146,6 @@ def augment(
         from s2lct.builder.corpus import read_corpus
         from s2lct.builder.randomness import shuffle_key
 
-        quiet_transformers()
         mapping, classes = label_map_of(label_map), label_map_of(class_map)
         check_corpus_path(out)
         check_files_out(out=out)

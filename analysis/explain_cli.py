@@ -135,7 +135,6 @@ def explain(
         Judge,
         default_method,
         load_model,
-        quiet_transformers,
     )
     from s2lct.analysis.errors import AnalysisError
     from s2lct.analysis.explain import (
@@ -155,7 +154,6 @@ def explain(
     from s2lct.leaderboard.scoring import default_cache
 
     with told_errors():
-        quiet_transformers()
         mapping = label_map_of(label_map)
         check_files_out(out=out, html=html)
         chosen = select_rows(load_rows(suite), capability)

@@ -132,7 +132,6 @@ def masks(
 
     with told_errors():
         from s2lct.analysis.activations import Vocabulary, load_encoder
-        from s2lct.analysis.attribution import quiet_transformers
         from s2lct.analysis.corpus_parts import parts_of_corpus
         from s2lct.analysis.word_interactions import (
             WimaskSettings,
@@ -148,7 +147,6 @@ def masks(
             epochs, lr, beta_words, beta_pairs, beta_sparse, temperature, batch_size, seed
         )
         mapping = label_map_of(label_map)
-        quiet_transformers()
         check_folder_out(out, "--out")
         check_settings(settings, vocab)
         read = read_corpus(

@@ -103,7 +103,7 @@ def retrain(
     ] = "auto",
 ) -> None:
     """Fine-tune on capabilities: what is learned, what forgotten."""
-    from s2lct.analysis.attribution import Judge, load_model, quiet_transformers
+    from s2lct.analysis.attribution import Judge, load_model
     from s2lct.analysis.errors import AnalysisError
     from s2lct.analysis.extras import require
     from s2lct.analysis.retrain import Retrainer, TrainOptions
@@ -123,7 +123,6 @@ def retrain(
 
     with told_errors():
         require("accelerate", "matplotlib")
-        quiet_transformers()
         mapping = label_map_of(label_map)
         check_folder_out(out, "--out")
         rows = load_rows(suite)

@@ -21,17 +21,14 @@ from pydantic import (
 )
 
 from s2lct.builder.capabilities import FormName
+from s2lct.builder.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.builder.config import SEMANTIC_VERSION, fingerprint_of
 from s2lct.builder.plain_text import plain
 from s2lct.builder.randomness import content_id
 from s2lct.builder.records import LABELS, Label
-from s2lct.builder.write import ALL, KINDS, SUITE_FILE
-
-NOT_A_CAPABILITY = (ALL, "overall")
-"""Names that stand for all capabilities, in a suite's configs and in results."""
+from s2lct.builder.write import KINDS, SUITE_FILE
 
 _SHA256 = r"^[0-9a-f]{64}$"
-_CAPABILITY = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
 _DATA_FILE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\.parquet"
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 100_000
@@ -78,7 +75,7 @@ class _File(_Described):
 
 
 class _Capability(_Described):
-    id: Annotated[str, Field(pattern=_CAPABILITY)]
+    id: Annotated[str, Field(pattern=ID_PATTERN)]
     title: _Text
     expectation: _Text
     forms: dict[str, Any]
@@ -135,8 +132,8 @@ def description_faults(described: Mapping[str, Any]) -> Iterator[Fault]:
     if twice := {name for name in ids if ids.count(name) > 1}:
         yield Fault(SUITE_FILE, f"capabilities: {', '.join(sorted(twice))} stands there twice")
     for name in ids:
-        if name.lower() in NOT_A_CAPABILITY:
-            yield Fault(SUITE_FILE, f"capabilities: {name} is a name for all of them")
+        if not is_capability_id(name):
+            yield Fault(SUITE_FILE, f"capabilities: {name} is a name that is taken")
         if name not in checked.counts:
             yield Fault(SUITE_FILE, f"counts: {name} is missing")
     for name, file in checked.files.items():
@@ -156,7 +153,7 @@ def is_data_file(name: str, path: object) -> bool:
     prefix = f"data/{name}/"
     return (
         isinstance(path, str)
-        and re.fullmatch(_CAPABILITY, name) is not None
+        and re.fullmatch(ID_PATTERN, name) is not None
         and path.startswith(prefix)
         and re.fullmatch(_DATA_FILE, path.removeprefix(prefix)) is not None
     )
@@ -406,8 +403,8 @@ class Rows:
             yield "its text is empty"
         if capability is not None and row.capability != capability:
             yield f"its capability is {plain(row.capability, _SHOWN)}, its config {capability}"
-        if row.capability.lower() in NOT_A_CAPABILITY:
-            yield f"its capability is called {row.capability}, a name for all of them"
+        if not is_capability_id(row.capability):
+            yield f"its capability is called {row.capability}, a name that is taken"
         if len(set(row.labels)) < len(row.labels):
             yield f"its labels are {row.labels}"
         if row.label is not None and row.label not in row.labels:

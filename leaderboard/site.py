@@ -15,7 +15,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from s2lct.builder.checkpoint import write_bytes
+from s2lct.builder.checkpoint import check_folder_out, write_bytes
 from s2lct.builder.plain_text import spreadsheet_cell
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.chance import (
@@ -88,6 +88,7 @@ def build_site(collection: Collection, out: Path) -> list[SuiteStandings]:
     Returns:
         The standings, suite by suite.
     """
+    check_folder_out(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
     write_collection(collection, out / OUTCOMES)
     standings = all_standings(collection)

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 from pydantic import ValidationError
 
+from s2lct.builder.capability_ids import is_capability_id
 from s2lct.builder.plain_text import plain
 from s2lct.builder.records import LABELS
 from s2lct.leaderboard.cases import KINDS, Case, SuiteCases
@@ -55,25 +56,8 @@ MODEL_NAME = re.compile(rf"/?(?!-){_NAME}+(?:/(?!-){_NAME}+)*/?")
 REVISION = re.compile(rf"(?!-)(?:{_NAME}|[+!])*")
 VERSION = re.compile(rf"(?!-)(?:{_NAME}|\+){{0,64}}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
-CAPABILITY = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
-_SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions")
 REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
 """Rows that stand among the models and are none."""
-RESERVED = frozenset(
-    {
-        "all", "capability", "cases", "chance", "chance-corrected", "chance_corrected", "ci_high",
-        "ci_low", "contamination-free", "contamination_free", "contamination_free_cases", "date",
-        "compared_with", "failure_rate", "interval", "kind", "label_rule", "licence", "model",
-        "note",
-        "one_answer",
-        "one_answer_share", "outside training data", "outside_training", "outside_training_cases",
-        "training_data_known", "options", "overall", "parameters", "pass-to-fail", "pass_to_fail",
-        "passing_expansions", "rank", "rank_high", "rank_low", "result_sha256", "revision", "size",
-        "suite", "suite_fingerprint", "suite_official", "suite_version", "verified", "weights",
-        "weights_sha256",
-    }
-)  # fmt: skip
-"""Columns of tables that have a column a capability too: no capability may be called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +296,7 @@ def faults_of_words(result: Result) -> Iterator[str]:
         except ScoringError as error:
             yield f"model.options: {error.problem}"
     for name in result.capabilities:
-        if not is_capability(name):
+        if not is_capability_id(name):
             yield f"capabilities: {name!r} is no name of a capability"
     yield from faults_of_date(result.date)
 
@@ -329,13 +313,6 @@ def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from texts_of(part, f"{where}.{number}")
-
-
-def is_capability(name: str) -> bool:
-    """Whether a capability may have that name: it becomes a column beside others."""
-    lower = name.lower()
-    known = lower in RESERVED or lower.endswith(_SUFFIXES)
-    return CAPABILITY.fullmatch(name) is not None and not known
 
 
 def faults_of_names(result: Result) -> Iterator[str]:
@@ -479,7 +456,7 @@ def _fault_of_case(row: Mapping[str, Any], longest: int) -> str:
             return f"has no {field} that can be shown"
     if row["kind"] not in KINDS:
         return f"is of no known kind ({' or '.join(KINDS)})"
-    if not is_capability(row["capability"]):
+    if not is_capability_id(row["capability"]):
         return f"is of {plain(row['capability'], 40)!r}, which is no name of a capability"
     passes = row["passes"]
     if not passes or not set(passes) <= set(range(len(LABELS))):

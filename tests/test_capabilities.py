@@ -71,7 +71,8 @@ def test_an_unknown_name_gets_a_near_one_back() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"id": "all"}, "config that holds every"),
+        ({"id": "all"}, "`all` is taken"),
+        ({"id": "Model"}, "`Model` is taken"),
         ({"tilte": "x"}, "tilte"),
         ({"forms": {}}, "`fluent` is missing"),
         ({"passes": ["happy"]}, "passes"),

@@ -60,6 +60,14 @@ def says_negative_if(rule: Callable[[set[str]], bool]) -> Judge:
     return Judge(Function(labels, "rule"))
 
 
+def test_classes_of_a_function_are_mapped() -> None:
+    def classes(texts: list[str]) -> list[str]:
+        return ["bad" if "dull" in text else "good" for text in texts]
+
+    judge = Judge(Function(classes), label_map={"bad": "negative", "good": "positive"})
+    assert judge.labels(["a dull film", "a film"]).tolist() == [0, 2]
+
+
 def kept_words(explanation: Explanation) -> list[str]:
     return [word.text for word in explanation.kept]
 

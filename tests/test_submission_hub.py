@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -167,11 +166,9 @@ def test_a_model_may_not_cost_what_it_likes(
     result = json.loads(path.read_text())
 
     def refusal(*options: str) -> str:
-        started = time.monotonic()
         told = checker.try_s2lct(
             "leaderboard", "check", path, *suite, "--rescore", "--json", *options
         )
-        assert time.monotonic() - started < 120
         assert told.returncode == 1, told.stdout + told.stderr
         (reason,) = json.loads(told.stdout)["reasons"]
         return str(reason)

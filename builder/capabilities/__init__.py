@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from s2lct.builder.capabilities.yaml_file import read_yaml
-from s2lct.builder.capability_ids import spelled
+from s2lct.builder.capability_ids import ID_PATTERN, is_capability_id, spelled
 from s2lct.builder.errors import CapabilityError
 from s2lct.builder.lexicon import Pos, Sentiment
 from s2lct.builder.patterns import check_pattern, check_replacement
@@ -319,7 +319,7 @@ class Capability(_Specified):
         forms: ``fluent`` (the default) and, where the paper has the capability, ``paper``.
     """
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,30}$")]
+    id: Annotated[str, Field(pattern=ID_PATTERN)]
     title: Annotated[Line, Field(min_length=1)]
     expectation: Annotated[Line, Field(min_length=1)]
     forms: dict[FormName, Form]
@@ -328,8 +328,8 @@ class Capability(_Specified):
     def _check(self) -> Capability:
         if "fluent" not in self.forms:
             raise ValueError("forms: the form `fluent` is missing")
-        if self.id.lower() == "all":
-            raise ValueError("id: `all` is the name of the config that holds every capability")
+        if not is_capability_id(self.id):
+            raise ValueError(f"id: `{self.id}` is taken: it names a column of tables")
         return self
 
     def form(self, name: FormName) -> Form:
