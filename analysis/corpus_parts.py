@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from s2lct.analysis.errors import AnalysisError
-from s2lct.builder.corpus import Corpus
-from s2lct.builder.randomness import shuffle_key
-from s2lct.builder.records import Sentence
+from s2lct.builder.corpus.read import Corpus
+from s2lct.errors import AnalysisError
+from s2lct.identity import shuffle_key
+from s2lct.suite.records import Sentence
 
 _LEAST = 10
 

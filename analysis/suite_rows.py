@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from s2lct.analysis.errors import AnalysisError
-from s2lct.builder.capability_ids import spelled
-from s2lct.builder.suite_checks import CaseRow
-from s2lct.leaderboard.cases import Case, case_from, read_rows
+from s2lct.errors import AnalysisError
+from s2lct.suite.capability_ids import spelled
+from s2lct.suite.cases import Case, case_from, read_rows
+from s2lct.suite.checks import CaseRow
 
 
 @dataclass(frozen=True, slots=True)

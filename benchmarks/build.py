@@ -26,17 +26,20 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from s2lct.builder import mask, parse, search, select, transform
 from s2lct.builder.capabilities import Capability, load_capabilities
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus import read_corpus
-from s2lct.builder.fill import fill
-from s2lct.builder.grammar import ReferenceGrammar
-from s2lct.builder.lexicon import Lexicon
+from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.records import (
+from s2lct.builder.stages import mask, parse, search, select, transform
+from s2lct.builder.stages.fill import fill
+from s2lct.builder.stages.search import TaggedSentence
+from s2lct.builder.stages.validate import fitting_words, validate
+from s2lct.suite.records import (
     FilledSentence,
     MaskedSentence,
     ParsedSeed,
@@ -44,9 +47,6 @@ from s2lct.builder.records import (
     Suggestion,
     Token,
 )
-from s2lct.builder.search import TaggedSentence
-from s2lct.builder.tree import read_tree
-from s2lct.builder.validate import fitting_words, validate
 
 CONSOLE = Console()
 SST_SENTENCES = 11_855
@@ -76,7 +76,7 @@ def write_corpus(path: Path, sentences: Sequence[Sentence]) -> None:
 
 def drawn_masked_sentences(count: int) -> list[MaskedSentence]:
     from s2lct.builder.config import FLUENT_MASK_TAGS
-    from s2lct.builder.records import Region, Seed
+    from s2lct.suite.records import Region, Seed
 
     seeds = [
         Seed(s.id, "LC2", s.text, (s.label,), s.label, "", (s,), (Region("S", 0, len(s.text), 0),))
@@ -296,7 +296,7 @@ def part_scale() -> None:
         for count in SCALES:
             corpus = Path(folder) / f"{count}.csv"
             write_corpus(corpus, sample_sentences(count))
-            command = [sys.executable, "-m", "s2lct.builder.cli", "build"]
+            command = [sys.executable, "-m", "s2lct.cli.main", "build"]
             command += ["--corpus", f"csv:{corpus}", "--out", str(Path(folder) / str(count))]
             command += ["--seeds", str(count // 80), "--pairings", str(count // 13)]
             started = time.perf_counter()

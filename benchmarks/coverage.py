@@ -24,10 +24,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from s2lct.analysis.activations import EncoderModel, load_encoder
-from s2lct.analysis.coverage import Coverage
-from s2lct.analysis.metrics import MetricOptions, build_metrics
-from s2lct.builder.corpus import read_corpus
+from s2lct.analysis.coverage.activations import EncoderModel, load_encoder
+from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+from s2lct.builder.corpus.read import read_corpus
 
 MODEL = "embedded-3class"
 BATCH = 32

@@ -22,12 +22,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.hashing import sha256_of
-from s2lct.builder.records import LABELS
-from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.collection import collect, write_collection
-from s2lct.leaderboard.results import (
+from s2lct.files import sha256_of
+from s2lct.identity import fingerprint_of
+from s2lct.labels import LABELS
+from s2lct.leaderboard.results.collection import collect, write_collection
+from s2lct.leaderboard.results.record import (
     CapabilityRecord,
     ModelRecord,
     OutcomesRecord,
@@ -37,8 +36,9 @@ from s2lct.leaderboard.results import (
     SuiteRecord,
     _write_outcomes,
 )
-from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.site import PAGE, build_site
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.site import PAGE, build_site
+from s2lct.suite.cases import Case, SuiteCases
 
 CAPABILITIES = tuple(f"LC{number}" for number in range(1, 12))
 SEEDS, EXPANSIONS = 39, 3

@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.table import Table
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from s2lct.builder.hub_calls import pretrained
 from s2lct.builder.models.encoder import encoder_path
-from s2lct.leaderboard.cases import load_cases
-from s2lct.leaderboard.models import SequenceClassifier
+from s2lct.hub_calls import pretrained
+from s2lct.leaderboard.models.classifiers import SequenceClassifier
+from s2lct.suite.cases import load_cases
 
 BATCH = 32
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from s2lct.builder.config import BuildConfig
-    from s2lct.builder.errors import BuilderError
     from s2lct.builder.pipeline import build
+    from s2lct.errors import BuilderError
 
 __all__ = ["BuildConfig", "BuilderError", "build"]
 
 _HOMES = {
     "BuildConfig": "s2lct.builder.config",
-    "BuilderError": "s2lct.builder.errors",
+    "BuilderError": "s2lct.errors",
     "build": "s2lct.builder.pipeline",
 }
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from s2lct.builder.errors import BuildError, OutputError
+from s2lct.errors import BuildError
+from s2lct.files import write_bytes, write_text
 
 Result = TypeVar("Result")
-_LONGEST_NAME = 100
-"""Bytes of a name that a longer one is made of."""
 SECONDS_FOR_A_LOCK = 0.2
 _MANIFEST = "build.json"
 
@@ -116,172 +112,3 @@ def belongs_to(folder: Path, inputs: Mapping[str, Any]) -> bool:
 
 def _described(inputs: Mapping[str, Any]) -> str:
     return json.dumps(inputs, indent=2, sort_keys=True, default=str)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes its name when it is whole, or never.
-
-    It is written beside its place under a random name that did not exist before, so that no link
-    is followed and no two writers meet. The folder it is to lie in is made.
-
-    Raises:
-        OutputError: there can be no file of that name.
-        OSError: it cannot be written; nothing is left behind.
-    """
-    check_file_out(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = _partial(path)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(partial, flags, 0o666)
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill that takes its name when it is whole, or never; what was there goes.
-
-    It is filled beside its place under a random name, as `whole_file` does. A link to a folder is
-    followed, and what is mounted stays mounted: then its contents are replaced.
-
-    Raises:
-        OutputError: there can be no folder of that name.
-        OSError: it cannot be written; what was there stays.
-    """
-    check_folder_out(path)
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    mounted = target.is_mount()
-    partial = _partial(target / "s2lct") if mounted else _partial(target)
-    partial.mkdir()  # fails on whatever lies there, a link too
-    try:
-        yield partial
-        if mounted:
-            _refill(target, partial)
-        else:
-            _exchange(target, partial)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _partial(path: Path) -> Path:
-    """A name beside a path that nobody can know."""
-    name = path.name if len(os.fsencode(path.name)) <= _LONGEST_NAME else path.stem[:20]
-    return path.with_name(f".{name}.{secrets.token_hex(8)}.partial")
-
-
-def _exchange(target: Path, ready: Path) -> None:
-    """Put a folder in the place of another, or of nothing."""
-    if not target.exists():
-        ready.rename(target)
-        return
-    old = _partial(target)
-    target.rename(old)
-    try:
-        ready.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _refill(target: Path, ready: Path) -> None:
-    """Put the contents of a folder in the place of another's, which lies around it."""
-    for entry in target.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            if entry != ready:
-                shutil.rmtree(entry)
-        else:
-            entry.unlink()
-    for entry in ready.iterdir():
-        entry.rename(target / entry.name)
-
-
-def check_file_out(path: Path, option: str = "") -> None:
-    """Refuse a name that no file can be written under, before work is put into its contents.
-
-    Args:
-        path: the file; it and folders above it need not exist.
-        option: what the user gave it by, such as ``--html``; named in the error.
-
-    Raises:
-        OutputError: it is a folder, lies below a file, or is too long.
-    """
-    _check_out(path, option, folder=False)
-
-
-def one_folder(name: str) -> str:
-    """A name out of a suite that a folder can have: it leads to no other place.
-
-    Raises:
-        OutputError: it does.
-    """
-    if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"}:
-        raise OutputError(
-            f"{name!r}: no folder can have that name", mend="rename the capability in the suite"
-        )
-    return name
-
-
-def check_files_out(**options: Path | None) -> None:
-    """`check_file_out` of options by their names, such as ``html=path``; None is not given."""
-    for name, path in options.items():
-        if path is not None:
-            check_file_out(path, f"--{name.replace('_', '-')}")
-
-
-def check_folder_out(path: Path, option: str = "") -> None:
-    """Refuse a name that no folder can be written under; see `check_file_out`."""
-    _check_out(path, option, folder=True)
-
-
-def _check_out(path: Path, option: str, *, folder: bool) -> None:
-    named = f"{option} {path}".strip()
-    try:
-        found = path.stat().st_mode
-    except FileNotFoundError:
-        _check_parent(path, named)
-        return
-    except (OSError, ValueError) as error:  # ValueError: a null character
-        raise _no_place(named, error) from error
-    if stat.S_ISDIR(found) != folder:
-        raise OutputError(
-            f"{named}: is {'no folder' if folder else 'a folder'}",
-            mend=f"name a {'folder' if folder else 'file'} to write",
-        )
-    _check_parent(path, named)
-
-
-def _check_parent(path: Path, named: str) -> None:
-    above = next(folder for folder in path.absolute().parents if folder.exists())
-    if not above.is_dir():
-        raise OutputError(f"{named}: {above} is no folder", mend="choose another place")
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise OutputError(
-            f"{named}: nothing may be written in {above}", mend="choose another place"
-        )
-
-
-def _no_place(named: str, error: OSError | ValueError) -> OutputError:
-    why = getattr(error, "strerror", None) or str(error)
-    return OutputError(f"{named}: cannot be written ({why})", mend="choose another place")
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file as `whole_file` does: it is there whole or not at all."""
-    with whole_file(path) as file:
-        file.write(content)
-
-
-def write_text(path: Path, content: str) -> None:
-    """Write UTF-8 text as `write_bytes` does."""
-    write_bytes(path, content.encode("utf-8"))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from s2lct.builder.capabilities import FormName
-from s2lct.builder.errors import BuildError
-from s2lct.builder.exclude import Excluded, read_excluded
 from s2lct.builder.models import EMBEDDED
-from s2lct.builder.records import Label
+from s2lct.errors import BuildError
+from s2lct.identity import SEMANTIC_VERSION
+from s2lct.labels import Label
+from s2lct.suite.exclude import Excluded, read_excluded
+from s2lct.suite.records import FormName
 
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
-SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
-
 FLUENT_MASK_TAGS = ("JJ", "NN", "RB")
 """Parts of speech that become masks in the fluent form.
 
@@ -25,7 +22,6 @@ Prepositions, conjunctions, verbs and pronouns need more than one word beside th
 the masked language model's to invent, and a noun that stands without a determiner does so for a
 reason ("in search of"): readers stopped at most of them.
 """
-
 MOST = 1_000_000
 _OPTIONS = {"capabilities": "capability", "capability_files": "capabilities"}
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -113,7 +109,7 @@ class BuildConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check_tags(self) -> BuildConfig:
-        from s2lct.builder.grammar import WORD_TAGS
+        from s2lct.builder.language.grammar import WORD_TAGS
 
         if unknown := set(self.mask_tags) - set(WORD_TAGS):
             raise ValueError(
@@ -162,7 +158,7 @@ def _option(loc: tuple[int | str, ...]) -> str:
 
 def form_defaults(form: str) -> dict[str, Any]:
     """Defaults that differ between the fluent and the paper's form."""
-    from s2lct.builder.grammar import WORD_TAGS
+    from s2lct.builder.language.grammar import WORD_TAGS
 
     if form == "paper":
         return {
@@ -196,8 +192,3 @@ PRESETS: dict[str, dict[str, Any]] = {
         "mlm": "bert-base-uncased",
     }
 }
-
-
-def fingerprint_of(data: Any) -> str:
-    """SHA-256 over data as canonical JSON."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()

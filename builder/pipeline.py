@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder import fill, mask, parse, search, select, transform, validate, write
+from s2lct.builder import write
 from s2lct.builder.capabilities import Capability, Form, SearchRule, load_capabilities
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
-from s2lct.builder.config import BuildConfig, fingerprint_of
-from s2lct.builder.corpus import Corpus, read_corpus
-from s2lct.builder.errors import BuildError, SuiteError
-from s2lct.builder.grammar import ReferenceGrammar
-from s2lct.builder.lexicon import Lexicon
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.corpus.read import Corpus, read_corpus
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.patterns import named_in_errors
+from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import (
     ConstituencyParser,
     MaskedLanguageModel,
@@ -33,9 +34,14 @@ from s2lct.builder.models import (
     load_parser,
     load_tagger,
 )
-from s2lct.builder.patterns import named_in_errors
 from s2lct.builder.place import Place, place_of
-from s2lct.builder.records import (
+from s2lct.builder.stages import fill, mask, parse, search, select, transform, validate
+from s2lct.builder.stages.search import TaggedSentence
+from s2lct.builder.stages.validate import Rejection
+from s2lct.errors import BuildError, SuiteError
+from s2lct.identity import fingerprint_of
+from s2lct.suite.read import read_suite
+from s2lct.suite.records import (
     Expansion,
     Family,
     FilledSentence,
@@ -44,10 +50,7 @@ from s2lct.builder.records import (
     Seed,
     Sentence,
 )
-from s2lct.builder.search import TaggedSentence
-from s2lct.builder.suite import read_suite
-from s2lct.builder.tree import read_tree
-from s2lct.builder.validate import Rejection
+from s2lct.suite.tables import load_suite
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -203,7 +206,7 @@ def build(config: BuildConfig, progress: Progress | None = None) -> dict[str, Da
         BuilderError: something that the caller can mend; nothing is half written.
     """
     build_suite(config, progress)
-    return write.load_suite(config.out)
+    return load_suite(config.out)
 
 
 def build_suite(

@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from s2lct.builder.checkpoint import write_bytes
-from s2lct.builder.errors import BuildError
-from s2lct.builder.write import SUITE_FILE
+from s2lct.errors import BuildError
+from s2lct.files import write_bytes
+from s2lct.suite.tables import SUITE_FILE
 
 _MEND = "choose another folder for --out"
 _LONGEST_NAME = 255

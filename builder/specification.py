@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from s2lct.builder.capabilities import Capability, Form, Template
-from s2lct.builder.search import describe_rule
+from s2lct.builder.stages.search import describe_rule
 
 _LONGEST_LIST = 240
 

@@ -12,20 +12,21 @@ import yaml
 from pydantic import ValidationError
 
 from s2lct.builder.capabilities import Capability, Form
-from s2lct.builder.files import regular_bytes
-from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK
-from s2lct.builder.parse import moved
 from s2lct.builder.pipeline import NoProgress, Progress
-from s2lct.builder.plain_text import plain
-from s2lct.builder.records import LABELS, Region, Sentence, Token
-from s2lct.builder.search import meets_text, meets_words
-from s2lct.builder.suite import examine
-from s2lct.builder.suite_checks import description_faults, faults_told
-from s2lct.builder.transform import text_of
-from s2lct.builder.tree import read_tree
-from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
+from s2lct.builder.stages.parse import moved
+from s2lct.builder.stages.search import meets_text, meets_words
+from s2lct.builder.stages.transform import text_of
+from s2lct.files import regular_bytes
+from s2lct.labels import LABELS
+from s2lct.plain_text import plain
+from s2lct.suite.checks import description_faults, faults_told
+from s2lct.suite.read import examine
+from s2lct.suite.records import Region, Sentence, Token
+from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
 
 if TYPE_CHECKING:
     import pyarrow as pa

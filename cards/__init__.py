@@ -152,7 +152,7 @@ def write_model_cards(weights: Path, out: Path) -> list[Path]:
         weights: folder with ``parser.json`` and the like.
         out: folder to write ``parser.md`` and the like to.
     """
-    from s2lct.builder.checkpoint import write_text
+    from s2lct.files import write_text
 
     written: list[Path] = []
     for name in SHIPPED_MODELS:

@@ -18,7 +18,7 @@ def main() -> None:
     """Entry point of the ``s2lct`` command."""
     sys.unraisablehook = _interrupt_again
     try:
-        from s2lct.builder.cli import main as run
+        from s2lct.cli.main import main as run
 
         run()
     except KeyboardInterrupt:  # Before the command began, or when it had ended.

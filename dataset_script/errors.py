@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from s2lct.builder.errors import BuilderError
-from s2lct.builder.hub_calls import causes_of, hub_call
+from s2lct.errors import BuilderError
+from s2lct.hub_calls import causes_of, hub_call
 
 _LONGEST = 200
 REPEAT = "Nothing was published; the same command can be given again."

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from s2lct.builder.checkpoint import write_text
-from s2lct.builder.errors import BuilderError, SuiteError
-from s2lct.builder.hub_calls import data_set
-from s2lct.builder.suite import read_description, read_suite
-from s2lct.builder.suite_checks import in_order
-from s2lct.builder.write import ALL, SPLIT, SUITE_FILE
 from s2lct.dataset_script.errors import told_hub_errors
-from s2lct.dataset_script.versions import Version
+from s2lct.errors import BuilderError, SuiteError
+from s2lct.files import write_text
+from s2lct.hub_calls import data_set
+from s2lct.suite.checks import in_order
+from s2lct.suite.read import read_description, read_suite
+from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
+from s2lct.suite.versions import Version
 
 NAME = "s2lct"
 METRIC_FILE = Path(__file__).parent / "metric" / f"{NAME}.py"

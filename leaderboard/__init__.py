@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.callback import CapabilityCallback
-    from s2lct.leaderboard.cases import load_cases
-    from s2lct.leaderboard.errors import ScoringError
-    from s2lct.leaderboard.evaluator import CapabilityEvaluator, CapabilitySuite
-    from s2lct.leaderboard.language_model import LabelPrompt, LanguageModel
-    from s2lct.leaderboard.metric import compute
-    from s2lct.leaderboard.models import load_classifier
-    from s2lct.leaderboard.scoring import score
+    from s2lct.errors import ScoringError
+    from s2lct.leaderboard.integrations.callback import CapabilityCallback
+    from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
+    from s2lct.leaderboard.integrations.metric import compute
+    from s2lct.leaderboard.models.classifiers import load_classifier
+    from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+    from s2lct.leaderboard.scoring.score import score
+    from s2lct.suite.cases import load_cases
 
 _HOME = {
-    "CapabilityCallback": "callback",
-    "CapabilityEvaluator": "evaluator",
-    "CapabilitySuite": "evaluator",
-    "LabelPrompt": "language_model",
-    "LanguageModel": "language_model",
-    "ScoringError": "errors",
-    "compute": "metric",
-    "load_cases": "cases",
-    "load_classifier": "models",
-    "score": "scoring",
+    "CapabilityCallback": "s2lct.leaderboard.integrations.callback",
+    "CapabilityEvaluator": "s2lct.leaderboard.integrations.evaluator",
+    "CapabilitySuite": "s2lct.leaderboard.integrations.evaluator",
+    "LabelPrompt": "s2lct.leaderboard.models.language_model",
+    "LanguageModel": "s2lct.leaderboard.models.language_model",
+    "ScoringError": "s2lct.errors",
+    "compute": "s2lct.leaderboard.integrations.metric",
+    "load_cases": "s2lct.suite.cases",
+    "load_classifier": "s2lct.leaderboard.models.classifiers",
+    "score": "s2lct.leaderboard.scoring.score",
 }
 __all__ = [
     "CapabilityCallback",
@@ -46,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(_HOME[name]), name)

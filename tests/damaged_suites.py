@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.hashing import sha256_of
-from s2lct.builder.write import SUITE_FILE, table_of
+from s2lct.files import sha256_of
+from s2lct.identity import fingerprint_of
+from s2lct.suite.tables import SUITE_FILE, table_of
 
 Rows = list[dict[str, Any]]
 

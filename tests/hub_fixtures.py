@@ -78,7 +78,7 @@ class HubClient:
         self, *arguments: str | Path, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """A command that may fail."""
-        command = [sys.executable, "-m", "s2lct.builder.cli", *map(str, arguments)]
+        command = [sys.executable, "-m", "s2lct.cli.main", *map(str, arguments)]
         return self._run(command, cwd)
 
     def _run(self, command: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:

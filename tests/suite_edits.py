@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.hashing import sha256_of
-from s2lct.builder.write import SUITE_FILE, example_of, table_of
 from s2lct.cards import render_dataset_card
+from s2lct.files import sha256_of
+from s2lct.identity import fingerprint_of
+from s2lct.suite.tables import SUITE_FILE, example_of, table_of
 
 Rows = Sequence[dict[str, Any]]
 

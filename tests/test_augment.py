@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis import transformations as module
-from s2lct.analysis.activations import EncoderModel, Vocabulary, load_encoder
-from s2lct.analysis.augment import (
+from s2lct.analysis.augment import transformations as module
+from s2lct.analysis.augment.retrain import retrain
+from s2lct.analysis.augment.search import (
     Accuracies,
     EmbeddingSimilarity,
     SearchSettings,
@@ -27,13 +27,7 @@ from s2lct.analysis.augment import (
     corpus_rows,
     write_corpus,
 )
-from s2lct.analysis.augment_retrain import retrain
-from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.coverage import Coverage
-from s2lct.analysis.errors import AnalysisError
-from s2lct.analysis.masks import Masks
-from s2lct.analysis.metrics import MetricOptions, build_metrics
-from s2lct.analysis.transformation_tables import (
+from s2lct.analysis.augment.transformation_tables import (
     CITIES,
     CONTRACTIONS,
     HOMOGLYPHS,
@@ -41,7 +35,7 @@ from s2lct.analysis.transformation_tables import (
     QWERTY_NEIGHBOURS,
     WOMEN,
 )
-from s2lct.analysis.transformations import (
+from s2lct.analysis.augment.transformations import (
     PLAIN,
     Entities,
     MaskedWordSwap,
@@ -51,9 +45,15 @@ from s2lct.analysis.transformations import (
     is_opinionated,
     load_transformations,
 )
-from s2lct.builder.cli import app
-from s2lct.builder.corpus import read_corpus
-from s2lct.builder.records import Sentence
+from s2lct.analysis.corpus_parts import parts_of_corpus
+from s2lct.analysis.coverage.activations import EncoderModel, Vocabulary, load_encoder
+from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+from s2lct.builder.corpus.read import read_corpus
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
+from s2lct.suite.records import Sentence
 
 runner = CliRunner()
 PLAIN_BY_NAME = {one.name: one.apply for one in PLAIN}

@@ -13,11 +13,11 @@ from hub_fixtures import HubClient
 from test_verify import rewrite
 from typer.testing import CliRunner
 
-from s2lct.analysis.explain import ExplainedWord, Explanation, ExplanationFile, Options
-from s2lct.analysis.explain_report import aggregate_table
-from s2lct.analysis.retrain import TrainOptions
-from s2lct.builder.cli import app
-from s2lct.builder.console import PlainConsole
+from s2lct.analysis.explain.report import aggregate_table
+from s2lct.analysis.explain.search import ExplainedWord, Explanation, ExplanationFile, Options
+from s2lct.analysis.retrain.train import TrainOptions
+from s2lct.cli.console import PlainConsole
+from s2lct.cli.main import app
 
 RETRAIN = "retrain embedded-2class --on LC4 --suite SUITE --corpus none"
 MINIMIZE = "minimize SUITE --model embedded-2class --reference csv:CORPUS --limit 2 --no-cache"
@@ -174,7 +174,7 @@ _ASK = """
 import os, sys
 # What a client that tries again would say of it.
 os.environ["HF_HUB_VERBOSITY"] = "warning"
-from s2lct.builder.cli import main
+from s2lct.cli.main import main
 sys.argv = ["s2lct", *sys.argv[1:]]
 main()
 """
@@ -209,7 +209,7 @@ def test_no_bar_of_a_library_is_shown(hub: HubClient, suite_folder: Path, tmp_pa
     model = save_tiny_classifier(tmp_path / "model")
     done = hub.offline_now().try_python(
         "import os, sys\ndel os.environ['HF_HUB_DISABLE_PROGRESS_BARS']\n"
-        "from s2lct.builder.cli import main\nsys.argv = ['s2lct', *sys.argv[1:]]\nmain()\n",
+        "from s2lct.cli.main import main\nsys.argv = ['s2lct', *sys.argv[1:]]\nmain()\n",
         *("score", str(model), "--suite", str(suite_folder), "--limit", "1"),
     )
     assert done.returncode == 0, done.stderr

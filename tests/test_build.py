@@ -16,10 +16,10 @@ from filelock import FileLock
 from test_capabilities import OWN_CAPABILITY
 
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.errors import BuilderError
 from s2lct.builder.pipeline import build, build_suite
-from s2lct.builder.records import LABELS
 from s2lct.builder.verify import verify_suite
+from s2lct.errors import BuilderError
+from s2lct.labels import LABELS
 
 
 def bytes_of(folder: Path) -> dict[str, str]:
@@ -115,7 +115,7 @@ def test_a_capability_of_ones_own(corpus_path: Path, tmp_path: Path) -> None:
     assert verify_suite(tmp_path / "own") == []
 
 
-COMMAND = [sys.executable, "-m", "s2lct.builder.cli", "build"]
+COMMAND = [sys.executable, "-m", "s2lct.cli.main", "build"]
 
 
 def test_a_killed_build_goes_on_and_ends_the_same(
@@ -238,7 +238,7 @@ def test_a_full_disk_leaves_nothing_half_written(corpus_path: Path, tmp_path: Pa
         "import resource, signal, sys; "
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
-        "from s2lct.builder.cli import main; main()"
+        "from s2lct.cli.main import main; main()"
     )
     out = tmp_path / "full"
     result = subprocess.run(

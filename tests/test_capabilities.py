@@ -13,12 +13,12 @@ from s2lct.builder.capabilities import (
     read_capability,
     shipped_capability_files,
 )
-from s2lct.builder.errors import CapabilityError
-from s2lct.builder.lexicon import Lexicon
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
-from s2lct.builder.records import Sentence
-from s2lct.builder.search import TaggedSentence, find, number_of_words
 from s2lct.builder.specification import specification
+from s2lct.builder.stages.search import TaggedSentence, find, number_of_words
+from s2lct.errors import CapabilityError
+from s2lct.suite.records import Sentence
 
 OWN_CAPABILITY = """
 id: LC12

@@ -14,8 +14,8 @@ from test_capabilities import OWN_CAPABILITY
 from typer.testing import CliRunner
 
 from s2lct.builder.capabilities import load_capabilities, read_capability
-from s2lct.builder.cli import app
-from s2lct.builder.errors import CapabilityError
+from s2lct.cli.main import app
+from s2lct.errors import CapabilityError
 
 FORM = ("forms", "fluent")
 TEMPLATE = (*FORM, "templates", 0)

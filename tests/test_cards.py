@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_verify import new_text, rewrite
 
-from s2lct.builder.write import example_of
 from s2lct.cards import (
     hub_licence,
     markdown,
@@ -25,6 +24,7 @@ from s2lct.cards import (
     render_results_card,
     size_category,
 )
+from s2lct.suite.tables import example_of
 
 RESULT = {
     "path": "results/1.0.0-abc/vader--3.3.2.json",

@@ -17,15 +17,15 @@ from hub_fixtures import HubClient
 from hub_server import MAINTAINER, HubServer
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.leaderboard.cases import load_cases
-from s2lct.leaderboard.changes import Change, ChangesVerdict, comment, faults_of_changes
-from s2lct.leaderboard.labels import NEUTRAL_BAND
-from s2lct.leaderboard.layout import repository_path
-from s2lct.leaderboard.models import load_classifier
-from s2lct.leaderboard.results import read_result, write_result
-from s2lct.leaderboard.scoring import score
-from s2lct.leaderboard.submission import Verdict
+from s2lct.cli.main import app
+from s2lct.leaderboard.models.classifiers import load_classifier
+from s2lct.leaderboard.results.layout import repository_path
+from s2lct.leaderboard.results.record import read_result, write_result
+from s2lct.leaderboard.scoring.label_rules import NEUTRAL_BAND
+from s2lct.leaderboard.scoring.score import score
+from s2lct.leaderboard.submission.changes import Change, ChangesVerdict, comment, faults_of_changes
+from s2lct.leaderboard.submission.check import Verdict
+from s2lct.suite.cases import load_cases
 
 runner = CliRunner()
 RESULTS = "s2lct-org/s2lct-results"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from nltk import Tree
 
-from s2lct.builder.errors import ModelError
 from s2lct.builder.models import chart_parser
 from s2lct.builder.models.chart_parser import ChartConstituencyParser
+from s2lct.errors import ModelError
 
 WEIGHTS = Path(chart_parser.__file__).parent / "weights" / "parser.safetensors"
 SENTENCES = [

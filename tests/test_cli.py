@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from s2lct.builder.capabilities import load_capabilities, read_capability
-from s2lct.builder.cli import app
+from s2lct.cli.main import app
 
 RUNNER = CliRunner()
 
@@ -82,7 +82,7 @@ def test_models_lists_what_is_installed() -> None:
 
 def test_help_is_complete_and_light() -> None:
     script = (
-        "import sys; from s2lct.builder.cli import app; "
+        "import sys; from s2lct.cli.main import app; "
         "import s2lct.builder; "
         "print(sorted({'torch', 'transformers', 'spacy', 'datasets', 'nltk'} & set(sys.modules)))"
     )

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from s2lct.builder.closing import ClosingTable
 from s2lct.builder.pipeline import CapabilityCounts
+from s2lct.cli.closing_table import ClosingTable
 
 WIDTH = 80
 NAMES = [f"LC{number}" for number in range(1, 12)]

@@ -24,10 +24,10 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 import s2lct
-from s2lct.builder.capability_ids import spelled
-from s2lct.builder.cli import app
-from s2lct.builder.console import told_errors
-from s2lct.builder.extras import extra_of
+from s2lct.cli.console import told_errors
+from s2lct.cli.main import app
+from s2lct.extras import extra_of
+from s2lct.suite.capability_ids import spelled
 
 RUNNER = CliRunner()
 ROOT = Path(__file__).parents[1]
@@ -334,8 +334,8 @@ def test_commands_take_capabilities_in_any_case(suite_folder: Path, tmp_path: Pa
     ):
         done = run(*arguments, "--capability", name.lower())
         assert done.exit_code == 0, done.output
-    from s2lct.analysis.retrain_cli import _trainings
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.cli.retrain import _trainings
 
     assert _trainings([name.lower()], (name,)) == {name: (name,)}
     rows = load_rows(suite)
@@ -369,7 +369,7 @@ def test_an_interrupt_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("s2lct.builder.inventory.inventory", interrupted)
+    monkeypatch.setattr("s2lct.builder.models.inventory.inventory", interrupted)
     done = run("models")
     assert done.exit_code == 130
     assert re.fullmatch(r"Interrupted\..*\n", done.stderr)
@@ -394,7 +394,7 @@ class Finder:
     def find_spec(self, name, path=None, target=None):
         if WHERE == name:
             interrupt()
-        if WHERE == "deleted" and name == "s2lct.builder.inventory":
+        if WHERE == "deleted" and name == "s2lct.builder.models.inventory":
             import time
             Deleted()
             time.sleep(30)
@@ -405,7 +405,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    "where", ["typer", "s2lct.builder.cli", "s2lct.builder.inventory", "deleted"]
+    "where", ["typer", "s2lct.cli.main", "s2lct.builder.models.inventory", "deleted"]
 )
 def test_an_interrupt_at_any_time_ends_a_command(where: str) -> None:
     """While the command line is imported, while a command is, and where Python loses it."""
@@ -485,7 +485,7 @@ def test_every_extra_is_known_by_its_modules() -> None:
 
 
 def test_bands_hold_numbers() -> None:
-    from s2lct.builder.commands import MOST_SEED, band, usable_seed
+    from s2lct.cli.commands import MOST_SEED, band, usable_seed
 
     assert band((1 / 3, 2 / 3)) == (1 / 3, 2 / 3)
     assert usable_seed(MOST_SEED) == MOST_SEED

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from s2lct.builder.checkpoint import whole_file, write_text
-from s2lct.builder.console import PlainConsole
-from s2lct.builder.plain_text import plain
+from s2lct.cli.console import PlainConsole
+from s2lct.files import whole_file, write_text
+from s2lct.plain_text import plain
 
 CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"
 

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.builder import corpus as corpus_module
-from s2lct.builder import reading
-from s2lct.builder.corpus import (
+from s2lct.builder.corpus import bytes as reading
+from s2lct.builder.corpus import read as corpus_module
+from s2lct.builder.corpus.read import (
     MAX_WORDS,
     NEUTRAL_SENTENCES,
     CorpusSpec,
@@ -27,14 +27,14 @@ from s2lct.builder.corpus import (
     parse_spec,
     read_corpus,
 )
-from s2lct.builder.errors import CorpusError
-from s2lct.builder.natural_text import (
+from s2lct.errors import CorpusError
+from s2lct.natural_text import (
     detokenise,
     looks_tokenised,
+    mend_mojibake,
     sentence_case,
     undo_escapes,
 )
-from s2lct.builder.sst import mend_mojibake
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.analysis.activations import Activations, EncoderModel, Vocabulary, load_encoder
-from s2lct.analysis.boundary import BoundaryCoverage, Bounds, NeuronValues
-from s2lct.analysis.coverage import Coverage, Layers
-from s2lct.analysis.errors import AnalysisError
-from s2lct.analysis.masks import Masks
-from s2lct.analysis.multisection import SectionCoverage, SectionNeurons, Sections
-from s2lct.analysis.neuron_coverage import NeuronCoverage, TopNeuronCoverage
+from s2lct.analysis.coverage.activations import Activations, EncoderModel, Vocabulary, load_encoder
+from s2lct.analysis.coverage.boundary import BoundaryCoverage, Bounds, NeuronValues
+from s2lct.analysis.coverage.criteria import Coverage, Layers
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.multisection import SectionCoverage, SectionNeurons, Sections
+from s2lct.analysis.coverage.neurons import NeuronCoverage, TopNeuronCoverage
+from s2lct.errors import AnalysisError
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "deberta-v2")
 REFERENCE = [
@@ -586,7 +586,7 @@ def test_long_texts_are_cut_where_the_model_ends(bert: EncoderModel) -> None:
 def test_the_embedded_models_are_looked_into(name: str) -> None:
     import torch
 
-    from s2lct.leaderboard.models import load_classifier
+    from s2lct.leaderboard.models.classifiers import load_classifier
 
     encoder = load_encoder(name)
     (said,) = load_classifier(name).probabilities(TESTS)

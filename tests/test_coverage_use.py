@@ -14,24 +14,30 @@ import pytest
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.activations import EncoderModel, Vocabulary, load_encoder
-from s2lct.analysis.boundary import BoundaryCoverage, Bounds, NeuronValues
-from s2lct.analysis.coverage import Coverage, Layers
-from s2lct.analysis.coverage_report import CoverageReport, coverage_page, overall, write_curves
-from s2lct.analysis.curves import measure, together
-from s2lct.analysis.errors import AnalysisError
-from s2lct.analysis.masks import Masks
-from s2lct.analysis.measured_suites import (
+from s2lct.analysis.coverage.activations import EncoderModel, Vocabulary, load_encoder
+from s2lct.analysis.coverage.boundary import BoundaryCoverage, Bounds, NeuronValues
+from s2lct.analysis.coverage.criteria import Coverage, Layers
+from s2lct.analysis.coverage.curves import measure, together
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.measured_suites import (
     drawn,
     load_test_suite,
     named_suites,
     reference_and_held_out,
 )
-from s2lct.analysis.metrics import METRICS, MetricOptions, build_metrics
-from s2lct.analysis.minimize import Reduced, Reduction, minimize, reductions, write_reduced_suite
-from s2lct.builder.cli import app
+from s2lct.analysis.coverage.metrics import METRICS, MetricOptions, build_metrics
+from s2lct.analysis.coverage.minimize import (
+    Reduced,
+    Reduction,
+    minimize,
+    reductions,
+    write_reduced_suite,
+)
+from s2lct.analysis.coverage.report import CoverageReport, coverage_page, overall, write_curves
 from s2lct.builder.verify import verify_suite
-from s2lct.leaderboard.cases import Case, load_cases
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
+from s2lct.suite.cases import Case, load_cases
 
 runner = CliRunner()
 CHROMIUM = Path("/usr/bin/chromium")
@@ -65,7 +71,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are not cut, wherever the tests run."""
-    monkeypatch.setattr("s2lct.builder.cli.console._width", 200)
+    monkeypatch.setattr("s2lct.cli.main.console._width", 200)
 
 
 @pytest.fixture(scope="session")
@@ -499,7 +505,7 @@ def test_wrong_options_are_told_in_one_line(
     told: str,
 ) -> None:
     checklist = write_lines(tmp_path / "mft.jsonl", checklist_rows())
-    monkeypatch.setattr("s2lct.analysis.memory.machine_memory", lambda: 100_000)
+    monkeypatch.setattr("s2lct.analysis.coverage.memory.machine_memory", lambda: 100_000)
     done = runner.invoke(
         app,
         [
@@ -532,7 +538,7 @@ def test_masks_of_another_model_are_refused(
 
 def test_help_needs_no_torch() -> None:
     code = (
-        "import sys; from s2lct.builder.cli import app; from typer.testing import CliRunner; "
+        "import sys; from s2lct.cli.main import app; from typer.testing import CliRunner; "
         "CliRunner().invoke(app, ['coverage', '--help']); "
         "sys.exit(bool({'torch', 'matplotlib', 'datasets'} & sys.modules.keys()))"
     )

@@ -19,8 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.checklist import TEST_OF, cases_for, read_checklist
-from s2lct.analysis.diversity import (
+from s2lct.analysis.diversity.measures import (
     Comparison,
     Reader,
     Reading,
@@ -37,13 +36,14 @@ from s2lct.analysis.diversity import (
     sentences,
     spread,
 )
-from s2lct.analysis.diversity_report import as_csv, as_html, as_json
-from s2lct.analysis.errors import AnalysisError
-from s2lct.builder.cli import app
+from s2lct.analysis.diversity.report import as_csv, as_html, as_json
+from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser, load_tagger
-from s2lct.builder.records import Token
-from s2lct.builder.tree import read_tree
-from s2lct.leaderboard.cases import load_cases
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
+from s2lct.suite.cases import load_cases
+from s2lct.suite.checklist import TEST_OF, cases_for, read_checklist
+from s2lct.suite.records import Token
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 WORDS = st.sampled_from(["a", "film", "the", "The", "is", "dull,", "good.", "not", "“so”", "n't"])

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from test_corpus import sst_files, write_sst
 
-from s2lct.builder import download as module
-from s2lct.builder.corpus import read_corpus
-from s2lct.builder.errors import CorpusError
+from s2lct import download as module
+from s2lct.builder.corpus.read import read_corpus
+from s2lct.errors import CorpusError
 
 
 class Served:
@@ -234,7 +234,7 @@ def test_no_server_and_no_address_are_one_error(
 
 def test_the_paper_preset_reads_an_address(url: str) -> None:
     from s2lct.builder.config import PRESETS
-    from s2lct.builder.corpus import parse_spec
+    from s2lct.builder.corpus.read import parse_spec
 
     spec = parse_spec(PRESETS["paper"]["corpus"])
     assert spec.kind == "sst"

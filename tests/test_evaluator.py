@@ -17,10 +17,10 @@ from transformers import (
     pipeline,
 )
 
-from s2lct.builder.write import load_suite
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.evaluator import CapabilityEvaluator, CapabilitySuite
-from s2lct.leaderboard.metric import compute
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
+from s2lct.leaderboard.integrations.metric import compute
+from s2lct.suite.tables import load_suite
 
 CLASSES = ("negative", "neutral", "positive")
 TIMES = {"total_time_in_seconds", "samples_per_second", "latency_in_seconds"}
@@ -138,7 +138,7 @@ def test_a_script_with_a_suite_loads_as_evaluate_loads_them(
     script = tmp_path / "mine" / "mine.py"
     script.parent.mkdir()
     script.write_text(
-        "from s2lct.leaderboard.evaluator import CapabilitySuite\n\n\n"
+        "from s2lct.leaderboard.integrations.evaluator import CapabilitySuite\n\n\n"
         "class Suite(CapabilitySuite):\n"
         "    def __init__(self, name):\n"
         f"        super().__init__({str(suite_folder)!r}, ['LC4'])\n"

@@ -13,12 +13,12 @@ from test_build import bytes_of, config_for
 from typer.testing import CliRunner
 
 from s2lct.builder import pipeline, write
-from s2lct.builder.cli import app
-from s2lct.builder.errors import BuildError
-from s2lct.builder.exclude import read_excluded
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.suite import read_description, read_suite
 from s2lct.builder.verify import verify_suite
+from s2lct.cli.main import app
+from s2lct.errors import BuildError
+from s2lct.suite.exclude import read_excluded
+from s2lct.suite.read import read_description, read_suite
 
 OPTIONS: dict[str, Any] = {"capabilities": ("LC8", "LC9"), "seeds": 3, "candidates": 1}
 RUNNER = CliRunner(env={"COLUMNS": "200"})

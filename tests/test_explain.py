@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.attribution import METHODS, Judge, attribute, default_method
-from s2lct.analysis.errors import AnalysisError
-from s2lct.analysis.explain import (
+from s2lct.analysis.explain.attribution import METHODS, Judge, attribute, default_method
+from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller, Template, UniformFiller
+from s2lct.analysis.explain.report import aggregate, html_page
+from s2lct.analysis.explain.report import marked as marked_words
+from s2lct.analysis.explain.search import (
     CASES_AT_ONCE,
     Estimate,
     Explanation,
@@ -26,14 +28,12 @@ from s2lct.analysis.explain import (
     read_explanations,
     search,
 )
-from s2lct.analysis.explain_report import aggregate, html_page
-from s2lct.analysis.explain_report import marked as marked_words
-from s2lct.analysis.fillers import Draw, MaskedLMFiller, Template, UniformFiller
+from s2lct.analysis.explain.words import parts_of, words_of
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
-from s2lct.analysis.words import parts_of, words_of
-from s2lct.builder.cli import app
-from s2lct.leaderboard.cases import Case
-from s2lct.leaderboard.models import Function, Network
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
+from s2lct.leaderboard.models.classifiers import Function, Network
+from s2lct.suite.cases import Case
 
 runner = CliRunner()
 NEUTRAL_WORDS = ("table", "window", "river", "paper", "garden", "number", "engine", "village")

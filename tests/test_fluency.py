@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from s2lct.builder import select
-from s2lct.builder.fluency import jars, no_word_fits
-from s2lct.builder.grammar import ReferenceGrammar
-from s2lct.builder.mask import mask
+from s2lct.builder.language.fluency import jars, no_word_fits
+from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.builder.models.spacy_tagger import SpacyTagger
-from s2lct.builder.parse import parse
-from s2lct.builder.records import Expansion, InsertedWord, Region, Seed, Sentence
+from s2lct.builder.stages import select
+from s2lct.builder.stages.mask import mask
+from s2lct.builder.stages.parse import parse
+from s2lct.suite.records import Expansion, InsertedWord, Region, Seed, Sentence
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.builder.capabilities import shipped_capability_files
-from s2lct.builder.cli import app
+from s2lct.cli.main import app
 
 RUNNER = CliRunner()
 # The same inputs every time, so that a fault once found is found until it is mended.

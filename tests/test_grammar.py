@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk import Tree
 
-from s2lct.builder.errors import GrammarError
-from s2lct.builder.grammar import (
+from s2lct.builder.language.grammar import (
     Extension,
     ReferenceGrammar,
     base_label,
     is_word_tag,
     productions,
 )
+from s2lct.errors import GrammarError
 
 SHARED = Path(__file__).parents[2] / "shared"
 TREEBANK = SHARED / "nltk_data" / "corpora" / "treebank.zip"

@@ -15,10 +15,10 @@ from rich.progress import TextColumn
 from test_untrusted import SHIPPED, calls, line_of
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.builder.console import PlainConsole
-from s2lct.builder.randomness import content_id
-from s2lct.builder.write import table_of
+from s2lct.cli.console import PlainConsole
+from s2lct.cli.main import app
+from s2lct.identity import content_id
+from s2lct.suite.tables import table_of
 
 HOSTILE = "\x1b]52;c;ZXZpbA==\x07[/red]\u202e"
 OBEYED = set("\x07\x1b\x9b\u202e\r")
@@ -130,7 +130,7 @@ def test_a_status_is_no_markup() -> None:
 
 
 def test_what_libraries_log_is_shown_and_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from s2lct.builder import command_line
+    from s2lct.cli import command_line
 
     for name in command_line._QUIET:
         monkeypatch.setenv(name, "kept")

@@ -14,8 +14,8 @@ from hub_fixtures import HubClient
 from hub_server import MAINTAINER, HubServer
 from suite_edits import edited_suite, without_last_family
 
-from s2lct.builder.errors import BuilderError
 from s2lct.dataset_script.install import install, installed_version
+from s2lct.errors import BuilderError
 
 REPO = "s2lct-org/s2lct"
 BOTH_LINES = """
@@ -202,7 +202,7 @@ def test_a_failing_hub_leaves_what_was_installed_and_the_repeat_succeeds(
     script = f"""
 import datasets, json, sys
 from pathlib import Path
-from s2lct.builder.errors import BuilderError
+from s2lct.errors import BuilderError
 from s2lct.dataset_script.install import install, installed_version
 install(sys.argv[1])
 told = []

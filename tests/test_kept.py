@@ -17,14 +17,15 @@ from test_language_model import llama_folder
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.leaderboard import kept, models
-from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.kept import CacheWarning
-from s2lct.leaderboard.language_model import LabelPrompt, LanguageModel
-from s2lct.leaderboard.models import SequenceClassifier, fingerprint_of, load_classifier
-from s2lct.leaderboard.scoring import figures, score
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.models import classifiers as models
+from s2lct.leaderboard.models.classifiers import SequenceClassifier, fingerprint_of, load_classifier
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+from s2lct.leaderboard.scoring import cache as kept
+from s2lct.leaderboard.scoring.cache import CacheWarning
+from s2lct.leaderboard.scoring.score import figures, score
+from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 __all__ = ["llama_folder"]
 

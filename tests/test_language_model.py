@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.leaderboard.cases import load_cases
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.language_model import LabelPrompt, LanguageModel
-from s2lct.leaderboard.metric import compute
-from s2lct.leaderboard.models import load_classifier, weights_sha256
-from s2lct.leaderboard.results import read_result, recompute
-from s2lct.leaderboard.scoring import score
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.integrations.metric import compute
+from s2lct.leaderboard.models.classifiers import load_classifier, weights_sha256
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+from s2lct.leaderboard.results.record import read_result, recompute
+from s2lct.leaderboard.scoring.score import score
+from s2lct.suite.cases import load_cases
 
 runner = CliRunner()
 TEXTS = [

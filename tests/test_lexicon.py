@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.errors import LexiconError
-from s2lct.builder.lexicon import (
+from s2lct.builder.language.lexicon import (
     CLOSED_CLASS,
     FUNCTION_TAGS,
     FUNCTION_WORDS,
@@ -22,6 +21,7 @@ from s2lct.builder.lexicon import (
     entries_from_text,
     is_polarity_shifter,
 )
+from s2lct.errors import LexiconError
 
 SHARED = Path(__file__).parents[2] / "shared"
 NLTK_DATA = SHARED / "nltk_data"

@@ -12,10 +12,10 @@ import torch
 from test_published_benepar import model_folder
 from tiny_models import save_tiny_classifier
 
-from s2lct.builder.errors import ModelError
 from s2lct.builder.models import encoder as encoder_module
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.models.encoder import encoder_path
+from s2lct.errors import ModelError
 
 __all__ = ["model_folder"]
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from test_capabilities import OWN_CAPABILITY
 
 from s2lct.builder.capabilities import Capability, SearchRule
-from s2lct.builder.errors import CapabilityError
-from s2lct.builder.lexicon import Lexicon
-from s2lct.builder.patterns import check_pattern, check_replacement, matched, searched
-from s2lct.builder.records import Sentence
-from s2lct.builder.search import TaggedSentence, find
-from s2lct.builder.transform import transform
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.patterns import check_pattern, check_replacement, matched, searched
+from s2lct.builder.stages.search import TaggedSentence, find
+from s2lct.builder.stages.transform import transform
+from s2lct.errors import CapabilityError
+from s2lct.suite.records import Sentence
 
 NEVER_ENDS = r"(a|aa|a?)+$"
 LONG_TEXT = "a" * 60 + "b"

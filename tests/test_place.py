@@ -15,9 +15,9 @@ from filelock import FileLock
 from test_build import bytes_of, config_for
 
 from s2lct.builder.checkpoint import Checkpoints, locked
-from s2lct.builder.errors import BuildError
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.place import Place, place_of
+from s2lct.errors import BuildError
 
 
 def made_suite(work: Path, content: str = "{}") -> Path:

@@ -21,9 +21,9 @@ from hub_server import MAINTAINER, STRANGER, HubServer
 from test_verify import rewrite
 
 from s2lct.builder.verify import verify_suite
-from s2lct.leaderboard.cases import load_cases
-from s2lct.leaderboard.results import read_result, write_result
-from s2lct.leaderboard.scoring import Outcomes, failed_cases
+from s2lct.leaderboard.results.record import read_result, write_result
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.suite.cases import load_cases
 
 REPO = "s2lct-org/s2lct"
 RESULTS = "s2lct-org/s2lct-results"
@@ -36,7 +36,7 @@ import json, sys, time
 import huggingface_hub.utils.logging
 import typer
 from typer.testing import CliRunner
-from s2lct.dataset_script.cli import add_commands
+from s2lct.cli.publish import add_commands
 time.sleep = lambda seconds: None
 app = typer.Typer()
 add_commands(app)
@@ -258,7 +258,7 @@ def test_a_capability_that_goes_takes_its_files_along(
 
 
 def rewrite_card_and_fingerprint(folder: Path) -> None:
-    from s2lct.builder.config import fingerprint_of
+    from s2lct.identity import fingerprint_of
 
     suite = json.loads((folder / "suite.json").read_text())
     suite["fingerprint"] = fingerprint_of(
@@ -501,7 +501,7 @@ def test_without_a_hub_it_says_so(
     client = here.cut_off() if cut else here.offline_now()
     script = """
 import sys, typer
-from s2lct.dataset_script.cli import add_commands
+from s2lct.cli.publish import add_commands
 app = typer.Typer()
 add_commands(app)
 app(sys.argv[1:])
@@ -523,7 +523,7 @@ def test_a_card_that_the_hub_refuses_is_told_with_its_reason(
 
 
 def test_a_token_in_what_the_hub_says_is_not_repeated() -> None:
-    from s2lct.builder.hub_calls import without_token
+    from s2lct.hub_calls import without_token
 
     told = without_token(f"Bearer {MAINTAINER.token} was refused; {STRANGER.token}, too")
     assert told == "Bearer hf_… was refused; hf_…, too"
@@ -645,7 +645,7 @@ def test_results_with_options_of_their_own_have_a_place_of_their_own(
 def test_published_results_still_follow_from_their_cases(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
-    from s2lct.leaderboard.results import recompute
+    from s2lct.leaderboard.results.record import recompute
 
     path = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "results")
     publisher.done("results", path, "--to", RESULTS)
@@ -794,7 +794,7 @@ def test_the_metric_loads_from_its_space_and_its_app_scores(
 import json
 sys.path.insert(0, sys.argv[1])
 import app
-import s2lct.leaderboard.metric as code
+import s2lct.leaderboard.integrations.metric as code
 rows, mean = app.score("textblob", "v1.0.0", "LC8", 0)
 every, _ = app.score("textblob", "", app.ALL, 2)
 import evaluate
@@ -827,15 +827,15 @@ def test_spaces_hold_code_and_cards_but_no_weights(
     assert "package/s2lct/leaderboard/results.py" in files
     heavy = [name for name in files if name.endswith((".safetensors", ".parquet", ".pyc"))]
     # Reading a suite needs the fingerprints of known splits.
-    assert heavy == ["package/s2lct/leaderboard/known_splits.parquet"]
+    assert heavy == ["package/s2lct/suite/known_splits.parquet"]
     assert sum(map(len, files.values())) < 3_000_000
     needed = files["requirements.txt"].decode().splitlines()
     assert all("+" not in line and "==" in line for line in needed)
     assert publisher.server.repo("space", board).sdk == "gradio"
     script = """
 sys.path.insert(0, sys.argv[1] + "/package")
-from s2lct.leaderboard import app
-from s2lct.leaderboard.collection import collect
+from s2lct.leaderboard.site import app
+from s2lct.leaderboard.results.collection import collect
 assert app.__file__.startswith(sys.argv[1])
 assert app.create_app(collect(sys.argv[2])) is not None
 """

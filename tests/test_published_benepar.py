@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from s2lct.builder.errors import ModelError
+from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser
-from s2lct.builder.records import Token
-from s2lct.builder.tree import read_tree
+from s2lct.errors import ModelError
+from s2lct.suite.records import Token
 
 TAGS = {tag: number for number, tag in enumerate(["UNK", "DT", "NN", "VBZ", "JJ", "."])}
 LABELS = {label: number for number, label in enumerate(["", "S", "NP", "VP", "S::VP"])}

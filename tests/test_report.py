@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.builder.console import PlainConsole
-from s2lct.builder.plain_text import spreadsheet_cell
-from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.comparison import compare
-from s2lct.leaderboard.report import (
+from s2lct.cli.console import PlainConsole
+from s2lct.cli.main import app
+from s2lct.leaderboard.results.comparison import compare
+from s2lct.leaderboard.results.record import Result, read_outcomes, read_result, write_result
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.report import (
     Scored,
     comparison_table,
     html_report,
     one_answer_warning,
     results_table,
 )
-from s2lct.leaderboard.results import Result, read_outcomes, read_result, write_result
-from s2lct.leaderboard.scoring import Outcomes, failed_cases
+from s2lct.plain_text import spreadsheet_cell
+from s2lct.suite.cases import Case, SuiteCases
 
 WIDTH = 80
 LONG = "cardiffnlp/twitter-roberta-base-sentiment-latest"

@@ -15,17 +15,15 @@ import pytest
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.builder.config import fingerprint_of
+from s2lct.cli.main import app
 from s2lct.dataset_script.errors import PublishError
-from s2lct.dataset_script.publish_model_result import publish_model_result
-from s2lct.dataset_script.publish_results import CheckedResult, publish_results
-from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.collection import collect
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.language_model import LabelPrompt
-from s2lct.leaderboard.report import Scored, html_report
-from s2lct.leaderboard.results import (
+from s2lct.dataset_script.publish.model_result import publish_model_result
+from s2lct.dataset_script.publish.results import CheckedResult, publish_results
+from s2lct.errors import ScoringError
+from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.record import (
     BUILT_IN,
     SelectionRecord,
     read_outcomes,
@@ -34,8 +32,10 @@ from s2lct.leaderboard.results import (
     write_result,
     wrong_figures,
 )
-from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.standings import all_standings
+from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.report import Scored, html_report
+from s2lct.suite.cases import Case, SuiteCases
 
 runner = CliRunner()
 CASES = tuple(

@@ -15,9 +15,18 @@ from hypothesis import strategies as st
 from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.attribution import Judge
-from s2lct.analysis.errors import AnalysisError
-from s2lct.analysis.retrain import (
+from s2lct.analysis.explain.attribution import Judge
+from s2lct.analysis.retrain.report import Matrix, Row, change_of, html_page, plots, row_of
+from s2lct.analysis.retrain.splits import (
+    FOLDS,
+    SeedFamily,
+    folds_of,
+    sentence_key,
+    sentences_of,
+    split_of,
+    unlinked_groups,
+)
+from s2lct.analysis.retrain.train import (
     MODEL_FOLDER,
     RUN_FILE,
     CaseOutcome,
@@ -28,22 +37,14 @@ from s2lct.analysis.retrain import (
     learnable,
     mixed_sentences,
 )
-from s2lct.analysis.retrain_report import Matrix, Row, change_of, html_page, plots, row_of
-from s2lct.analysis.splits import (
-    FOLDS,
-    SeedFamily,
-    folds_of,
-    sentence_key,
-    sentences_of,
-    split_of,
-    unlinked_groups,
-)
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
-from s2lct.builder.cli import app
-from s2lct.builder.corpus import Corpus
-from s2lct.builder.records import LABELS, Sentence
-from s2lct.leaderboard.cases import Case
-from s2lct.leaderboard.models import Network, load_classifier
+from s2lct.builder.corpus.read import Corpus
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
+from s2lct.labels import LABELS
+from s2lct.leaderboard.models.classifiers import Network, load_classifier
+from s2lct.suite.cases import Case
+from s2lct.suite.records import Sentence
 
 runner = CliRunner()
 THREE = ("negative", "neutral", "positive")
@@ -457,8 +458,8 @@ def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
 
 
 def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> None:
-    from s2lct.leaderboard.models import Embedded
-    from s2lct.leaderboard.sentiment_network import embedded_network
+    from s2lct.leaderboard.models.classifiers import Embedded
+    from s2lct.leaderboard.models.sentiment_network import embedded_network
 
     texts = [row.case.text for row in SUITE.rows[:12]]
     for name in ("embedded-2class", "embedded-3class"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from s2lct.builder.capabilities import load_capabilities
-from s2lct.builder.grammar import ReferenceGrammar
-from s2lct.builder.lexicon import Lexicon
-from s2lct.builder.mask import mask
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import load_parser, load_tagger
-from s2lct.builder.parse import parse
-from s2lct.builder.records import (
+from s2lct.builder.stages.mask import mask
+from s2lct.builder.stages.parse import parse
+from s2lct.builder.stages.validate import Rejection, validate
+from s2lct.suite.records import (
     FilledSentence,
     MaskedSentence,
     ParsedSeed,
@@ -19,8 +21,6 @@ from s2lct.builder.records import (
     Sentence,
     Suggestion,
 )
-from s2lct.builder.tree import Node, read_tree
-from s2lct.builder.validate import Rejection, validate
 
 TEXT = "Or both."
 

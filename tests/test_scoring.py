@@ -16,17 +16,23 @@ import pytest
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.builder.write import load_suite
-from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.labels import rule_for
-from s2lct.leaderboard.metric import compute
-from s2lct.leaderboard.models import SequenceClassifier, fingerprint_of, load_classifier
-from s2lct.leaderboard.prediction_labels import labels_of_predictions
-from s2lct.leaderboard.report import marked
-from s2lct.leaderboard.results import SCHEMA_FILE, read_outcomes, read_result, recompute, schema
-from s2lct.leaderboard.scoring import score
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.integrations.metric import compute
+from s2lct.leaderboard.models.classifiers import SequenceClassifier, fingerprint_of, load_classifier
+from s2lct.leaderboard.results.record import (
+    SCHEMA_FILE,
+    read_outcomes,
+    read_result,
+    recompute,
+    schema,
+)
+from s2lct.leaderboard.scoring.label_rules import rule_for
+from s2lct.leaderboard.scoring.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.scoring.score import score
+from s2lct.leaderboard.site.report import marked
+from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.tables import load_suite
 
 METRIC = Path(__file__).parent.parent / "dataset_script" / "metric" / "s2lct.py"
 runner = CliRunner()
@@ -337,7 +343,7 @@ def test_the_literal_lines_work_beside_the_module_alone(suite_folder: Path, tmp_
     code = """
 import json, sys
 import evaluate
-from s2lct.builder.write import load_suite
+from s2lct.suite.tables import load_suite
 from pathlib import Path
 metric = evaluate.load("s2lct")
 suite = sys.argv[1]
@@ -471,8 +477,8 @@ def test_results_of_different_suites_are_not_put_side_by_side(result_files: list
 
 
 def test_the_html_report_shows_text_as_text(tmp_path: Path) -> None:
-    from s2lct.leaderboard.report import Scored, html_report
-    from s2lct.leaderboard.results import write_result
+    from s2lct.leaderboard.results.record import write_result
+    from s2lct.leaderboard.site.report import Scored, html_report
 
     evil = "<script>alert(1)</script> isn't bad"
     cases = tuple(

@@ -16,16 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.hashing import sha256_of
-from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.collection import Collection, ScoredModel, SuiteOutcomes, collect
-from s2lct.leaderboard.comparison import compare, shown_p
-from s2lct.leaderboard.results import write_result
-from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.site import build_site, capability_columns, page
-from s2lct.leaderboard.standings import all_standings
+from s2lct.cli.main import app
+from s2lct.files import sha256_of
+from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.results.collection import Collection, ScoredModel, SuiteOutcomes, collect
+from s2lct.leaderboard.results.comparison import compare, shown_p
+from s2lct.leaderboard.results.record import write_result
+from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.site import build_site, capability_columns, page
+from s2lct.suite.cases import Case, SuiteCases
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -360,7 +360,7 @@ def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path
 def test_a_pair_beyond_the_tests_of_the_page_says_so(
     visit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("s2lct.leaderboard.standings.MOST_TESTED", 2)
+    monkeypatch.setattr("s2lct.leaderboard.results.standings.MOST_TESTED", 2)
     of = suite("1.0.0", seeds=5)
     for name, failing in (("a", 0.1), ("bb", 0.4), ("ccc", 0.9)):
         write(name, failing, of, tmp_path / "in")
@@ -549,7 +549,7 @@ def test_left_out_files_are_told_and_an_empty_folder_is_an_error(
 
 def test_the_app_s_board_has_chance_rows_and_both_kinds(results: Path) -> None:
     pytest.importorskip("pandas")
-    from s2lct.leaderboard.app_board import board_frame
+    from s2lct.leaderboard.site.app_board import board_frame
 
     (found, _) = all_standings(collect(results))
     whole = board_frame(found)
@@ -568,7 +568,7 @@ def test_the_app_s_board_has_chance_rows_and_both_kinds(results: Path) -> None:
 @pytest.mark.browser
 def test_the_app_opens_filters_and_compares(collection: Collection, visit: Any) -> None:
     gradio = pytest.importorskip("gradio")
-    from s2lct.leaderboard.app import serve
+    from s2lct.leaderboard.site.app import serve
 
     url = serve(collection, block=False)
     try:

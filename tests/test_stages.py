@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.fill import fill
-from s2lct.builder.grammar import WORD_TAGS, ReferenceGrammar
-from s2lct.builder.mask import MASK_ORDERS, mask
+from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
-from s2lct.builder.parse import parse
-from s2lct.builder.records import Family, MaskedSentence, ParsedSeed, Region, Seed, Sentence
-from s2lct.builder.select import select, without_duplicates
-from s2lct.builder.suite_checks import without
+from s2lct.builder.stages.fill import fill
+from s2lct.builder.stages.mask import MASK_ORDERS, mask
+from s2lct.builder.stages.parse import parse
+from s2lct.builder.stages.select import select, without_duplicates
+from s2lct.suite.checks import without
+from s2lct.suite.records import Family, MaskedSentence, ParsedSeed, Region, Seed, Sentence
 
 TEXTS = [
     "This is not a dull film.",
@@ -141,7 +141,7 @@ def test_an_overlong_text_gets_no_suggestion(mlm: TransformersMaskedLM) -> None:
 
 
 def test_an_insertion_keeps_the_article_that_its_sound_asks_for() -> None:
-    from s2lct.builder.validate import _clashes
+    from s2lct.builder.stages.validate import _clashes
 
     kept = [("an", "unidentified"), ("an", "onerous"), ("a", "unique"), ("A", "useful")]
     assert not any(_clashes(article, word, "film") for article, word in kept)
@@ -177,8 +177,8 @@ def test_selection_takes_the_likeliest_and_no_text_twice(
 @pytest.fixture(scope="module")
 def suite_families(parsed: list[ParsedSeed], mlm: TransformersMaskedLM) -> list[Family]:
     from s2lct.builder.capabilities import load_capabilities
-    from s2lct.builder.lexicon import Lexicon
-    from s2lct.builder.validate import validate
+    from s2lct.builder.language.lexicon import Lexicon
+    from s2lct.builder.stages.validate import validate
 
     (capability,) = load_capabilities(["LC3"])
     filled = fill(masked_sentences(parsed, order="probability"), mlm, suggestions=30)

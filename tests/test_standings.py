@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.hashing import sha256_of
-from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
-from s2lct.leaderboard.collection import (
+from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
+from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.results.collection import (
     UNSCORED,
     ScoredModel,
     SuiteOutcomes,
@@ -30,25 +30,25 @@ from s2lct.leaderboard.collection import (
     read_collection,
     write_collection,
 )
-from s2lct.leaderboard.comparison import compare
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.known_splits import TRAINED_ON
-from s2lct.leaderboard.results import (
+from s2lct.leaderboard.results.comparison import compare
+from s2lct.leaderboard.results.record import (
     current,
     read_outcomes,
     read_result,
     recompute,
     write_result,
 )
-from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.standings import (
+from s2lct.leaderboard.results.standings import (
     all_standings,
     pairwise_tests,
     rank_intervals,
     suite_standings,
 )
-from s2lct.leaderboard.statistics import CONFIDENCE, by_capability, macro_average
-from s2lct.leaderboard.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
+from s2lct.leaderboard.results.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.scoring.statistics import CONFIDENCE, by_capability, macro_average
+from s2lct.leaderboard.scoring.training_data import TRAINED_ON
+from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 OUTSIDE = frozenset({"sst:test", "rotten_tomatoes:train"})
 # id, capability, kind, seed, passes: two families of LC4, one of LC9, one of LC10
@@ -239,7 +239,7 @@ def test_every_pair_of_ranked_models_is_tested_as_compare_does(
         told = compare(cases, one, other)
         assert adjusted.tolist() == pytest.approx([told[name].adjusted for name in ("LC2", "LC10")])
     assert (tests.adjusted < 0.05).any() and (tests.adjusted >= 0.05).any()
-    monkeypatch.setattr("s2lct.leaderboard.standings.MOST_TESTED", 3)
+    monkeypatch.setattr("s2lct.leaderboard.results.standings.MOST_TESTED", 3)
     fewer = pairwise_tests(found)
     assert fewer.models == 3 and fewer.adjusted.tolist() == tests.adjusted[[0, 1, 3]].tolist()
     alone = pairwise_tests(suite_standings(SuiteOutcomes("", "", cases, (partly, models[0]))))
@@ -560,8 +560,8 @@ def test_another_parquet_file_is_refused(tmp_path: Path) -> None:
 
 def test_reading_results_needs_neither_torch_nor_gradio() -> None:
     script = (
-        "import sys; import s2lct.leaderboard.standings, s2lct.leaderboard.site, "
-        "s2lct.leaderboard.app, s2lct.leaderboard.leaderboard_cli; "
+        "import sys; import s2lct.leaderboard.results.standings, s2lct.leaderboard.site.site, "
+        "s2lct.leaderboard.site.app, s2lct.cli.leaderboard; "
         "print([m for m in ('torch', 'gradio', 'datasets', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(

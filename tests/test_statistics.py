@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.leaderboard import chance, comparison, statistics
-from s2lct.leaderboard.cases import Case, case_of
-from s2lct.leaderboard.scoring import failed_cases
+from s2lct.leaderboard.results import comparison
+from s2lct.leaderboard.scoring import chance, statistics
+from s2lct.leaderboard.scoring.score import failed_cases
+from s2lct.suite.cases import Case, case_of
 
 Z = 1.959963984540054
 

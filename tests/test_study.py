@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.agreement import (
+from s2lct.analysis.study.agreement import (
     Answer,
     alpha_estimate,
     disputed_cases,
@@ -29,8 +29,7 @@ from s2lct.analysis.agreement import (
     mean_estimate,
     read_answers,
 )
-from s2lct.analysis.errors import AnalysisError
-from s2lct.analysis.study import (
+from s2lct.analysis.study.form import (
     DESCRIPTIONS,
     Key,
     Study,
@@ -43,10 +42,11 @@ from s2lct.analysis.study import (
     write_study,
 )
 from s2lct.builder.capabilities import load_capabilities
-from s2lct.builder.cli import app
-from s2lct.builder.exclude import read_excluded
-from s2lct.builder.records import LABELS
-from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
+from s2lct.labels import LABELS
+from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.exclude import read_excluded
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 TITLES = {one.id: one.title for one in load_capabilities()}
@@ -494,8 +494,8 @@ def test_what_a_case_holds_is_shown_as_text_in_the_terminal() -> None:
         | {"items": {item: KEY.items[item].model_dump() | {"text": "[bold]x[/] [/nothing]"}}}
     )
     assert "[/nothing]" in disputed_json(evaluate([Answer("A", item, 1, 5)], key).disputed, key)
-    from s2lct.analysis.study_cli import disputed_lines
-    from s2lct.builder.console import PlainConsole
+    from s2lct.cli.console import PlainConsole
+    from s2lct.cli.study import disputed_lines
 
     console = PlainConsole(file=io.StringIO(), width=200)
     for line in disputed_lines(evaluate([Answer("A", item, 1, 5)], key)):

@@ -22,17 +22,19 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app as commands
-from s2lct.leaderboard import decoder, rescoring, submission, untrusted
-from s2lct.leaderboard.cases import Case, SuiteCases, load_cases
-from s2lct.leaderboard.decoder import Decoded
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.labels import LabelRule
-from s2lct.leaderboard.leaderboard_cli import leaderboard as app
-from s2lct.leaderboard.models import load_classifier
-from s2lct.leaderboard.results import OptionsRecord, write_result
-from s2lct.leaderboard.scoring import score
-from s2lct.leaderboard.submission import Verdict, check, read_verified, record
+from s2lct.cli.leaderboard import leaderboard as app
+from s2lct.cli.main import app as commands
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.models.classifiers import load_classifier
+from s2lct.leaderboard.results import decoder, untrusted
+from s2lct.leaderboard.results.decoder import Decoded
+from s2lct.leaderboard.results.record import OptionsRecord, write_result
+from s2lct.leaderboard.scoring.label_rules import LabelRule
+from s2lct.leaderboard.scoring.score import score
+from s2lct.leaderboard.submission import check, rescoring
+from s2lct.leaderboard.submission import check as submission
+from s2lct.leaderboard.submission.check import Verdict, read_verified, record
+from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 runner = CliRunner()
 ADVERBS = ("also", "indeed", "really", "ultimately")

@@ -27,16 +27,15 @@ from damaged_suites import (
 from typer.testing import CliRunner, Result
 
 from s2lct.analysis.suite_rows import load_rows
-from s2lct.builder.cli import app
-from s2lct.builder.errors import SuiteError
-from s2lct.builder.hashing import sha256_of
-from s2lct.builder.randomness import content_id
-from s2lct.builder.suite import MOST_DECODED_BYTES, read_description, read_suite
 from s2lct.builder.verify import verify_suite
-from s2lct.builder.write import arrow_schema, features, load_suite
-from s2lct.leaderboard.cases import load_cases
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.evaluator import rows_of
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError, SuiteError
+from s2lct.files import sha256_of
+from s2lct.identity import content_id
+from s2lct.leaderboard.integrations.evaluator import rows_of
+from s2lct.suite.cases import load_cases
+from s2lct.suite.read import MOST_DECODED_BYTES, read_description, read_suite
+from s2lct.suite.tables import arrow_schema, features, load_suite
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 DAMAGES = 64
@@ -511,7 +510,7 @@ def test_places_that_cannot_be_exported_to_are_told_before_any_work(
     assert said in done.output or done.exit_code == 2
     assert (copy / "suite.json").read_bytes() == before
     if "suite itself" not in said:
-        monkeypatch.setattr("s2lct.builder.export.read_suite", lambda _: pytest.fail("was read"))
+        monkeypatch.setattr("s2lct.suite.export.read_suite", lambda _: pytest.fail("was read"))
         invoke("export", copy, "--out", tmp_path / out)
 
 

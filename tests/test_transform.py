@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s2lct.builder.capabilities import Capability, load_capabilities
-from s2lct.builder.records import Label, Seed, Sentence
-from s2lct.builder.transform import text_of, transform
+from s2lct.builder.stages.transform import text_of, transform
+from s2lct.labels import Label
+from s2lct.suite.records import Seed, Sentence
 
 WORDS = st.lists(
     st.text(st.characters(categories=("L", "N"), include_characters="'-"), min_size=1, max_size=9),

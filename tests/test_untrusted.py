@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.builder.checkpoint import check_file_out, whole_file, whole_folder, write_text
-from s2lct.builder.cli import app
-from s2lct.builder.errors import BuilderError, ModelError, OutputError
-from s2lct.builder.hub_calls import hub_call
-from s2lct.builder.plain_text import spreadsheet_cell
+from s2lct.cli.main import app
+from s2lct.errors import BuilderError, ModelError, OutputError
+from s2lct.files import check_file_out, whole_file, whole_folder, write_text
+from s2lct.hub_calls import hub_call
+from s2lct.plain_text import spreadsheet_cell
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("analysis", "benchmarks", "builder", "cards", "dataset_script", "leaderboard")
@@ -138,7 +138,7 @@ def test_another_sentiment_head_is_refused(
 ) -> None:
     from safetensors.torch import load_file, save_file
 
-    from s2lct.leaderboard import sentiment_head
+    from s2lct.leaderboard.models import sentiment_head
 
     path = sentiment_head.head_path(name)  # type: ignore[arg-type]
     tensors = load_file(path)
@@ -333,7 +333,7 @@ def test_every_csv_file_goes_through_the_one_function() -> None:
 def test_an_exported_suite_holds_no_formula(suite_folder: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from s2lct.builder.export import _WRITERS
+    from s2lct.suite.export import _WRITERS
 
     table = pq.read_table(next(suite_folder.glob("data/*/*.parquet")))
     row = table.to_pylist()[0] | {"text": "=HYPERLINK(1)", "=cmd()": "+1", "score": -1.5}

@@ -17,22 +17,27 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from s2lct.builder.capability_ids import is_capability_id
-from s2lct.builder.cli import app
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.hashing import sha256_of
-from s2lct.leaderboard import suite_groups, untrusted
-from s2lct.leaderboard.app import board_frame
-from s2lct.leaderboard.cases import Case, SuiteCases
-from s2lct.leaderboard.collection import Collection, collect, read_collection, write_collection
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.results import OptionsRecord, read_outcomes, read_result, write_result
-from s2lct.leaderboard.scored import own_options
-from s2lct.leaderboard.scoring import Outcomes, failed_cases
-from s2lct.leaderboard.site import build_site, flat_rows, page, short_ids
-from s2lct.leaderboard.standings import all_standings
-from s2lct.leaderboard.untrusted import read_untrusted_result
-from s2lct.leaderboard.untrusted_files import RefusedError, bytes_of
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
+from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.results import suite_groups, untrusted
+from s2lct.leaderboard.results.collection import (
+    Collection,
+    collect,
+    read_collection,
+    write_collection,
+)
+from s2lct.leaderboard.results.record import OptionsRecord, read_outcomes, read_result, write_result
+from s2lct.leaderboard.results.scored import own_options
+from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.results.untrusted import read_untrusted_result
+from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.app import board_frame
+from s2lct.leaderboard.site.site import build_site, flat_rows, page, short_ids
+from s2lct.suite.capability_ids import is_capability_id
+from s2lct.suite.cases import Case, SuiteCases
 
 runner = CliRunner()
 
@@ -406,7 +411,7 @@ def test_a_fingerprint_with_the_same_first_digits_is_another_suite(tmp_path: Pat
     told = page(found)
     ids = re.findall(r'"id":"([0-9a-f]{12,64})","version"', told)
     assert len(set(ids)) == len(ids) == 2
-    app_module = pytest.importorskip("s2lct.leaderboard.app")
+    app_module = pytest.importorskip("s2lct.leaderboard.site.app")
     of = short_ids([one.suite.fingerprint for one in found])
     assert len({app_module.board_name(one, of[one.suite.fingerprint]) for one in found}) == 2
 
@@ -510,7 +515,7 @@ def test_a_collection_file_is_read_within_limits(
     with pytest.raises(ScoringError, match="holds no usable result file"):
         collect(path)
     write_collection(collect(tmp_path / "in"), path)
-    monkeypatch.setattr("s2lct.leaderboard.collection_file.MOST_ROWS", 3)
+    monkeypatch.setattr("s2lct.leaderboard.results.collection_file.MOST_ROWS", 3)
     with pytest.raises(ScoringError, match="has 10 rows, at most 3"):
         read_collection(path)
 

@@ -12,12 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from s2lct.builder.cli import app
-from s2lct.builder.config import fingerprint_of
-from s2lct.builder.hashing import sha256_of
-from s2lct.builder.randomness import content_id
 from s2lct.builder.verify import verify_suite
-from s2lct.builder.write import table_of
+from s2lct.cli.main import app
+from s2lct.files import sha256_of
+from s2lct.identity import content_id, fingerprint_of
+from s2lct.suite.tables import table_of
 
 Rows = list[dict[str, Any]]
 Corruption = Callable[[Rows], None]

@@ -17,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis import memory, word_interactions
-from s2lct.analysis.activations import EncoderModel, Vocabulary
-from s2lct.analysis.errors import AnalysisError
-from s2lct.analysis.masks import Masks
-from s2lct.analysis.word_interactions import (
+from s2lct.analysis.coverage import memory, word_interactions
+from s2lct.analysis.coverage.activations import EncoderModel, Vocabulary
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.word_interactions import (
     Bottleneck,
     Masked,
     MaskedModel,
@@ -32,7 +31,8 @@ from s2lct.analysis.word_interactions import (
     loss_terms,
     total_loss,
 )
-from s2lct.builder.cli import app
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
 
 KEYWORD = "purple"
 FILLERS = (

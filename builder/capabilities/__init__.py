@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import yaml
 from pydantic import (
@@ -27,14 +27,13 @@ from pydantic import (
 )
 
 from s2lct.builder.capabilities.yaml_file import read_yaml
-from s2lct.builder.capability_ids import ID_PATTERN, is_capability_id, spelled
-from s2lct.builder.errors import CapabilityError
-from s2lct.builder.lexicon import Pos, Sentiment
-from s2lct.builder.patterns import check_pattern, check_replacement
-from s2lct.builder.plain_text import plain
-from s2lct.builder.records import Label
-
-FormName = Literal["fluent", "paper"]
+from s2lct.builder.language.lexicon import Pos, Sentiment
+from s2lct.builder.language.patterns import check_pattern, check_replacement
+from s2lct.errors import CapabilityError
+from s2lct.labels import Label
+from s2lct.plain_text import plain
+from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id, spelled
+from s2lct.suite.records import FormName
 
 _WORD_CLASS = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"

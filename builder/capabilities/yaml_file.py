@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from s2lct.builder.errors import CapabilityError
-from s2lct.builder.plain_text import plain
+from s2lct.errors import CapabilityError
+from s2lct.plain_text import plain
 
 MOST_BYTES = 1 << 18
 MOST_VALUES = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from s2lct.builder.records import Token
+from s2lct.suite.records import Token
 
 EMBEDDED = "embedded"
 

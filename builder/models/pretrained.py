@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from s2lct.builder.errors import ModelError
-from s2lct.builder.hub_calls import pretrained, said_by
-from s2lct.builder.plain_text import plain
+from s2lct.errors import ModelError
+from s2lct.hub_calls import pretrained, said_by
+from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

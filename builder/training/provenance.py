@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from s2lct.builder.checkpoint import write_text
-from s2lct.builder.hashing import sha256_of as sha256_of
+from s2lct.files import sha256_of as sha256_of
+from s2lct.files import write_text
 
 
 def write_card_figures(name: str, out: Path, figures: Mapping[str, object]) -> None:

@@ -33,7 +33,6 @@ from benepar.ptb_unescape import guess_space_after
 from numpy.typing import NDArray
 from safetensors.torch import save
 
-from s2lct.builder.checkpoint import whole_file, write_bytes
 from s2lct.builder.models.chart_parser import (
     ChartConstituencyParser,
     FrozenEncoderChartParser,
@@ -45,6 +44,7 @@ from s2lct.builder.models.chart_parser import (
 )
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.training.provenance import sha256_of, write_card_figures
+from s2lct.files import whole_file, write_bytes
 
 PTB_TEST_TREES = 200
 PTB_DEV_TREES = 200

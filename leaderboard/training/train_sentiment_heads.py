@@ -17,11 +17,11 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save
 
-from s2lct.builder.checkpoint import write_bytes
-from s2lct.builder.corpus import Corpus, read_corpus
+from s2lct.builder.corpus.read import Corpus, read_corpus
 from s2lct.builder.models.encoder import ENCODER_SHA256
 from s2lct.builder.training.provenance import sha256_of, write_card_figures
-from s2lct.leaderboard.sentiment_head import (
+from s2lct.files import write_bytes
+from s2lct.leaderboard.models.sentiment_head import (
     CLASSES,
     FEATURES,
     EmbeddedName,

@@ -1,0 +1,1 @@
+../../core/hub_calls.py

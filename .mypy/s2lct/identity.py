@@ -1,0 +1,1 @@
+../../core/identity.py

@@ -1,0 +1,1 @@
+../../core/natural_text.py

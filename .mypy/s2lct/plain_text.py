@@ -1,0 +1,1 @@
+../../core/plain_text.py

@@ -1,0 +1,1 @@
+"""Changed texts that make coverage grow, as training data."""

@@ -1,0 +1,213 @@
+"""Retraining with and without augmented texts, and test accuracy for each (MNCOVER, Table 4)."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from s2lct.analysis.augment.search import Accuracies
+from s2lct.errors import AnalysisError
+from s2lct.labels import LABELS, Label
+from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS
+from s2lct.leaderboard.scoring.label_rules import rule_for
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LEARNING_RATE = 2e-5
+BATCH = 16
+
+Labelled = Sequence[tuple[str, Label]]
+Advance = Callable[[int], None]
+
+
+def known_labels(
+    classes: Sequence[str], model: str, label_map: Mapping[str, str] | None
+) -> set[Label]:
+    """The labels that a model has a class for.
+
+    Raises:
+        ScoringError: nothing says what its classes mean.
+    """
+    rule = rule_for(classes, model=model, label_map=label_map)
+    return {LABELS[meaning] for meaning in rule.meanings}
+
+
+def retrain(
+    model: str,
+    sets: Mapping[str, Labelled],
+    dev: Labelled,
+    test: Labelled,
+    seeds: Sequence[int],
+    *,
+    epochs: int = 1,
+    label_map: Mapping[str, str] | None = None,
+    device: str = "auto",
+    advance: Advance | None = None,
+) -> dict[str, Accuracies]:
+    """Train on each set with each seed, and test.
+
+    Of the embedded models the head alone is trained, anew, and stopped on dev. Any other model goes
+    on from its own weights, with `transformers.Trainer`.
+
+    Args:
+        model: as `load_encoder` takes it.
+        sets: texts with labels to train on, by name.
+        dev: to stop on.
+        test: to measure accuracy on.
+        seeds: of weights, dropout and the order of texts.
+        epochs: passes over the texts; plays no part for the embedded models.
+        label_map: what the model's classes mean, where it does not say.
+        device: ``auto``, ``cpu``, ``cuda`` …
+        advance: told how many trainings were done.
+
+    Raises:
+        AnalysisError: a set is empty, or the package that Trainer needs is missing.
+    """
+    for name, texts in {**sets, "dev": dev, "test": test}.items():
+        if not texts:
+            raise AnalysisError(
+                f"--retrain: no sentences {name} of the model's labels",
+                mend="give a corpus with sentences of each split, or a larger one",
+            )
+    if model in EMBEDDED_MODELS:
+        return _heads(model, sets, dev, test, seeds, advance)
+    return _fine_tuned(model, sets, test, seeds, epochs, label_map, device, advance)
+
+
+def _heads(
+    model: str,
+    sets: Mapping[str, Labelled],
+    dev: Labelled,
+    test: Labelled,
+    seeds: Sequence[int],
+    advance: Advance | None,
+) -> dict[str, Accuracies]:
+    import torch
+
+    from s2lct.leaderboard.models.sentiment_head import CLASSES, EmbeddedName
+    from s2lct.leaderboard.training.train_sentiment_heads import encode, evaluate, train_head
+
+    names: dict[str, EmbeddedName] = {name: name for name in CLASSES}
+    name = names[model]
+    every = {**sets, "dev": dev, "test": test}
+    texts = list(dict.fromkeys(text for part in every.values() for text, _ in part))
+    row_of = {text: row for row, text in enumerate(texts)}
+    features = encode(texts)
+
+    def data(part: Labelled) -> tuple[Any, Any]:
+        rows = [row_of[text] for text, _ in part]
+        return features[rows], torch.tensor([CLASSES[name].index(label) for _, label in part])
+
+    found: dict[str, Accuracies] = {}
+    tested, stopped_on = data(test), data(dev)
+    for set_name, part in sets.items():
+        train, values = data(part), []
+        for seed in seeds:
+            with contextlib.redirect_stdout(io.StringIO()):
+                head, _ = train_head(name, train, stopped_on, seed)
+            values.append(evaluate(head, *tested)["accuracy"])
+            if advance:
+                advance(1)
+        found[set_name] = Accuracies(len(part), tuple(values))
+    return found
+
+
+def _fine_tuned(
+    model: str,
+    sets: Mapping[str, Labelled],
+    test: Labelled,
+    seeds: Sequence[int],
+    epochs: int,
+    label_map: Mapping[str, str] | None,
+    device: str,
+    advance: Advance | None,
+) -> dict[str, Accuracies]:
+    from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
+
+    from s2lct.analysis.coverage.activations import load_encoder
+    from s2lct.extras import require
+
+    require("accelerate")
+    found: dict[str, Accuracies] = {}
+    for set_name, part in sets.items():
+        values = []
+        for seed in seeds:
+            encoder = load_encoder(model, device=device)  # from its own weights each time
+            rule = rule_for(encoder.classes, model=model, label_map=label_map)
+            class_of = {LABELS[m]: n for n, m in reversed(list(enumerate(rule.meanings)))}
+            truth = [LABELS.index(label) for _, label in test]
+            with tempfile.TemporaryDirectory() as folder:
+                trainer = Trainer(
+                    model=encoder.model,
+                    args=TrainingArguments(
+                        output_dir=folder,
+                        num_train_epochs=epochs,
+                        learning_rate=LEARNING_RATE,
+                        per_device_train_batch_size=BATCH,
+                        seed=seed,
+                        save_strategy="no",
+                        logging_strategy="no",
+                        report_to=[],
+                        disable_tqdm=True,
+                        use_cpu=encoder.device.type == "cpu",
+                    ),
+                    train_dataset=[
+                        {"input_ids": encoder.token_ids(text), "labels": class_of[label]}
+                        for text, label in part
+                    ],
+                    data_collator=DataCollatorWithPadding(encoder.tokenizer),
+                )
+                with contextlib.redirect_stdout(io.StringIO()):
+                    trainer.train()
+            encoder.model.eval()
+            said = _said(encoder, [text for text, _ in test], rule.meanings)
+            values.append(float((said == np.array(truth)).mean()))
+            if advance:
+                advance(1)
+        found[set_name] = Accuracies(len(part), tuple(values))
+    return found
+
+
+def _said(encoder: Any, texts: Sequence[str], meanings: Sequence[int]) -> Any:
+    """Label ids, of the most probable class each, shape (texts,)."""
+    from s2lct.leaderboard.models.classifiers import Network
+
+    said = np.zeros(len(texts), dtype=np.int64)
+    for numbers, batch in Network(encoder.tokenizer, encoder.model).probabilities(texts):
+        said[numbers] = np.array(meanings)[batch.argmax(axis=1)]
+    return said
+
+
+def accuracy_table(found: Mapping[str, Accuracies], model: str) -> Table:
+    """Accuracies, a row a training set, and the paired difference from the first.
+
+    Behind ± stands half of the 95 % t-interval over seeds.
+    """
+    from rich.table import Table
+
+    base = next(iter(found.values()))
+    seeds = len(base.values)
+    table = Table(
+        "augmentation", title=f"{model}, {seeds} seed{'s' * (seeds != 1)}", header_style="bold"
+    )
+    for column in ("training texts", "test accuracy %", "difference"):
+        table.add_column(column, justify="right")
+    for name, one in found.items():
+        difference = one.mean - base.mean
+        table.add_row(
+            name,
+            f"{one.texts:,}",
+            f"{100 * one.mean:.2f}{_reach(one.interval())}",
+            "" if one is base else f"{100 * difference:+.2f}{_reach(one.interval(base))}",
+        )
+    return table
+
+
+def _reach(bounds: tuple[float, float] | None) -> str:
+    return f" ± {50 * (bounds[1] - bounds[0]):.2f}" if bounds else ""

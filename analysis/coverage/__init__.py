@@ -1,0 +1,1 @@
+"""How much of a model a suite exercises."""

@@ -1,0 +1,251 @@
+"""Tables and pages of coverage: curves as SVG on a page of its own, or as a PNG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from s2lct.analysis.coverage.curves import Curve, Measured
+from s2lct.analysis.coverage.minimize import Reduction
+from s2lct.files import write_bytes, write_text
+from s2lct.pages import page_templates
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+TITLES = {
+    "BoundCov": "Neuron boundary coverage",
+    "SActCov": "Strong neuron activation coverage",
+    "COVER": "Section coverage of words and attention (COVER)",
+    "MNCOVER": "Mask neuron coverage (MNCOVER)",
+    "NC": "Neuron coverage",
+    "TKNC": "Top-k neuron coverage",
+}
+COLOURS = ("#2f81d6", "#d9730d", "#7d8590", "#2da44e", "#8250df", "#bf3989")
+DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 2", "10 4")
+WIDTH, HEIGHT = 560, 320
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 40
+_TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageReport:
+    """What `s2lct coverage` found.
+
+    Attributes:
+        model: its name.
+        fingerprint: SHA-256 over tokenizer and weights.
+        reference: name of the corpus that set bounds, and how many of its sentences did.
+        shuffles: over which curves are averaged.
+        measured: each suite.
+        rows: of the table: each suite alone, then unions.
+        notes: what the user should know.
+    """
+
+    model: str
+    fingerprint: str
+    reference: str
+    shuffles: int
+    measured: tuple[Measured, ...]
+    rows: tuple[Measured, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Names of the figures."""
+        return tuple(self.rows[0].values)
+
+
+def percent(value: float) -> str:
+    """A share in percent: two decimals, more where they would say nothing."""
+    if 0 < value < 0.001:
+        return f"{100 * value:.2g}"
+    return f"{100 * value:.2f}"
+
+
+def coverage_table(report: CoverageReport) -> Table:
+    """Suites alone and together, a column a figure, in percent."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(f"Coverage of {report.model}, %"), header_style="bold")
+    table.add_column("", min_width=24)
+    for column in ("cases", *report.figures):
+        table.add_column(column, justify="right")
+    for row in report.rows:
+        values = [percent(row.values[figure]) for figure in report.figures]
+        table.add_row(Text(row.suite), f"{row.cases:,}", *values)
+    return table
+
+
+def reduction_table(
+    reductions: Mapping[str, Reduction], thresholds: Sequence[float], title: str
+) -> Table:
+    """What reducing did to each capability, failure rates in percent."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), header_style="bold")
+    table.add_column("", min_width=24)
+    counts = (f"> {threshold:g}" for threshold in thresholds)
+    for column in ("cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max"):
+        table.add_column(column, justify="right", min_width=min(len(column), 6))
+    for name, row in (*reductions.items(), ("all", overall(reductions))):
+        if name == "all":
+            table.add_section()
+        table.add_row(
+            Text(name),
+            f"{row.cases:,}",
+            *(f"{count:,}" for count in row.kept),
+            f"{100 * row.mean_reduction:.1f}",
+            f"{100 * row.before:.1f}",
+            _rate(row.mean_after),
+            _rate(row.max_after),
+        )
+    return table
+
+
+def _rate(rate: float | None) -> str:
+    return "–" if rate is None else f"{100 * rate:.1f}"
+
+
+def overall(reductions: Mapping[str, Reduction]) -> Reduction:
+    """All capabilities: sizes summed, failure rates averaged over those that keep a case."""
+    rows = list(reductions.values())
+    after: list[float | None] = []
+    for at_threshold in zip(*(row.after for row in rows), strict=True):
+        rates = [rate for rate in at_threshold if rate is not None]
+        after.append(sum(rates) / len(rates) if rates else None)
+    return Reduction(
+        cases=sum(row.cases for row in rows),
+        kept=tuple(map(sum, zip(*(row.kept for row in rows), strict=True))),
+        before=sum(row.before for row in rows) / len(rows),
+        after=tuple(after),
+    )
+
+
+def write_curves(report: CoverageReport, path: Path) -> None:
+    """Write the curves: a page for ``.html``, a picture for ``.png``; whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".png":
+        write_bytes(path, _png(report))
+    else:
+        write_text(path, coverage_page(report))
+
+
+def coverage_page(report: CoverageReport) -> str:
+    """A page without outside parts: a plot a figure, and the table."""
+    environment = page_templates("s2lct.analysis.coverage")
+    environment.filters["percent"] = percent
+    return environment.get_template("coverage_page.html.jinja").render(
+        report=report,
+        titles=TITLES,
+        plots=[_plot(report, figure) for figure in report.figures if report.shuffles],
+        colours=COLOURS,
+        dashes=DASHES,
+        size=(WIDTH, HEIGHT),
+        frame=(LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM),
+    )
+
+
+def _plot(report: CoverageReport, figure: str) -> dict[str, Any]:
+    """The curves of one figure in the plot's coordinates."""
+    curves = [(one.suite, one.curves[figure]) for one in report.measured]
+    most_cases = max(curve.sizes[-1] for _, curve in curves)
+    most = max(*(max(curve.high) for _, curve in curves), 1e-9)
+    step = _step(most)
+    top = math.ceil(most / step - 1e-9) * step
+
+    def x(cases: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * cases / most_cases, 2)
+
+    def y(value: float) -> float:
+        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top, 2)
+
+    def line(sizes: Sequence[int], values: Sequence[float]) -> str:
+        return " ".join(f"{x(n)},{y(v)}" for n, v in zip(sizes, values, strict=True))
+
+    case_step = _step(most_cases)
+    return {
+        "figure": figure,
+        "title": TITLES.get(figure, figure),
+        "lines": [
+            {
+                "suite": suite,
+                "mean": line((0, *curve.sizes), (0.0, *curve.mean)),
+                "band": line((0, *curve.sizes), (0.0, *curve.high))
+                + " "
+                + line(curve.sizes[::-1], curve.low[::-1]),
+                "points": [
+                    (
+                        x(n),
+                        y(m),
+                        f"{suite}, {n:,} cases: {percent(m)} % ({percent(a)} to {percent(b)})",
+                    )
+                    for n, m, a, b in zip(
+                        curve.sizes, curve.mean, curve.low, curve.high, strict=True
+                    )
+                ],
+                "end": percent(curve.mean[-1]),
+            }
+            for suite, curve in curves
+        ],
+        "x_ticks": [
+            (x(n * case_step), f"{n * case_step:,.0f}")
+            for n in range(int(most_cases / case_step) + 1)
+        ],
+        "y_ticks": [(y(n * step), f"{100 * n * step:.4g}") for n in range(round(top / step) + 1)],
+    }
+
+
+def _step(most: float) -> float:
+    """A round distance between ticks."""
+    rough = most / _TICKS
+    scale = 10.0 ** math.floor(math.log10(rough))
+    return next(scale * factor for factor in (1, 2, 5, 10) if scale * factor >= rough * 0.999)
+
+
+def _png(report: CoverageReport) -> bytes:
+    import io
+
+    from s2lct.extras import require
+
+    require("matplotlib")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figures = report.figures
+    columns = min(len(figures), 3)
+    rows = -(-len(figures) // columns)
+    drawing = Figure(figsize=(4.4 * columns, 3.4 * rows), dpi=110, layout="constrained")
+    FigureCanvasAgg(drawing)
+    for place, figure in enumerate(figures):
+        axes = drawing.add_subplot(rows, columns, place + 1)
+        for number, one in enumerate(report.measured):
+            curve: Curve = one.curves[figure]
+            colour = COLOURS[number % len(COLOURS)]
+            sizes = (0, *curve.sizes)
+            axes.plot(sizes, [0, *(100 * v for v in curve.mean)], color=colour, label=one.suite)
+            axes.fill_between(
+                sizes,
+                [0, *(100 * v for v in curve.low)],
+                [0, *(100 * v for v in curve.high)],
+                color=colour,
+                alpha=0.2,
+                linewidth=0,
+            )
+        axes.set_title(figure, fontsize=11)
+        axes.set_xlabel("cases")
+        axes.set_ylabel("coverage, %")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.spines[["top", "right"]].set_visible(False)
+        if place == 0:
+            axes.legend(frameon=False, fontsize=9)
+    drawing.suptitle(f"{report.model}: coverage against the number of cases", fontsize=12)
+    file = io.BytesIO()
+    drawing.savefig(file, format="png", metadata={"Software": None})
+    return file.getvalue()

@@ -1,0 +1,1 @@
+"""How diverse a suite is, beside another and beside its corpus."""

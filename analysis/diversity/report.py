@@ -1,0 +1,145 @@
+"""Diversity as a table, as CSV, as JSON and as one HTML page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from s2lct.analysis.diversity.measures import (
+    ALL_CASES,
+    NGRAMS,
+    QUANTILES,
+    Comparison,
+    Diversity,
+    Figure,
+)
+from s2lct.pages import page_templates
+from s2lct.plain_text import spreadsheet_cell
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+COLUMNS = ("cases", "self-BLEU", "productions", "distinct 1/2/3", "words", "depth")
+
+
+def cells(measured: Diversity) -> list[str]:
+    """A row of the table, in the order of `COLUMNS`."""
+    return [
+        f"{measured.cases:,}",
+        f"{measured.self_bleu.value:.1f}",
+        f"{measured.productions.value:,.0f}",
+        " ".join(f"{measured.distinct[n].value:.2f}".removeprefix("0") for n in NGRAMS),
+        f"{measured.words.mean:.1f} ± {measured.words.sd:.1f}",
+        f"{measured.depth.mean:.1f} ± {measured.depth.sd:.1f}",
+    ]
+
+
+def table(comparison: Comparison) -> Table:
+    """Every group, a row for each source."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    shown = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
+    shown.add_column("")
+    shown.add_column("")
+    for column in COLUMNS:
+        narrow = column.replace("self-", "self-\n").replace("production", "produc-\ntion")
+        shown.add_column(narrow, justify="right", no_wrap=True)
+    for group, by_source in comparison.groups.items():
+        for number, (name, measured) in enumerate(by_source.items()):
+            last = number == len(by_source) - 1
+            shown.add_row(group if number == 0 else "", name, *cells(measured), end_section=last)
+    return shown
+
+
+def caption(comparison: Comparison) -> str:
+    """How the figures were made, in a few sentences."""
+    several = comparison.draws > 1 and len(comparison.sources) > 1
+    return (
+        "Self-BLEU: BLEU (0 to 100) of a case against all others, mean; less is more diverse. "
+        "Productions: distinct ones of the parses above the parts of speech. Distinct-n: distinct "
+        "n-grams of words in all n-grams. Words, and depth of the deepest tree in edges: "
+        "mean ± standard deviation."
+        + (
+            f" What is not the suite: means of {comparison.draws} draws of as many cases."
+            if several
+            else ""
+        )
+    )
+
+
+def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Every figure as a flat record: group, source, cases, metric, value, low, high."""
+    for group, by_source in comparison.groups.items():
+        for source, measured in by_source.items():
+            for metric, figure in _figures_of(measured):
+                yield {
+                    "group": group,
+                    "source": source,
+                    "cases": measured.cases,
+                    "metric": metric,
+                    "value": figure.value,
+                    "low": figure.low,
+                    "high": figure.high,
+                }
+
+
+def _figures_of(measured: Diversity) -> Iterator[tuple[str, Figure]]:
+    yield "self_bleu", measured.self_bleu
+    yield "productions", measured.productions
+    for n, figure in measured.distinct.items():
+        yield f"distinct_{n}", figure
+    for name, spread in (("words", measured.words), ("depth", measured.depth)):
+        yield f"{name}_mean", Figure(spread.mean)
+        yield f"{name}_sd", Figure(spread.sd)
+        for share, quantile in zip(QUANTILES, spread.quantiles, strict=True):
+            yield f"{name}_q{100 * share:02.0f}", Figure(quantile)
+    yield "unparsed", Figure(measured.unparsed)
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Every figure, one a row."""
+    records = list(figures(comparison))
+    written = io.StringIO()
+    writer = csv.DictWriter(written, fieldnames=list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {name: spreadsheet_cell(value) for name, value in record.items()} for record in records
+    )
+    return written.getvalue()
+
+
+def as_json(comparison: Comparison) -> str:
+    """The whole comparison."""
+    return json.dumps(asdict(comparison) | {"quantiles": QUANTILES}, indent=1) + "\n"
+
+
+def as_html(comparison: Comparison, suite: str) -> str:
+    """One page with plots and table that needs no network.
+
+    Args:
+        comparison: what to show.
+        suite: where the suite was read from.
+    """
+    from s2lct.analysis.diversity.plot import COLOURS, svg_panels
+
+    environment = page_templates("s2lct.analysis.diversity")
+    return environment.get_template("diversity.html.jinja").render(
+        suite=suite,
+        cases=comparison.groups[ALL_CASES][comparison.sources[0]].cases,
+        sources=list(zip(comparison.sources, COLOURS, strict=False)),
+        panels=[Markup(panel) for panel in svg_panels(comparison)],
+        caption=caption(comparison),
+        columns=COLUMNS,
+        groups={
+            group: {name: cells(measured) for name, measured in by_source.items()}
+            for group, by_source in comparison.groups.items()
+        },
+        several=comparison.draws > 1,
+    )

@@ -1,0 +1,1 @@
+"""Which words hold a failure."""

@@ -1,0 +1,319 @@
+"""How much each whole word of a text contributes to what a model says of it.
+
+Networks are asked by integrated gradients on their word embeddings (Sundararajan et al. 2017),
+everything else by Kernel SHAP (Lundberg and Lee 2017) or by leaving words out one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from s2lct.analysis.explain.words import Word, words_of
+from s2lct.errors import AnalysisError
+from s2lct.identity import rng_for
+from s2lct.leaderboard.models.classifiers import (
+    EMBEDDED_MODELS,
+    Classifier,
+    Embedded,
+    Function,
+    Network,
+    load_classifier,
+    usable_device,
+)
+from s2lct.leaderboard.scoring.label_rules import (
+    NEUTRAL,
+    NEUTRAL_BAND,
+    POSITIVE,
+    Array,
+    Labels,
+    rule_for,
+)
+from s2lct.leaderboard.scoring.prediction_labels import labels_of_predictions
+
+Method = Literal["gradients", "shap", "occlusion"]
+METHODS: tuple[Method, ...] = ("gradients", "shap", "occlusion")
+STEPS = 20
+"""Points on the way from the baseline to the text (captum's ``n_steps``)."""
+ROWS_A_PASS = 64
+SHAP_SAMPLES = 256
+
+
+def load_model(name: str, *, device: str = "auto") -> Classifier:
+    """A classifier by name, in single precision; networks, the embedded ones too, give gradients.
+
+    Raises:
+        ScoringError: there is no such model, or it cannot be used.
+    """
+    if name not in EMBEDDED_MODELS:
+        return load_classifier(name, device=device, dtype="float32")
+    import torch
+
+    from s2lct.leaderboard.models.sentiment_network import embedded_network
+
+    shipped = Embedded(name)
+    tokenizer, model = embedded_network(name)  # type: ignore[arg-type]
+    torch.nn.Module.to(model, usable_device(device))
+    network = Network(tokenizer, model, name)
+    network.revision, network.fingerprint = shipped.revision, shipped.fingerprint
+    return network
+
+
+class Judge:
+    """A model with the rule that reads labels off its classes.
+
+    Args:
+        model: a classifier, or a function from texts to labels.
+        label_map: what the classes mean, where the model does not say.
+        neutral_band: for models without a neutral class, see `leaderboard.labels.LabelRule`.
+
+    Raises:
+        ScoringError: the model's classes cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: Classifier | Function,
+        *,
+        label_map: Mapping[str, str] | None = None,
+        neutral_band: tuple[float, float] = NEUTRAL_BAND,
+    ) -> None:
+        self.model = model
+        self._band = neutral_band
+        self._label_map = label_map
+        self.rule = (
+            None
+            if isinstance(model, Function)
+            else rule_for(
+                model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
+            )
+        )
+
+    def __str__(self) -> str:
+        return "labels of a function" if self.rule is None else str(self.rule)
+
+    def labels(self, texts: Sequence[str]) -> Labels:
+        """What the model says of each text; equal texts are asked once."""
+        return self._asked(texts)[0]
+
+    def support(self, texts: Sequence[str], labels: Iterable[int]) -> Array:
+        """How strongly the model holds a label of each text, in [0, 1], shape (texts,).
+
+        The label's probability. Where a model has no neutral class, its neutral is the nearer to
+        1 the nearer p(positive) is to the middle of the band; where it tells labels alone, 1 or 0.
+        """
+        said, folded = self._asked(texts)
+        wanted = np.fromiter(labels, dtype=np.int64, count=len(texts))
+        if folded is None or self.rule is None:
+            alone: Array = (said == wanted).astype(np.float64)
+            return alone
+        held: Array = folded[np.arange(len(texts)), wanted]
+        if not self.rule.has_neutral:
+            middle = sum(self._band) / 2
+            held = np.where(wanted == NEUTRAL, 1 - np.abs(folded[:, POSITIVE] - middle), held)
+        return held
+
+    def _asked(self, texts: Sequence[str]) -> tuple[Labels, Array | None]:
+        distinct = list(dict.fromkeys(texts))
+        number_of = {text: number for number, text in enumerate(distinct)}
+        places = np.fromiter((number_of[text] for text in texts), dtype=np.int64, count=len(texts))
+        if not distinct:
+            return np.zeros(0, dtype=np.int64), None
+        if isinstance(self.model, Function) or self.rule is None:
+            said = self.model.predict(distinct)  # type: ignore[union-attr]
+            labels, _ = labels_of_predictions(
+                said,
+                len(distinct),
+                neutral_band=self._band,
+                classes=self.model.classes,
+                label_map=self._label_map,
+            )
+            return labels[places], None
+        probabilities = np.empty((len(distinct), len(self.model.classes)))
+        for numbers, batch in self.model.probabilities(distinct):
+            probabilities[numbers] = batch
+        return (
+            self.rule.labels(probabilities)[places],
+            self.rule.folded(probabilities)[places],
+        )
+
+
+def default_method(judge: Judge) -> Method:
+    """Gradients where the model has them, else Kernel SHAP."""
+    return "gradients" if isinstance(judge.model, Network) else "shap"
+
+
+def attribute(
+    judge: Judge,
+    texts: Sequence[str],
+    labels: Sequence[int],
+    *,
+    method: Method | None = None,
+    seed: int = 0,
+) -> list[Array]:
+    """How much each whole word speaks for a label.
+
+    Args:
+        judge: the model.
+        texts: any texts.
+        labels: for each text the label that is spoken for, such as the one the model gives.
+        method: None for `default_method`.
+        seed: of Kernel SHAP's samples.
+
+    Returns:
+        For each text an array over `words.words_of`: the share of the label's log probability
+        (gradients) or of its `Judge.support` (the others).
+
+    Raises:
+        AnalysisError: gradients of a model that has none.
+    """
+    chosen = method or default_method(judge)
+    if chosen == "gradients":
+        return _integrated_gradients(judge, texts, labels)
+    if chosen == "occlusion":
+        return _occlusion(judge, texts, labels)
+    return [
+        _kernel_shap(judge, text, label, seed) for text, label in zip(texts, labels, strict=True)
+    ]
+
+
+def _integrated_gradients(judge: Judge, texts: Sequence[str], labels: Sequence[int]) -> list[Array]:
+    """Log probability, from the fully masked text to the text, in the word embeddings."""
+    import torch
+    from captum.attr import LayerIntegratedGradients
+
+    network, rule = judge.model, judge.rule
+    if not isinstance(network, Network) or rule is None:
+        raise AnalysisError(
+            f"model {network.name}: has no gradients",
+            mend="choose --attribution shap or occlusion",
+        )
+    tokenizer, model = network.tokenizer, network.model
+    if not tokenizer.is_fast:
+        raise AnalysisError(
+            f"model {network.name}: its tokenizer does not tell where word pieces stand",
+            mend="choose --attribution occlusion, or save a fast tokenizer beside the model",
+        )
+    meanings = torch.tensor(rule.meanings, device=model.device)
+    middle = sum(rule.neutral_band) / 2
+
+    def held(ids: Any, mask: Any, wanted: Any) -> Any:
+        logits = model(input_ids=ids, attention_mask=mask).logits.float()
+        logarithms = torch.log_softmax(logits, dim=-1)
+        unnamed = (wanted == NEUTRAL)[:, None] & (not rule.has_neutral)
+        # Any finite value will do where no class is neutral: it is not the one taken.
+        chosen = ((meanings[None] == wanted[:, None]) | unnamed).float().log()
+        of_label = torch.logsumexp(logarithms + chosen, dim=-1)
+        positive = (logarithms.exp() * (meanings == POSITIVE)).sum(dim=-1)
+        between = torch.log1p(-(positive - middle).abs())
+        return torch.where(unnamed[:, 0], between, of_label)
+
+    blank = next(
+        token
+        for token in (tokenizer.mask_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id, 0)
+        if token is not None
+    )
+    gradients = LayerIntegratedGradients(held, model.get_input_embeddings())
+    model.eval()
+    results: list[Array] = [np.zeros(0)] * len(texts)
+    encoded = tokenizer(
+        list(texts),
+        truncation=True,
+        max_length=network.most_tokens,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+    )
+    by_length: dict[int, list[int]] = {}
+    for number, ids in enumerate(encoded["input_ids"]):
+        by_length.setdefault(len(ids), []).append(number)
+    for numbers in by_length.values():
+        ids = torch.tensor([encoded["input_ids"][n] for n in numbers], device=model.device)
+        special = torch.tensor(
+            [encoded["special_tokens_mask"][n] for n in numbers], device=model.device
+        )
+        shares = gradients.attribute(
+            ids,
+            baselines=torch.where(special == 1, ids, blank),
+            additional_forward_args=(
+                torch.ones_like(ids),
+                torch.tensor([int(labels[n]) for n in numbers], device=model.device),
+            ),
+            n_steps=STEPS,
+            internal_batch_size=max(ROWS_A_PASS, len(numbers)),
+        )
+        of_pieces = shares.sum(dim=-1).double().cpu().numpy()
+        for row, number in enumerate(numbers):
+            results[number] = _summed(
+                of_pieces[row], encoded["offset_mapping"][number], words_of(texts[number])
+            )
+    return results
+
+
+def _summed(pieces: Array, offsets: Sequence[tuple[int, int]], words: Sequence[Word]) -> Array:
+    """Word pieces' contributions summed to whole words, shared where a piece spans several."""
+    sums = np.zeros(len(words))
+    for value, (start, end) in zip(pieces, offsets, strict=True):
+        touched = [n for n, word in enumerate(words) if word.start < end and start < word.end]
+        for number in touched:
+            sums[number] += value / len(touched)
+    return sums
+
+
+def _without(text: str, words: Sequence[Word], absent: Iterable[int]) -> str:
+    """A text without some of its words; the spaces in front of them go too."""
+    gone = set(absent)
+    left, end = "", 0
+    for number, word in enumerate(words):
+        if number not in gone:
+            between = text[end : word.start]
+            touching = not between and left[-1:].isalnum() and word.text[:1].isalnum()
+            left += (" " if touching else between) + word.text
+        end = word.end
+    return left.strip()
+
+
+def _occlusion(judge: Judge, texts: Sequence[str], labels: Sequence[int]) -> list[Array]:
+    asked: list[str] = []
+    wanted: list[int] = []
+    for text, label in zip(texts, labels, strict=True):
+        words = words_of(text)
+        asked += [text, *(_without(text, words, [number]) for number in range(len(words)))]
+        wanted += [label] * (len(words) + 1)
+    support = judge.support(asked, wanted)
+    results: list[Array] = []
+    start = 0
+    for text in texts:
+        end = start + 1 + len(words_of(text))
+        results.append(support[start] - support[start + 1 : end])
+        start = end
+    return results
+
+
+def _kernel_shap(judge: Judge, text: str, label: int, seed: int) -> Array:
+    """Kernel SHAP over the words' presence; absent words are left out of the text."""
+    import torch
+    from captum.attr import KernelShap
+
+    words = words_of(text)
+    if len(words) < 2:
+        return np.ones(len(words))
+
+    def held(present: Any) -> Any:
+        rows = [
+            _without(text, words, [n for n, one in enumerate(row) if not one])
+            for row in present.bool().tolist()
+        ]
+        return torch.from_numpy(judge.support(rows, [label] * len(rows)))
+
+    samples = SHAP_SAMPLES + 2 * len(words)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(rng_for(seed, "shap", text).getrandbits(63))
+        shares = KernelShap(held).attribute(
+            torch.ones(1, len(words)),
+            baselines=torch.zeros(1, len(words)),
+            n_samples=samples,
+            perturbations_per_eval=samples,
+        )
+    return np.asarray(shares[0].double().numpy())

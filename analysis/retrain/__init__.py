@@ -1,0 +1,1 @@
+"""What a model learns from a capability, and what it forgets."""

@@ -1,0 +1,1 @@
+"""Whether people agree with a suite."""

@@ -1,0 +1,347 @@
+"""Draw cases for human raters: blind forms, and the key that says what each case is.
+
+Lee et al., "Automated Testing Linguistic Capabilities of NLP Models", RQ1 and RQ2: three sets of
+50 seeds and 50 of their expansions, rated for sentiment and for relevance to the capability.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from s2lct.errors import AnalysisError
+from s2lct.files import write_text
+from s2lct.identity import fingerprint_of, rng_for, shuffle_key
+from s2lct.labels import LABELS, Label
+from s2lct.pages import page_templates
+from s2lct.plain_text import spreadsheet_cell
+from s2lct.suite.cases import Case, SuiteCases
+
+KEY_FILE = "key.json"
+RATINGS = (1, 2, 3, 4, 5)
+SENTIMENT_SCALE = ("very negative", "negative", "neutral or mixed", "positive", "very positive")
+RELEVANCE_SCALE = ("not at all", "hardly", "partly", "mostly", "fully")
+CSV_COLUMNS = ("id", "capability", "description", "text", "relevance", "sentiment")
+
+DESCRIPTIONS = {
+    "LC1": "A short text whose adjectives and nouns carry no feeling.",
+    "LC2": "A short text whose adjectives carry feeling.",
+    "LC3": "The author tells that a view held earlier has changed.",
+    "LC4": "Something unfavourable is said not to be so: “This is not a bad …”.",
+    "LC5": "Something neutral is said not to be so: “This is not a film about …”.",
+    "LC6": "Something unfavourable comes first and is taken back at the end.",
+    "LC7": "Something favourable is denied, and neutral words stand between the denial and it.",
+    "LC8": "Both other people's view and the author's own are told.",
+    "LC9": "The author asks what they themselves think, and answers yes.",
+    "LC10": "The author asks whether they hold a favourable view, and answers no.",
+    "LC11": "The author asks whether they hold an unfavourable view, and answers no.",
+}
+"""What raters judge relevance by. A capability's expectation names the label that passes, which
+raters must not see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A case as a rater meets it.
+
+    Attributes:
+        id: such as ``1f0c9a2e-1-007``: study, set, place in the form.
+        case: what it is; no rater sees more of it than text and capability.
+    """
+
+    id: str
+    case: Case
+
+
+@dataclass(frozen=True)
+class Study:
+    """A drawn study.
+
+    Attributes:
+        id: hash of the cases drawn.
+        suite: the suite they are from, without its cases.
+        seed: of the draw.
+        sets: the items of each form, in the form's order.
+        titles: the capabilities' titles.
+    """
+
+    id: str
+    suite: SuiteCases
+    seed: int
+    sets: tuple[tuple[Item, ...], ...]
+    titles: Mapping[str, str]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SuiteOfKey(_Part):
+    """What names the suite that a study was drawn from."""
+
+    name: str
+    version: str
+    fingerprint: str
+
+
+class KeyItem(_Part):
+    """What an item of a form is.
+
+    Attributes:
+        set: number of the form, from 1.
+        case: id of the case in the suite.
+        kind: ``seed`` or ``expansion``.
+        seed_id: id of its seed; its own for a seed.
+        capability: such as ``LC4``.
+        text: the case.
+        passes: the labels that pass.
+    """
+
+    set: int
+    case: str
+    kind: Literal["seed", "expansion"]
+    seed_id: str
+    capability: str
+    text: str
+    passes: tuple[Label, ...]
+
+
+class Key(_Part):
+    """What the raters must not see: which case each item is, and what passes."""
+
+    study: str
+    suite: SuiteOfKey
+    seed: int
+    items: dict[str, KeyItem]
+
+
+def draw(
+    suite: SuiteCases,
+    titles: Mapping[str, str],
+    *,
+    sets: int = 3,
+    seeds: int = 50,
+    seed: int = 0,
+) -> Study:
+    """Draw seeds, an expansion of each, and put them in sets.
+
+    The capabilities take turns, so each has the same share until it runs out of seeds that have
+    an expansion. No seed is in two sets.
+
+    Args:
+        suite: the suite's cases.
+        titles: of its capabilities.
+        sets: how many forms.
+        seeds: seeds in a set; the form holds twice as many cases.
+        seed: of the draw; the same seed gives the same study, whatever the order of the cases.
+
+    Raises:
+        AnalysisError: the suite has too few seeds that have expansions.
+    """
+    families = _families(suite.cases, seed)
+    if len(families) < sets * seeds:
+        raise AnalysisError(
+            f"suite {suite.name}: {len(families)} of its seeds have expansions, {sets} sets of "
+            f"{seeds} need {sets * seeds}",
+            mend=f"--sets {sets} --seeds {max(1, len(families) // sets)}, or build a larger suite",
+        )
+    # Dealt out capability by capability, so each set has its share of each.
+    drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
+    ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
+    study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
+    named = SuiteCases(suite.name, suite.version, suite.fingerprint, ())
+    return Study(
+        study,
+        named,
+        seed,
+        tuple(
+            tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
+            for number, cases in enumerate(ordered, 1)
+        ),
+        titles,
+    )
+
+
+def _families(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
+    """Seeds, each with one of its expansions, in drawing order, capabilities taking turns."""
+    expansions: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.kind == "expansion":
+            expansions.setdefault(case.seed_id, []).append(case)
+    queues: dict[str, list[tuple[Case, Case]]] = {}
+    for case in cases:
+        if case.kind == "seed" and case.id in expansions:
+            expansion = min(expansions[case.id], key=lambda one: shuffle_key(seed, "study", one.id))
+            queues.setdefault(case.capability, []).append((case, expansion))
+    for queue in queues.values():
+        queue.sort(key=lambda pair: shuffle_key(seed, "study", pair[0].id))
+    order = sorted(queues, key=lambda name: shuffle_key(seed, "study", name))
+    longest = max(map(len, queues.values()), default=0)
+    return [
+        queues[name][turn] for turn in range(longest) for name in order if turn < len(queues[name])
+    ]
+
+
+def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> list[Case]:
+    """A set's cases, shuffled so that a seed and its expansion stand far apart.
+
+    One of each pair, whichever chance says, is in the first half of the form. Both halves are
+    two shuffled blocks of the same pairs: between a seed and its expansion stand at least half
+    as many cases as there are pairs.
+    """
+    rng = rng_for(seed, "study", "form", str(number))
+    shuffled = list(pairs)
+    rng.shuffle(shuffled)
+    turned = [pair if rng.random() < 0.5 else pair[::-1] for pair in shuffled]
+    middle = (len(turned) + 1) // 2
+    cases: list[Case] = []
+    for half in (0, 1):
+        for block in (turned[:middle], turned[middle:]):
+            chosen = [pair[half] for pair in block]
+            rng.shuffle(chosen)
+            cases += chosen
+    return cases
+
+
+def description_of(capability: str) -> str:
+    """What raters are told about a capability; empty for one that is not ours."""
+    return DESCRIPTIONS.get(capability, "")
+
+
+def key_of(study: Study) -> Key:
+    """The study's key."""
+    return Key(
+        study=study.id,
+        suite=SuiteOfKey(
+            name=study.suite.name,
+            version=study.suite.version,
+            fingerprint=study.suite.fingerprint,
+        ),
+        seed=study.seed,
+        items={
+            item.id: KeyItem(
+                set=number,
+                case=item.case.id,
+                kind="seed" if item.case.kind == "seed" else "expansion",
+                seed_id=item.case.seed_id,
+                capability=item.case.capability,
+                text=item.case.text,
+                passes=tuple(LABELS[label] for label in sorted(item.case.passes)),
+            )
+            for number, items in enumerate(study.sets, 1)
+            for item in items
+        },
+    )
+
+
+def form_html(study: Study, number: int) -> str:
+    """The form of a set (numbered from 1): one page that needs no network and holds no key."""
+    items = study.sets[number - 1]
+    capabilities = dict.fromkeys(item.case.capability for item in items)
+    environment = page_templates("s2lct.analysis.study")
+    return environment.get_template("study_form.html.jinja").render(
+        form={
+            "study": study.id,
+            "set": number,
+            "capabilities": {
+                name: {"title": study.titles.get(name, name), "description": description_of(name)}
+                for name in capabilities
+            },
+            "items": [
+                {"id": item.id, "capability": item.case.capability, "text": item.case.text}
+                for item in items
+            ],
+        },
+        sets=len(study.sets),
+        relevance=RELEVANCE_SCALE,
+        sentiment=SENTIMENT_SCALE,
+    )
+
+
+def form_csv(study: Study, number: int) -> str:
+    """The same form as a table whose last two columns are to be filled."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\r\n")
+    writer.writerow(CSV_COLUMNS)
+    for item in study.sets[number - 1]:
+        name = item.case.capability
+        title = study.titles.get(name, name)
+        told = (item.id, title, description_of(name), item.case.text, "", "")
+        writer.writerow(map(spreadsheet_cell, told))
+    return table.getvalue()
+
+
+def write_study(study: Study, folder: Path) -> list[Path]:
+    """Write a form for each set, as HTML and as CSV, and the key.
+
+    The same study gives the same bytes.
+
+    Returns:
+        The files, the key last.
+
+    Raises:
+        AnalysisError: the folder holds the key of another study, or is a file.
+    """
+    path = folder / KEY_FILE
+    if path.exists() and read_key(path).study != study.id:
+        raise AnalysisError(
+            f"--out {folder}: holds another study, whose answers need its {KEY_FILE}",
+            mend="choose another folder",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise AnalysisError(f"--out {folder}: is no folder", mend="choose another") from None
+    return list(_written(study, folder))
+
+
+def _written(study: Study, folder: Path) -> Iterator[Path]:
+    for number in range(1, len(study.sets) + 1):
+        page, table = folder / f"set-{number}.html", folder / f"set-{number}.csv"
+        write_text(page, form_html(study, number))
+        # The mark makes spreadsheets read UTF-8.
+        write_text(table, "\ufeff" + form_csv(study, number))
+        yield page
+        yield table
+    path = folder / KEY_FILE
+    write_text(path, json.dumps(key_of(study).model_dump(mode="json"), indent=1) + "\n")
+    yield path
+
+
+def read_key(path: Path) -> Key:
+    """Read the key that `write_study` wrote.
+
+    Raises:
+        AnalysisError: there is none, or it is broken.
+    """
+    mend = f"name the {KEY_FILE} that `s2lct study export` wrote"
+    try:
+        return Key.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise AnalysisError(f"--key {path}: {error.strerror}", mend=mend) from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"]))
+        raise AnalysisError(
+            f"--key {path}: {f'{where}: ' if where else ''}{fault['msg']}", mend=mend
+        ) from error
+
+
+def suite_titles(suite: str) -> dict[str, str]:
+    """The titles of a suite's capabilities: from its folder, else those that are shipped."""
+    from s2lct.builder.capabilities import load_capabilities
+    from s2lct.suite.read import read_description
+
+    titles = {one.id: one.title for one in load_capabilities()}
+    folder = Path(suite)
+    if folder.is_dir():
+        described = read_description(folder)["capabilities"]
+        titles |= {str(one["id"]): str(one["title"]) for one in described}
+    return titles

@@ -1,0 +1,1 @@
+"""Labelled sentences, from wherever they lie."""

@@ -1,0 +1,277 @@
+"""The Stanford Sentiment Treebank as its authors publish it: a folder, a zip, or its address."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from s2lct.builder.corpus import bytes as reading
+from s2lct.builder.corpus.bytes import decode, read_bytes
+from s2lct.errors import CorpusError
+from s2lct.natural_text import mend_mojibake, undo_escapes
+
+FILES = ("datasetSentences.txt", "datasetSplit.txt", "dictionary.txt", "sentiment_labels.txt")
+MEND = (
+    "give the folder or zip of the original treebank, stanfordSentimentTreebank.zip from "
+    "https://nlp.stanford.edu/sentiment/, with " + ", ".join(FILES)
+)
+MAX_ZIP_BYTES = 32 * 1024 * 1024
+_HEADERS = {
+    "datasetSentences.txt": "sentence_index\tsentence",
+    "datasetSplit.txt": "sentence_index,splitset_label",
+    "sentiment_labels.txt": "phrase ids|sentiment values",
+}
+_SPLITS = {"1": "train", "2": "test", "3": "dev"}
+_ALL_SENTENCES = 11_855
+_SENTENCES_OF_SPLIT = {"train": 8_544, "dev": 1_101, "test": 2_210}
+# Of lines "INDEX,SPLIT" and "INDEX,SCORE" in order of the index, as released.
+_SPLITS_SHA256 = "987113f092da3fee400fb71c0ca7173e644406f005328f34ca82c49c7d997d25"
+_SCORES_SHA256 = "7cfa586c77107ccde90bc9bc5702b1c00ee52dd92c4f8f5f227c14ffa2756426"
+_NAMED = 3
+
+
+class TreebankSentence(NamedTuple):
+    """A sentence of the treebank as its files have it.
+
+    Attributes:
+        number: the sentence's index.
+        raw: tokenised, with escapes and mojibake.
+        score: sentiment from 0 to 1.
+        split: ``train``, ``dev`` or ``test``.
+        where: file and line.
+    """
+
+    number: str
+    raw: str
+    score: float
+    split: str
+    where: str
+
+
+class _Line(NamedTuple):
+    left: str
+    right: str
+    where: str
+
+
+def read_treebank(path: Path) -> list[TreebankSentence]:
+    """The sentences of a treebank, in the order of their file.
+
+    Raises:
+        CorpusError: files are missing, damaged, or do not go together.
+    """
+    files = _files(path)
+    scores: dict[str, float] = {}
+    for phrase_id, value, where in _lines(path, files, "sentiment_labels.txt", "|"):
+        score = score_of(value, where)
+        if scores.setdefault(phrase_id, score) != score:
+            raise CorpusError(f"{where}: phrase {phrase_id} has another score above", mend=MEND)
+    ids = {_key(phrase): id for phrase, id, _ in _lines(path, files, "dictionary.txt", "|")}
+    splits = _splits(_lines(path, files, "datasetSplit.txt", ","))
+    sentences: dict[str, TreebankSentence] = {}
+    for index, raw, where in _lines(path, files, "datasetSentences.txt", "\t"):
+        known = ids.get(_key(raw))
+        found = None if known is None else scores.get(known)
+        if found is None:
+            missing = "dictionary.txt" if known is None else "sentiment_labels.txt"
+            raise CorpusError(
+                f"{where}: the sentence {raw[:60]!r} has no entry in {missing}", mend=MEND
+            )
+        if index in sentences:
+            raise CorpusError(f"{where}: the sentence {index} stands above already", mend=MEND)
+        sentences[index] = TreebankSentence(index, raw, found, splits.get(index, ""), where)
+    _check_split_of_each(path, sentences, splits)
+    _check_release(path, sentences.values())
+    return list(sentences.values())
+
+
+def note_on(sentences: Iterable[TreebankSentence]) -> str:
+    """What to tell of a treebank that is only a part of the released one; else empty."""
+    counts = Counter(sentence.split for sentence in sentences)
+    if sum(counts.values()) == _ALL_SENTENCES:
+        return ""
+    parts = ", ".join(f"{counts[name]:,} {name}" for name in _SENTENCES_OF_SPLIT)
+    return f"{sum(counts.values()):,} of the treebank's {_ALL_SENTENCES:,} sentences: {parts}"
+
+
+def score_of(value: str, where: str) -> float:
+    """A sentiment value.
+
+    Raises:
+        CorpusError: it is no number from 0 to 1.
+    """
+    try:
+        score = float(value)
+    except ValueError:
+        raise CorpusError(f"{where}: the score {value[:60]!r} is not a number", mend=MEND) from None
+    if not 0 <= score <= 1:
+        raise CorpusError(f"{where}: the score {value[:60]!r} is not in [0, 1]", mend=MEND)
+    return score
+
+
+def _key(phrase: str) -> str:
+    """The form in which a sentence and its dictionary entry agree."""
+    return " ".join(undo_escapes(mend_mojibake(phrase)).split())
+
+
+def _splits(lines: Iterable[_Line]) -> dict[str, str]:
+    splits: dict[str, str] = {}
+    for index, code, where in lines:
+        if code not in _SPLITS:
+            raise CorpusError(f"{where}: split {code[:60]!r} is not 1, 2 or 3", mend=MEND)
+        if index in splits:
+            raise CorpusError(f"{where}: the sentence {index} stands above already", mend=MEND)
+        splits[index] = _SPLITS[code]
+    return splits
+
+
+def _check_split_of_each(
+    path: Path, sentences: Mapping[str, TreebankSentence], splits: Mapping[str, str]
+) -> None:
+    """Refuse files of which one lacks sentences that the other has: one is cut off or shifted."""
+    for name, present, other, wanted in (
+        ("datasetSplit.txt", splits, "datasetSentences.txt", sentences),
+        ("datasetSentences.txt", sentences, "datasetSplit.txt", splits),
+    ):
+        if lacking := sorted(wanted.keys() - present.keys(), key=int):
+            more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
+            raise CorpusError(
+                f"{path}: {name} lacks {len(lacking):,} of the sentences in {other}: "
+                f"{', '.join(lacking[:_NAMED])}{more}",
+                mend=MEND,
+            )
+
+
+def _check_release(path: Path, sentences: Iterable[TreebankSentence]) -> None:
+    """Refuse a treebank with every sentence whose splits or scores are not the released ones."""
+    ordered = sorted(sentences, key=lambda sentence: int(sentence.number))
+    if [int(one.number) for one in ordered] != list(range(1, _ALL_SENTENCES + 1)):
+        return
+    codes = {split: code for code, split in _SPLITS.items()}
+    if _sha256(f"{int(one.number)},{codes[one.split]}\n" for one in ordered) != _SPLITS_SHA256:
+        counts = Counter(one.split for one in ordered)
+        told = ", ".join(
+            f"{counts[name]:,} {name} (released: {number:,})"
+            for name, number in _SENTENCES_OF_SPLIT.items()
+        )
+        raise CorpusError(
+            f"{path}: datasetSplit.txt does not say what the released file says, as if its lines "
+            f"were shifted; it has {told}",
+            mend=MEND,
+        )
+    if _sha256(f"{int(one.number)},{one.score:.5f}\n" for one in ordered) != _SCORES_SHA256:
+        raise CorpusError(
+            f"{path}: the sentences do not have the released scores, as if the lines of "
+            "sentiment_labels.txt, dictionary.txt or datasetSentences.txt were shifted",
+            mend=MEND + "; for labels of your own, pass a table: csv:PATH",
+        )
+
+
+def _sha256(lines: Iterable[str]) -> str:
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _lines(path: Path, files: Mapping[str, bytes], name: str, separator: str) -> Iterator[_Line]:
+    """The lines of a file in two parts, its header left out."""
+    header = _HEADERS.get(name)
+    lines = decode(files[name], f"{path}: {name}").split("\n")
+    if header is not None and lines[0].strip() not in (header, ""):
+        raise CorpusError(
+            f"{path}: {name} begins with {lines[0][:60]!r} and not with {header!r}: its start is "
+            "missing",
+            mend=MEND,
+        )
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}: {name}, line {number}"
+        line = line.rstrip("\r")
+        if not line or (number == 1 and header is not None):
+            continue
+        if separator not in line:
+            raise CorpusError(f"{where}: no {separator!r} in {line[:60]!r}", mend=MEND)
+        # A phrase may hold the separator, a number may not.
+        left, right = line.rsplit(separator, 1) if header is None else line.split(separator, 1)
+        left, right = left.strip(), right.strip()
+        numbered = left.isascii() and left.isdecimal() and len(left) < 10
+        if header is not None and not numbered:
+            raise CorpusError(f"{where}: {left[:60]!r} is not a number", mend=MEND)
+        yield _Line(left, right, where)
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    if path.is_dir():
+        return _files_in_folder(path)
+    if path.is_file():
+        return files_in_zip(path)
+    raise CorpusError(f"{path} is neither a folder nor a zip", mend=MEND)
+
+
+def _files_in_folder(path: Path) -> dict[str, bytes]:
+    try:
+        subfolders = sorted(
+            child
+            for child in path.iterdir()
+            if child.is_dir() and not child.name.startswith((".", "__MACOSX"))
+        )
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error}", mend="check its rights") from error
+    for folder in (path, *subfolders):
+        if (folder / FILES[0]).is_file():
+            for name in FILES:
+                if not (folder / name).is_file():
+                    raise CorpusError(f"{folder} lacks {name}", mend=MEND)
+            return {name: read_bytes(folder / name) for name in FILES}
+    raise CorpusError(f"{path} lacks {FILES[0]}", mend=MEND)
+
+
+def files_in_zip(path: Path) -> dict[str, bytes]:
+    """The treebank's files in a zip. Nothing is unpacked to the disk, and no more than fits.
+
+    Raises:
+        CorpusError: it is no zip, lacks a file, or holds one that is too large.
+    """
+    try:
+        if path.stat().st_size > MAX_ZIP_BYTES:
+            raise CorpusError(f"{path} is larger than {MAX_ZIP_BYTES >> 20} MB", mend=MEND)
+        with zipfile.ZipFile(path) as archive:
+            return _files_in_archive(path, archive)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+    ) as error:
+        raise CorpusError(f"{path} is not a readable zip: {error}", mend=MEND) from error
+
+
+def _files_in_archive(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in archive.infolist():
+        place = PurePosixPath(member.filename.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts or ":" in "".join(place.parts[:1]):
+            raise CorpusError(
+                f"{path}: the member {member.filename[:200]!r} points outside the zip", mend=MEND
+            )
+        if place.name not in FILES or place.parts[0] == "__MACOSX" or member.is_dir():
+            continue
+        if place.name in members:
+            raise CorpusError(f"{path} holds {place.name} more than once", mend=MEND)
+        members[place.name] = member
+    contents = {}
+    for name in FILES:
+        if name not in members:
+            raise CorpusError(f"{path} lacks {name}", mend=MEND)
+        with archive.open(members[name]) as file:
+            contents[name] = file.read(reading.MAX_BYTES + 1)
+        if max(members[name].file_size, len(contents[name])) > reading.MAX_BYTES:
+            raise CorpusError(
+                f"{path}: {name} is larger than {reading.MAX_BYTES >> 20} MB", mend=MEND
+            )
+    return contents

@@ -1,0 +1,1 @@
+"""What is known of English: words, grammar, trees, what a fluent writer writes."""

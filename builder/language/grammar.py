@@ -1,0 +1,301 @@
+"""The reference grammar: which words a production of a seed's parse could still take.
+
+S2LCT compares the productions of a seed's constituency tree with those of a treebank. Where the
+reference has the same left-hand side and the same right-hand side with more words in it, the
+seed is extended at these words' places (Algorithm 1 of the S2LCT paper).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from s2lct.errors import GrammarError
+
+if TYPE_CHECKING:
+    from nltk import Tree
+
+Rule = tuple[str, tuple[str, ...]]
+"""A production: left-hand side and right-hand side."""
+
+SHIPPED: Final = Path(__file__).parents[1] / "data" / "reference_grammar.parquet"
+WORD_TAGS: Final = frozenset(
+    {
+        *("CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "MD", "NN", "NNS", "NNP", "NNPS"),
+        *("PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "TO", "UH"),
+        *("VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB"),
+    }
+)
+"""Tags that the Penn Treebank gives to words; list markers and symbols are not words."""
+
+_WRAPPERS: Final = frozenset({"", "TOP", "ROOT"})
+_TREE_SUFFIXES: Final = (".mrg", ".ptb", ".penn", ".tree", ".trees", ".parse", ".txt")
+_MEND: Final = (
+    "pass a file, folder or zip of bracketed trees such as (S (NP (PRP it)) (VP (VBZ works))), "
+    "NLTK's treebank.zip, or a table written by "
+    "`python -m s2lct.builder.training.compute_reference_grammar`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A reference production that has more words than a seed's production.
+
+    Attributes:
+        reference_rhs: the reference production's right-hand side.
+        probability: its share of its left-hand side.
+        added: for each additional symbol, from left to right, the position in the seed's
+            right-hand side before which it is inserted, and its part-of-speech tag.
+    """
+
+    reference_rhs: tuple[str, ...]
+    probability: float
+    added: tuple[tuple[int, str], ...]
+
+
+class ReferenceGrammar:
+    """Productions of a treebank with their counts.
+
+    Function labels, traces, wrappers around the sentence, X → X and the productions of words are
+    left out. A production's probability is its count over that of its left-hand side.
+    """
+
+    def __init__(self, counts: Mapping[Rule, int]) -> None:
+        """Take how often each production occurs."""
+        self._counts = dict(counts)
+        self._rules_of: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+        self._total_of: Counter[str] = Counter()
+        for (lhs, rhs), count in self._counts.items():
+            self._rules_of[lhs].append(rhs)
+            self._total_of[lhs] += count
+        self._indexes: dict[tuple[str, int], dict[tuple[str, ...], tuple[Extension, ...]]] = {}
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> ReferenceGrammar:
+        """Load the shipped grammar, or take one from other trees.
+
+        Args:
+            path: None for the shipped grammar; else a table that
+                ``compute_reference_grammar`` wrote, or a file, folder or zip of bracketed trees.
+
+        Raises:
+            GrammarError: if there are no trees at ``path``, or they cannot be read.
+        """
+        if path is None:
+            return _shipped()
+        if path.suffix == ".parquet":
+            return cls(_counts_from_parquet(path))
+        return cls(_counts_from_trees(path))
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[Tree | str]) -> ReferenceGrammar:
+        """Count the productions of trees, bracketed or as ``nltk.Tree``.
+
+        Raises:
+            GrammarError: if a tree is malformed, or there is no production at all.
+        """
+        counts = Counter(rule for tree in trees for rule in productions(tree))
+        if not counts:
+            raise GrammarError("the reference trees have no productions", mend=_MEND)
+        return cls(counts)
+
+    def __len__(self) -> int:
+        """Return the number of different productions."""
+        return len(self._counts)
+
+    @property
+    def counts(self) -> Mapping[Rule, int]:
+        """How often each production occurs."""
+        return self._counts
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hex SHA-256 of the productions and their counts."""
+        digest = hashlib.sha256()
+        for (lhs, rhs), count in sorted(self._counts.items()):
+            digest.update(f"{lhs}\t{' '.join(rhs)}\t{count}\n".encode())
+        return digest.hexdigest()
+
+    def probability(self, lhs: str, rhs: tuple[str, ...]) -> float:
+        """Share of a production among those of its left-hand side; 0 if it does not occur."""
+        count = self._counts.get((lhs, rhs), 0)
+        return count / self._total_of[lhs] if count else 0.0
+
+    def extensions(
+        self, lhs: str, rhs: tuple[str, ...], max_masks: int = 2
+    ) -> tuple[Extension, ...]:
+        """Reference productions that a seed's production could be extended to.
+
+        These have the same left-hand side, and the seed's symbols in the seed's order among 1 to
+        ``max_masks`` more, all of them tags of words. Where a symbol repeats, there is an
+        extension for each place that the additional one can have.
+
+        Returns:
+            The extensions, most probable first, then by right-hand side and places.
+        """
+        if lhs not in self._rules_of or max_masks < 1:
+            return ()
+        index = self._indexes.get((lhs, max_masks))
+        if index is None:
+            index = self._indexes[lhs, max_masks] = self._index(lhs, max_masks)
+        return index.get(rhs, ())
+
+    def _index(self, lhs: str, max_masks: int) -> dict[tuple[str, ...], tuple[Extension, ...]]:
+        """Extensions of ``lhs`` by the right-hand side that is left without what they add."""
+        found: defaultdict[tuple[str, ...], list[Extension]] = defaultdict(list)
+        for rhs in self._rules_of[lhs]:
+            probability = self.probability(lhs, rhs)
+            words = [place for place, symbol in enumerate(rhs) if is_word_tag(symbol)]
+            for size in range(1, min(max_masks, len(rhs) - 1) + 1):
+                for places in combinations(words, size):
+                    rest = tuple(symbol for i, symbol in enumerate(rhs) if i not in places)
+                    added = tuple((place - i, rhs[place]) for i, place in enumerate(places))
+                    found[rest].append(Extension(rhs, probability, added))
+        return {
+            rest: tuple(sorted(some, key=lambda e: (-e.probability, e.reference_rhs, e.added)))
+            for rest, some in found.items()
+        }
+
+
+def is_word_tag(symbol: str) -> bool:
+    """Whether a symbol is a word's part-of-speech tag, not a phrase label or punctuation."""
+    return symbol in WORD_TAGS
+
+
+def base_label(label: str) -> str:
+    """Strip function labels and co-indexes: ``NP-SBJ-1`` and ``NP=2`` are ``NP``.
+
+    Of a label with alternatives (``ADVP|PRT``), the first is taken. Tags that begin with a
+    hyphen (``-LRB-``) are left as they are.
+    """
+    return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0]
+
+
+def productions(tree: Tree | str) -> Iterator[Rule]:
+    """Yield a tree's productions in preorder, as the reference grammar counts them.
+
+    Raises:
+        GrammarError: if the tree is malformed, or has words without part-of-speech tags.
+    """
+    from nltk import Tree as NltkTree
+
+    if isinstance(tree, str):
+        try:
+            tree = NltkTree.fromstring(tree)
+        except ValueError as error:
+            raise GrammarError(
+                f"not a bracketed tree: {tree.strip()[:60]!r}", mend=_MEND
+            ) from error
+    rules: list[Rule] = []
+    _collect(tree, rules)
+    yield from rules
+
+
+def read_tree_files(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield name and text of the files of bracketed trees at a path, sorted by name.
+
+    Where a folder or zip has ``.mrg`` files (trees with tags, as the Penn Treebank names them),
+    only these are read. In an NLTK data folder, ``corpora/treebank`` is.
+
+    Raises:
+        GrammarError: if there are none, or they cannot be read.
+    """
+    for nested in ("corpora/treebank.zip", "corpora/treebank", "treebank.zip"):
+        if (path / nested).exists():
+            path = path / nested
+            break
+    try:
+        if path.is_dir():
+            files = {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()}
+            for name in _choose(files):
+                yield name, files[name].read_bytes().decode("utf-8")
+        elif zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                for name in _choose(archive.namelist()):
+                    yield name, archive.read(name).decode("utf-8")
+        else:
+            yield path.name, path.read_bytes().decode("utf-8")
+    except FileNotFoundError as error:
+        raise GrammarError(f"no reference trees at {path}", mend=_MEND) from error
+    except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
+        raise GrammarError(f"cannot read reference trees {path}: {error}", mend=_MEND) from error
+
+
+def productions_by_tree(name: str, text: str) -> list[list[Rule]]:
+    """Productions of each bracketed tree in a file's text.
+
+    Raises:
+        GrammarError: naming the file, if brackets do not match, text stands outside them, or a
+            tree is malformed.
+    """
+    from nltk.tokenize import SExprTokenizer
+
+    try:
+        trees: list[str] = SExprTokenizer(strict=True).tokenize(text)
+        return [list(productions(tree)) for tree in trees if not tree.isspace()]
+    except ValueError as error:
+        raise GrammarError(f"{name}: brackets do not match: {error}", mend=_MEND) from error
+    except GrammarError as error:
+        raise GrammarError(f"{name}: {error.problem}", mend=error.mend) from error
+
+
+def _collect(node: Tree, rules: list[Rule]) -> str | None:
+    """Append a node's productions to ``rules``; return its label, None for an emptied node."""
+    label = base_label(node.label())
+    if any(isinstance(child, str) for child in node):
+        if len(node) > 1:
+            raise GrammarError(
+                f"words without part-of-speech tags: {' '.join(str(node).split())[:60]}", mend=_MEND
+            )
+        return None if label == "-NONE-" else label
+    place = len(rules)
+    rhs = tuple(symbol for child in node if (symbol := _collect(child, rules)) is not None)
+    if not rhs:
+        return None
+    if label not in _WRAPPERS and rhs != (label,):
+        rules.insert(place, (label, rhs))
+    return label
+
+
+def _choose(names: Iterable[str]) -> list[str]:
+    usual = [name for name in sorted(names) if name.lower().endswith(_TREE_SUFFIXES)]
+    return [name for name in usual if name.lower().endswith(".mrg")] or usual
+
+
+def _counts_from_trees(path: Path) -> Counter[Rule]:
+    counts: Counter[Rule] = Counter()
+    for name, text in read_tree_files(path):
+        for rules in productions_by_tree(name, text):
+            counts.update(rules)
+    if not counts:
+        raise GrammarError(f"no bracketed trees in {path}", mend=_MEND)
+    return counts
+
+
+@functools.cache
+def _shipped() -> ReferenceGrammar:
+    return ReferenceGrammar(_counts_from_parquet(SHIPPED))
+
+
+def _counts_from_parquet(path: Path) -> dict[Rule, int]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        columns = (table.column(name).to_pylist() for name in ("lhs", "rhs", "count"))
+        return {(lhs, tuple(rhs)): count for lhs, rhs, count in zip(*columns, strict=True)}
+    except KeyError as error:
+        raise GrammarError(f"{path} is not a grammar table: {error}", mend=_MEND) from error
+    except FileNotFoundError as error:
+        raise GrammarError(f"no grammar table at {path}", mend=_MEND) from error
+    except (OSError, pa.ArrowException) as error:
+        raise GrammarError(f"cannot read the grammar table {path}: {error}", mend=_MEND) from error

@@ -1,0 +1,1 @@
+"""The stages of a build, from a search in a corpus to the expansions that are kept."""

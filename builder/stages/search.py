@@ -1,0 +1,175 @@
+"""Search: corpus sentences that a capability's rules accept.
+
+S²LCT phase 1: seeds are found in a labelled corpus by rule. Rules on words need a tagger and a
+lexicon, rules on syntax a parse tree; the cheap ones are decided first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from s2lct.builder.capabilities import SearchRule, WordClass
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.patterns import matched, named_in_errors, searched
+from s2lct.builder.language.tree import Node
+from s2lct.identity import shuffle_key
+from s2lct.suite.records import Sentence, Token
+
+_CLAUSES = frozenset({"S", "SINV", "SQ", "SBARQ"})
+_SUBJECTS = frozenset({"NP", "SBAR", "S"})
+_FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
+_PUNCTUATION_ONLY = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """A corpus sentence with its tokens."""
+
+    sentence: Sentence
+    tokens: tuple[Token, ...]
+
+
+def number_of_words(tokens: Sequence[Token]) -> int:
+    """Tokens that are not punctuation: the paper's ``len``."""
+    return sum(_PUNCTUATION_ONLY.fullmatch(token.text) is None for token in tokens)
+
+
+def find(
+    tagged: Sequence[TaggedSentence], rules: Sequence[SearchRule], lexicon: Lexicon
+) -> list[tuple[TaggedSentence, SearchRule]]:
+    """Sentences that one of the rules accepts as far as words go, with that rule.
+
+    A text that occurs twice in the corpus is found once.
+
+    Raises:
+        CapabilityError: one of a rule's regular expressions takes too long.
+    """
+    found: dict[str, tuple[TaggedSentence, SearchRule]] = {}
+    for candidate in tagged:
+        for number, rule in enumerate(rules, start=1):
+            with named_in_errors(f"rule {number}"):
+                meets = meets_words(candidate.sentence, candidate.tokens, rule, lexicon)
+            if meets:
+                found.setdefault(candidate.sentence.text, (candidate, rule))
+                break
+    return list(found.values())
+
+
+def in_drawing_order(
+    found: Sequence[tuple[TaggedSentence, SearchRule]], seed: int
+) -> list[tuple[TaggedSentence, SearchRule]]:
+    """The order in which sentences are taken: random, but fixed by the seed and each sentence."""
+    return sorted(
+        found, key=lambda match: shuffle_key(seed, match[0].sentence.corpus, match[0].sentence.id)
+    )
+
+
+def meets_words(
+    sentence: Sentence, tokens: Sequence[Token], rule: SearchRule, lexicon: Lexicon
+) -> bool:
+    """Whether a sentence meets everything in a rule that needs no parse tree."""
+    if sentence.label != rule.label:
+        return False
+    if sentence.score is not None:
+        if rule.score_at_least is not None and sentence.score < rule.score_at_least:
+            return False
+        if rule.score_at_most is not None and sentence.score > rule.score_at_most:
+            return False
+    return meets_text(sentence.text, tokens, rule, lexicon)
+
+
+def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Lexicon) -> bool:
+    """Whether a text meets everything in a rule but its label, score and tree.
+
+    This is what an expansion of a seed without template must still meet (criterion 3).
+
+    Raises:
+        CapabilityError: one of the rule's regular expressions takes too long.
+    """
+    words = number_of_words(tokens)
+    if words < rule.words_at_least or (rule.words_below is not None and words >= rule.words_below):
+        return False
+    if rule.starts_with is not None and matched(rule.starts_with, text) is None:
+        return False
+    if rule.matches is not None and not searched(rule.matches, text):
+        return False
+    if rule.matches_no is not None and searched(rule.matches_no, text):
+        return False
+    if rule.has_words or rule.has_no_words:
+        forms = {form for token in tokens for form in (token.text.lower(), token.lemma.lower())}
+        if rule.has_words and forms.isdisjoint(rule.has_words):
+            return False
+        if not forms.isdisjoint(rule.has_no_words):
+            return False
+    if rule.has_one_of and not any(_has(tokens, wanted, lexicon) for wanted in rule.has_one_of):
+        return False
+    return not any(_has(tokens, unwanted, lexicon) for unwanted in rule.has_none_of)
+
+
+def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon) -> bool:
+    for token in tokens:
+        pos = lexicon.pos_of_tag(token.tag)
+        if pos is None or pos not in wanted.parts_of_speech:
+            continue
+        if lexicon.sentiment(token.text, pos, token.lemma) != wanted.sentiment:
+            continue
+        score = lexicon.score(token.text, pos, token.lemma)
+        if score is not None and abs(score) >= wanted.strength:
+            return True
+    return False
+
+
+def meets_tree(tree: Node, tokens: Sequence[Token], rule: SearchRule) -> bool:
+    """Whether a parse tree meets a rule's demands on syntax."""
+    if rule.root and tree.label not in rule.root:
+        return False
+    if rule.complete and not is_complete_sentence(tree, tokens):
+        return False
+    return rule.clauses_at_most is None or _clauses(tree) <= rule.clauses_at_most
+
+
+def _clauses(node: Node) -> int:
+    """Clauses with a verb phrase of their own, relative clauses within a noun phrase aside."""
+    if node.label == "NP":
+        return 0
+    own = node.label in _CLAUSES and "VP" in node.child_labels
+    return own + sum(map(_clauses, node.children))
+
+
+def is_complete_sentence(tree: Node, tokens: Sequence[Token]) -> bool:
+    """Whether it is a declarative clause with subject and finite verb, from capital to full stop.
+
+    Clauses joined by "and" are complete if each of them is.
+    """
+    if not tokens or tokens[-1].text != "." or not tokens[0].text[0].isupper():
+        return False
+    return _is_declarative(tree)
+
+
+def _is_declarative(node: Node) -> bool:
+    if node.label != "S":
+        return False
+    labels = node.child_labels
+    if "VP" not in labels:
+        parts = [child for child in node.children if child.label == "S"]
+        return len(parts) > 1 and all(map(_is_declarative, parts))
+    verb_phrase = labels.index("VP")
+    return not _SUBJECTS.isdisjoint(labels[:verb_phrase]) and _is_finite(node.children[verb_phrase])
+
+
+def _is_finite(verb_phrase: Node) -> bool:
+    if not _FINITE_TAGS.isdisjoint(verb_phrase.child_labels):
+        return True
+    return any(_is_finite(child) for child in verb_phrase.children if child.label == "VP")
+
+
+def describe_rule(rule: SearchRule) -> Mapping[str, str]:
+    """The parts of a rule that are set, as name and text."""
+    described: dict[str, str] = {}
+    for name, value in rule:
+        if value in (None, (), False) or (name == "words_at_least" and value == 1):
+            continue
+        described[name] = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return described

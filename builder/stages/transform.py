@@ -1,0 +1,251 @@
+"""Transform: found sentences become seeds through a capability's templates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from s2lct.builder.capabilities import Capability, Form, Template
+from s2lct.builder.language.patterns import matched, named_in_errors
+from s2lct.errors import CapabilityError
+from s2lct.identity import content_id, rng_for, shuffle_key
+from s2lct.labels import Label
+from s2lct.plain_text import plain
+from s2lct.suite.records import Region, Seed, Sentence
+
+MOST_COMBINATIONS = 100_000
+"""Of sentences for a template's slots, and of tries for a seed that is not there yet."""
+VARIANTS_IN_RANDOM_ORDER = 1_000
+"""Of so many wordings each has its place in a random order; of more some are picked."""
+_FULL_STOP = re.compile(r"(?<![.])\.$")
+
+
+def transform(
+    found: Mapping[str, Sequence[Sentence]],
+    capability: Capability,
+    form: Form,
+    *,
+    seeds: int,
+    seed: int,
+) -> list[Seed]:
+    """Make up to ``seeds`` seeds, the templates in equal parts.
+
+    Args:
+        found: for each slot, the sentences found, in drawing order.
+        capability: the capability.
+        form: which of its forms.
+        seeds: how many seeds to make.
+        seed: of the random choices.
+
+    Returns:
+        Seeds of distinct text. Within a template no sentence, and no pair of sentences, is used
+        twice, unless every one has been used and other wordings are left.
+    """
+    ordered = {
+        slot: sorted(
+            sentences, key=lambda one: shuffle_key(seed, capability.id, one.corpus, one.id)
+        )
+        for slot, sentences in found.items()
+    }
+    makers = [
+        _seeds_of(template, number, form, ordered, capability, seed)
+        for number, template in enumerate(form.templates)
+    ]
+    made: dict[str, Seed] = {}
+    exhausted: set[int] = set()
+    for number in itertools.cycle(range(len(makers))):
+        if len(made) >= seeds or len(exhausted) == len(makers):
+            break
+        before = len(made)
+        for candidate in itertools.islice(makers[number], MOST_COMBINATIONS):
+            made.setdefault(candidate.text, candidate)
+            if len(made) > before:
+                break
+        else:
+            exhausted.add(number)
+    return list(made.values())
+
+
+def _seeds_of(
+    template: Template,
+    number: int,
+    form: Form,
+    found: Mapping[str, Sequence[Sentence]],
+    capability: Capability,
+    seed: int,
+) -> Iterator[Seed]:
+    """Seeds of one template; templates over the same slots share out the combinations."""
+    sharing = [
+        n for n, other in enumerate(form.templates) if set(other.slots) == set(template.slots)
+    ]
+    slots = form.templates[sharing[0]].slots
+    combinations = list(
+        itertools.islice(_combinations([found[slot] for slot in slots]), MOST_COMBINATIONS)
+    )
+    start = sharing.index(number)
+    # Its own share first, then what the others were to have, for other wordings of it.
+    shares = [
+        combinations[(start + turn) % len(sharing) :: len(sharing)] for turn in range(len(sharing))
+    ]
+    variants = template.variants
+    for turn in range(variants):
+        for sentences in itertools.chain(*shares):
+            keys = (capability.id, template.text, *(sentence.id for sentence in sentences))
+            wording = template.variant(_variant_of_turn(turn, variants, seed, keys))
+            filled = dict(zip(slots, sentences, strict=True))
+            yield fill_template(template, wording, filled, capability.id)
+
+
+def _variant_of_turn(turn: int, variants: int, seed: int, keys: Sequence[str]) -> int:
+    """Which variant comes in a turn: in ``variants`` turns each once, in a random order.
+
+    Of many variants none but the one asked for is looked at.
+    """
+    if variants <= VARIANTS_IN_RANDOM_ORDER:
+        order = sorted(range(variants), key=lambda n: shuffle_key(seed, *keys, str(n)))
+        return order[turn]
+    # Steps of a size that shares no factor with the number of variants meet each of them.
+    rng = rng_for(seed, *keys)
+    start = rng.randrange(variants)
+    step = rng.randrange(1, variants)
+    while math.gcd(step, variants) != 1:
+        step = rng.randrange(1, variants)
+    return (start + turn * step) % variants
+
+
+def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sentence, ...]]:
+    """Combinations in which each sentence is used as evenly as can be, none twice.
+
+    The first round pairs the columns row by row, each later round shifts the second column by
+    one more; a full cross product is never built.
+    """
+    if len(columns) == 1:
+        yield from ((sentence,) for sentence in columns[0])
+        return
+    if not all(columns):
+        return
+    longest = max(map(len, columns))
+    # From this shift on, every column stands as it stood before.
+    period = math.lcm(*(len(c) // math.gcd(len(c), n) for n, c in enumerate(columns)))
+    used: set[tuple[int, ...]] = set()
+    for shift in range(min(longest, period)):
+        for row in range(longest):
+            picked = tuple(
+                (row + (shift * column)) % len(sentences)
+                for column, sentences in enumerate(columns)
+            )
+            if picked not in used:
+                used.add(picked)
+                yield tuple(c[n] for c, n in zip(columns, picked, strict=True))
+
+
+def fill_template(
+    template: Template, wording: Mapping[str, str], filled: Mapping[str, Sentence], capability: str
+) -> Seed:
+    """Fill a template's slots and choices.
+
+    Args:
+        template: the template.
+        wording: the wording of each choice, and the replacement of each rewritten slot.
+        filled: a sentence for each slot.
+        capability: its id.
+    """
+    text = ""
+    shown = ""
+    regions: list[Region] = []
+    last = 0
+    for field in template.fields():
+        literal = template.text[last : field.start()]
+        last = field.end()
+        name = field["name"]
+        text += literal
+        shown += literal
+        if name not in filled:
+            text += wording[name]
+            shown += wording[name]
+            continue
+        sentence = filled[name].text
+        if field["bare"]:
+            sentence = _FULL_STOP.sub("", sentence)
+        frozen = 0
+        slot_shown = field[0]
+        if (rewrite := template.rewrite.get(name)) is not None:
+            with named_in_errors(f"capability {capability}, rewrite of {name}"):
+                match = matched(rewrite.find, sentence)
+            if match is None:
+                raise CapabilityError(
+                    f"capability {capability}, rewrite of {name}: {plain(rewrite.find, 200)!r} "
+                    f"does not match the sentence {plain(sentence, 200)!r}",
+                    mend="let the search find only sentences that it matches: starts_with",
+                )
+            start = match.expand(wording[name])
+            slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"
+            sentence = start + sentence[match.end() :]
+            frozen = len(start)
+        regions.append(Region(name, len(text), len(text) + len(sentence), len(text) + frozen))
+        text += sentence
+        shown += slot_shown
+    text += template.text[last:]
+    shown += template.text[last:]
+    labels = _labels(template, filled)
+    return Seed(
+        id=content_id("seed", capability, text),
+        capability=capability,
+        text=text,
+        labels=labels,
+        label=template.train_on or labels[0],
+        template="" if shown == f"{{{template.slots[0]}}}" else shown,
+        sources=tuple(filled[slot] for slot in template.slots),
+        regions=tuple(regions),
+    )
+
+
+def _labels(template: Template, filled: Mapping[str, Sentence]) -> tuple[Label, ...]:
+    if isinstance(template.passes, str):
+        return (filled[template.labelled_by[0]].label,)
+    return template.passes
+
+
+_SHOWN_FIELD = re.compile(
+    r"\{(?P<name>\w+)(?:(?P<bare>\|unstopped)|: (?P<find>.*?) → (?P<replace>.*?))?\}"
+)
+
+
+def text_of(template: str, sentences: Sequence[str]) -> tuple[str, tuple[Region, ...]]:
+    """Rebuild a seed's text from its ``template`` column and the texts of its sources.
+
+    Args:
+        template: as a seed has it; empty for a sentence without template.
+        sentences: the sources' texts in the order of their slots.
+
+    Returns:
+        The text and the regions of the sentences in it.
+
+    Raises:
+        ValueError: the template has another number of slots, or a rewrite does not fit.
+    """
+    template = template or "{S}"
+    fields = list(_SHOWN_FIELD.finditer(template))
+    if len(fields) != len(sentences):
+        raise ValueError(f"template has {len(fields)} slots for {len(sentences)} sources")
+    text = ""
+    regions: list[Region] = []
+    last = 0
+    for field, sentence in zip(fields, sentences, strict=True):
+        text += template[last : field.start()]
+        last = field.end()
+        frozen = 0
+        if field["bare"]:
+            sentence = _FULL_STOP.sub("", sentence)
+        if field["find"]:
+            if not sentence.startswith(field["find"]):
+                raise ValueError(f"source does not start with {field['find']!r}")
+            sentence = field["replace"] + sentence[len(field["find"]) :]
+            frozen = len(field["replace"])
+        regions.append(
+            Region(field["name"], len(text), len(text) + len(sentence), len(text) + frozen)
+        )
+        text += sentence
+    return text + template[last:], tuple(regions)

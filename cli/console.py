@@ -1,0 +1,128 @@
+"""What is shown on the terminal: two consoles that only show, and errors in a few words."""
+
+from __future__ import annotations
+
+import errno
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.status import Status
+from rich.text import Text
+
+from s2lct.errors import BuilderError
+from s2lct.extras import extra_of
+from s2lct.plain_text import plain_lines
+
+INTERRUPTED = 130
+_DISK_ERRORS = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EACCES,
+    errno.EROFS,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+)
+
+
+class PlainConsole(Console):
+    """A console for text of unknown origin: no string is markup, no escape reaches the terminal.
+
+    Style what is printed with ``style=`` or `rich.text.Text`; ``markup=True`` is only for strings
+    that are wholly our own.
+    """
+
+    def __init__(self, *, stderr: bool = False, file: IO[str] | None = None, **more: Any) -> None:
+        super().__init__(
+            stderr=stderr, file=file, markup=False, highlight=False, emoji=False, **more
+        )
+
+    def status(self, status: RenderableType, **more: Any) -> Status:
+        """A spinner beside a text that is no markup, whatever it is updated to."""
+        return PlainStatus(_as_text(status), console=self, **more)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Segments whose text is harmless; what rich itself tells the terminal stays."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(plain_lines(segment.text), segment.style)
+
+
+class PlainStatus(Status):
+    """A spinner whose text is no markup."""
+
+    def update(self, status: RenderableType | None = None, **more: Any) -> None:
+        """Show another text."""
+        super().update(None if status is None else _as_text(status), **more)
+
+
+def _as_text(shown: RenderableType) -> RenderableType:
+    return Text(shown) if isinstance(shown, str) else shown
+
+
+console = PlainConsole()
+errors = PlainConsole(stderr=True)
+
+
+def tell(problem: str, mend: str) -> None:
+    """Print what is wrong and what to do about it, a line each, on standard error."""
+    errors.print("Error:", style="bold red", end=" ")
+    errors.print(problem, soft_wrap=True)
+    errors.print(f"  → {mend}", soft_wrap=True)
+
+
+@contextmanager
+def told_warnings(kind: type[Warning]) -> Iterator[None]:
+    """Tell warnings of a kind in a line each, without the place in the code they come from."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+            if issubclass(category, kind):
+                errors.print(f"Warning: {message}", style="yellow", soft_wrap=True)
+            else:
+                others(message, category, *more, **named)
+
+        warnings.simplefilter("always", kind)
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def told_errors() -> Iterator[None]:
+    """Tell what a user can mend in a few words; let defects show their traceback."""
+    try:
+        yield
+    except BuilderError as error:
+        tell(error.problem, error.mend)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        errors.print("Interrupted. The same command goes on where it stopped.", style="yellow")
+        raise typer.Exit(INTERRUPTED) from None
+    except ModuleNotFoundError as error:
+        extra = extra_of(error.name or "")
+        if extra is None:
+            raise
+        tell(f"the package {error.name} is not installed", f'pip install "s2lct[{extra}]"')
+        raise typer.Exit(1) from None
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        tell(
+            f"{error.filename or 'disk'}: {error.strerror}",
+            "make room or choose another --out; the same command then goes on",
+        )
+        raise typer.Exit(1) from None

@@ -1,0 +1,61 @@
+"""Errors a user can mend: each names what is wrong and what to do."""
+
+from __future__ import annotations
+
+from s2lct.hub_calls import without_token
+
+
+class BuilderError(Exception):
+    """Something the user can mend.
+
+    What servers and libraries said stands in many of them; a token in it does not.
+
+    Attributes:
+        problem: what is wrong, naming the file, row or option.
+        mend: what to do about it.
+    """
+
+    def __init__(self, problem: str, *, mend: str) -> None:
+        self.problem = without_token(problem)
+        self.mend = without_token(mend)
+        super().__init__(f"{self.problem}\n  → {self.mend}")
+
+
+class CorpusError(BuilderError):
+    """A corpus cannot be read, or holds nothing usable."""
+
+
+class CapabilityError(BuilderError):
+    """A capability's specification is wrong, or its name is unknown."""
+
+
+class ModelError(BuilderError):
+    """A parser, tagger or masked language model cannot be loaded."""
+
+
+class LexiconError(BuilderError):
+    """A SentiWordNet file or word table cannot be read."""
+
+
+class GrammarError(BuilderError):
+    """Reference trees cannot be read."""
+
+
+class BuildError(BuilderError):
+    """A build cannot start, go on or finish."""
+
+
+class OutputError(BuilderError):
+    """Nothing can be written where something was asked for."""
+
+
+class SuiteError(BuilderError):
+    """A folder is not a suite, or its files do not fit together."""
+
+
+class ScoringError(BuilderError):
+    """A model, a suite, predictions or a result file cannot be used as they are."""
+
+
+class AnalysisError(BuilderError):
+    """A model, suite or corpus cannot be analysed as asked."""

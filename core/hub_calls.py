@@ -1,0 +1,150 @@
+"""Asking a Hub: no code of a stranger's is run, no token gets into a message, no waiting offline.
+
+Every call of a library that may go to a Hub or read a stranger's model stands behind one of these.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from s2lct.plain_text import plain
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+_TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
+_HIDDEN = "hf_…"
+_LONGEST = 200
+_SHORTEST = 8
+_CONNECT_SECONDS = 5.0
+_impatient = False
+
+
+def without_token(text: str) -> str:
+    """A text in which nothing looks like a Hub token, and the one in use does not stand."""
+    # Whoever has a token of the Hub's to send has imported its client.
+    client = sys.modules.get("huggingface_hub")
+    if client is not None and len(token := client.get_token() or "") >= _SHORTEST:
+        text = text.replace(token, _HIDDEN)
+    return _TOKEN.sub(_HIDDEN, text)
+
+
+def said_by(error: BaseException) -> str:
+    """What an error says, on one line: its kind and its first line, without token or escapes.
+
+    Where it comes of a lost connection, that is what it says.
+    """
+    for one in causes_of(error):
+        if getattr(one, "lost_connection", False):
+            return plain(str(one), _LONGEST)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return plain(without_token(told), _LONGEST)
+
+
+def causes_of(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, what it was raised from, and so on."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@contextmanager
+def hub_call() -> Iterator[None]:
+    """Around whatever may ask a Hub: an error that leaves it repeats no token.
+
+    Servers echo what they were sent, and their words stand in the errors of every client library.
+    """
+    if _impatient:
+        _connect_once()
+    try:
+        yield
+    except Exception as error:
+        for one in causes_of(error):
+            one.args = tuple(
+                without_token(part) if isinstance(part, str) else part for part in one.args
+            )
+            if isinstance(said := getattr(one, "server_message", None), str):
+                one.server_message = without_token(said)  # type: ignore[attr-defined]
+        raise
+
+
+def pretrained(kind: Any, name: Any, **options: Any) -> Any:
+    """``kind.from_pretrained(name, …)``, without running code that lies beside the weights.
+
+    Left to themselves the Auto classes ask on the terminal whether to run it.
+
+    Raises:
+        ValueError: it can only be loaded by code of its own.
+    """
+    with hub_call():
+        try:
+            return kind.from_pretrained(name, trust_remote_code=False, **options)
+        except ValueError as error:
+            if "trust_remote_code" not in str(error):
+                raise
+            # The library's own words tell how to have it run.
+            raise ValueError(
+                "it needs code of its own, and what is downloaded is never run"
+            ) from error
+
+
+def data_set(name: str, config: str | None = None, **options: Any) -> Dataset:
+    """``datasets.load_dataset``, which runs no scripts from version 4 on."""
+    from datasets import load_dataset
+
+    with hub_call():
+        return load_dataset(name, config, **options)
+
+
+def be_impatient() -> None:
+    """From now on, a Hub that cannot be reached is given up at once.
+
+    Its client would try five times, over half a minute, before it looks into its cache. For a
+    command line; what else uses the client in this process would be changed too.
+    """
+    global _impatient
+    _impatient = True
+
+
+@cache
+def _connect_once() -> None:
+    from huggingface_hub import get_session, set_client_factory
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    kind = type(get_session())
+    # httpx or httpx2, as the client's version has it.
+    library = sys.modules[kind.__module__.partition(".")[0]]
+    hooks = get_session().event_hooks
+
+    class NoConnection(OfflineModeIsEnabled):
+        """What the client libraries take for a reason to look into their caches."""
+
+        lost_connection = True
+
+    def client() -> Any:
+        made = kind(event_hooks=hooks, follow_redirects=True, timeout=None)
+        send = made.send
+
+        def once(request: Any, **more: Any) -> Any:
+            waits = request.extensions.get("timeout")
+            if isinstance(waits, dict):
+                waits["connect"] = min(waits.get("connect") or _CONNECT_SECONDS, _CONNECT_SECONDS)
+            try:
+                return send(request, **more)
+            except (library.ConnectError, library.ConnectTimeout, library.ProxyError) as error:
+                raise NoConnection(
+                    f"the connection to {request.url.host} failed ({said_by(error)})"
+                ) from error
+
+        made.send = once  # type: ignore[method-assign]
+        return made
+
+    set_client_factory(client)

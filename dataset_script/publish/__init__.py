@@ -1,0 +1,1 @@
+"""Suites, results and model results, published on the Hub."""

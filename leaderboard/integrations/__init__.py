@@ -1,0 +1,1 @@
+"""The suite in training scripts and in `evaluate`."""

@@ -1,0 +1,128 @@
+"""Failure rates in the logs of a `transformers.Trainer`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import TrainerCallback
+
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.integrations.metric import selected
+from s2lct.leaderboard.models.classifiers import Network, classes_of
+from s2lct.leaderboard.scoring.label_rules import (
+    NEUTRAL_BAND,
+    check_label_map,
+    checked_band,
+    rule_for,
+)
+from s2lct.leaderboard.scoring.score import Outcomes, figures, flattened, score
+from s2lct.suite.cases import SuiteCases, load_cases
+
+PREFIX = "eval_s2lct/"
+"""`transformers.Trainer` looks for ``metric_for_best_model`` among names that begin so."""
+_MORE_IS_BETTER = ("cases", "fail_to_pass")
+
+
+class CapabilityCallback(TrainerCallback):
+    """Scores the model on a suite at every evaluation and logs its failure rates.
+
+    Logged are ``eval_s2lct/failure_rate``, the mean of the capabilities', and one for each
+    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``. They join the
+    evaluation's own figures, so that ``TrainingArguments`` may name one:
+    ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False``. A callback that
+    reads them, such as `EarlyStoppingCallback`, stands behind this one.
+
+    Args:
+        suite: a folder, a Hub id or rows; see `s2lct.suite.cases.load_cases`.
+        capabilities: ids in any case; None for all.
+        kind: ``seed`` or ``expansion``; None for both.
+        limit: most cases of a capability, to keep evaluations short.
+        label_map: what the model's classes mean, see `label_rules.check_label_map`.
+        neutral_band: see `label_rules.LabelRule`.
+        all_figures: log all figures of `s2lct.leaderboard.integrations.metric.compute` too, such as
+            ``eval_s2lct/LC4/expansion/failure_rate``.
+    """
+
+    def __init__(
+        self,
+        suite: str | Path | SuiteCases | Any,
+        *,
+        capabilities: str | Sequence[str] | None = None,
+        kind: str | None = None,
+        limit: int | None = None,
+        label_map: Mapping[Any, Any] | None = None,
+        neutral_band: tuple[float, float] = NEUTRAL_BAND,
+        all_figures: bool = False,
+    ) -> None:
+        self.label_map, self.neutral_band = check_label_map(label_map), checked_band(neutral_band)
+        self.suite = selected(load_cases(suite), capabilities, kind, limit)
+        self.all_figures = all_figures
+        self.trainer: Any = None
+
+    def attach(self, trainer: Any) -> CapabilityCallback:
+        """Add itself to a trainer, so that the trainer's own loggers get the rates too.
+
+        Passed as ``callbacks=[…]`` instead, the rates stand in ``trainer.state.log_history``.
+        """
+        self.trainer = trainer
+        trainer.add_callback(self)
+        return self
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Refuse what would fail, or keep the worst model, once training is under way.
+
+        Raises:
+            ScoringError: no tokenizer, classes without a meaning, or a best model that fails most.
+        """
+        _tokenizer_of(kwargs)
+        classes = classes_of(kwargs["model"].config)
+        rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
+        best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
+        if (
+            best.startswith(PREFIX)
+            and args.greater_is_better
+            and best.rpartition("/")[2] not in _MORE_IS_BETTER
+        ):
+            raise ScoringError(
+                f"metric_for_best_model={best} with greater_is_better=True would keep the model "
+                "that fails most",
+                mend="pass TrainingArguments(..., greater_is_better=False)",
+            )
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Score, and log."""
+        outcomes = score(
+            Network(_tokenizer_of(kwargs), kwargs["model"]),
+            self.suite,
+            label_map=self.label_map,
+            neutral_band=self.neutral_band,
+        )
+        logged = {f"{PREFIX}{name}": value for name, value in self._figures(outcomes).items()}
+        if kwargs.get("metrics") is not None:
+            kwargs["metrics"].update(logged)
+        if self.trainer is not None:
+            self.trainer.log(logged)
+        else:
+            state.log_history.append(logged | {"step": state.global_step})
+
+    def _figures(self, outcomes: Outcomes) -> dict[str, float]:
+        of_capability: dict[str, list[bool]] = {}
+        for case, failed in zip(outcomes.cases, outcomes.failed.tolist(), strict=True):
+            of_capability.setdefault(case.capability, []).append(failed)
+        rates = {name: float(np.mean(failed)) for name, failed in of_capability.items()}
+        few = {"failure_rate": float(np.mean(list(rates.values())))} | {
+            f"{name}/failure_rate": rate for name, rate in rates.items()
+        }
+        return few | flattened(figures(outcomes)) if self.all_figures else few
+
+
+def _tokenizer_of(given: Mapping[str, Any]) -> Any:
+    tokenizer = given.get("processing_class")
+    if tokenizer is None:
+        raise ScoringError(
+            "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
+        )
+    return tokenizer

@@ -1,0 +1,292 @@
+"""`evaluate`'s own evaluator and evaluation suite, with the S²LCT metric.
+
+As soon as `evaluate` 0.4.6 is handed a pipeline or a function, it asks transformers for
+TFPreTrainedModel, which transformers 5 no longer has. Here pipelines are prepared without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvaluator
+from evaluate.evaluation_suite import SubTask
+from transformers import Pipeline, PreTrainedModel, pipeline
+
+from s2lct.errors import ScoringError, SuiteError
+from s2lct.files import is_folder
+from s2lct.hub_calls import hub_call, said_by
+from s2lct.leaderboard.models.classifiers import CLASSIFICATION as TASK
+from s2lct.leaderboard.models.classifiers import (
+    Classifier,
+    Function,
+    as_classifier,
+    load_classifier,
+)
+from s2lct.leaderboard.scoring.label_rules import (
+    NEUTRAL_BAND,
+    check_classes,
+    checked_band,
+    same_classes,
+)
+from s2lct.leaderboard.scoring.predictions import listed
+from s2lct.suite.cases import read_hub
+from s2lct.suite.tables import ALL, SPLIT, load_suite
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+Predictor = str | PreTrainedModel | Pipeline | Callable[[list[str]], Any]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model said of texts.
+
+    Attributes:
+        rows: one a text.
+        classes: the names of the model's classes, in its order; None if unknown.
+    """
+
+    rows: list[Any]
+    classes: tuple[str, ...] | None
+
+
+class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
+    """Scores a pipeline, a model or a function on rows of a suite.
+
+    ``CapabilityEvaluator().compute(pipeline, data=rows)`` gives what the metric gives, and how long
+    the model took. `data` is a `datasets.Dataset` with a suite's rows, a folder that `s2lct build`
+    wrote, or a data set's name (then ``subset`` is a capability, and None all of them).
+
+    Args:
+        flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
+        classes: the names of all classes of the model behind a function, in its order.
+        neutral_band: see `label_rules.LabelRule`.
+    """
+
+    def __init__(
+        self,
+        *,
+        flat: bool = False,
+        classes: Sequence[str] | None = None,
+        neutral_band: tuple[float, float] = NEUTRAL_BAND,
+    ) -> None:
+        super().__init__(TASK, default_metric_name="s2lct")
+        self.classes = None if classes is None else check_classes(classes)
+        self.METRIC_KWARGS = {"flat": flat, "neutral_band": checked_band(neutral_band)}
+
+    def load_data(
+        self, data: str | Path | Dataset, subset: str | None = None, split: str | None = None
+    ) -> Dataset:
+        """Rows of a suite."""
+        return rows_of(data, subset, split or SPLIT) if isinstance(data, (str, Path)) else data
+
+    def prepare_data(
+        self, data: Dataset, input_column: str, second_input_column: str | None, label_column: str
+    ) -> tuple[dict[str, Any], list[str]]:
+        """The rows as references, and their texts."""
+        self.check_required_columns(data, {"input_column": input_column})
+        return {"references": list(data)}, list(data[input_column])
+
+    def prepare_pipeline(
+        self,
+        model_or_pipeline: Predictor,
+        tokenizer: Any = None,
+        feature_extractor: Any = None,
+        device: int | None = None,
+    ) -> Classifier | Function:
+        """What answers for a list of texts.
+
+        Args:
+            model_or_pipeline: a pipeline, a function from texts to labels or probabilities, a
+                model, or a model's name or folder, such as ``vader``.
+            tokenizer: of a model; None for its own.
+            feature_extractor: not used.
+            device: of a model: -1 for the CPU, else a GPU's number; None takes a GPU if there is
+                one.
+
+        Raises:
+            ScoringError: it is none of them, a pipeline of another task, or cannot be loaded.
+        """
+        if isinstance(model_or_pipeline, str) and tokenizer is None:
+            place = "auto" if device is None else "cpu" if device < 0 else f"cuda:{device}"
+            return load_classifier(model_or_pipeline, device=place)
+        if isinstance(model_or_pipeline, (str, PreTrainedModel)):
+            try:
+                with hub_call():
+                    loaded = pipeline(
+                        TASK,
+                        model=model_or_pipeline,
+                        tokenizer=tokenizer,
+                        trust_remote_code=False,
+                        device=self._infer_device() if device is None else device,
+                    )
+                return as_classifier(loaded)
+            except (OSError, ValueError) as error:
+                named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
+                raise ScoringError(
+                    f"{named}: cannot be loaded ({said_by(error)})",
+                    mend="check the name; with a model in memory pass tokenizer= too",
+                ) from error
+        return as_classifier(model_or_pipeline, tokenizer=tokenizer)
+
+    def prepare_metric(self, metric: str | EvaluationModule | None) -> EvaluationModule:
+        """The metric; None for this package's own."""
+        if metric is None:
+            from s2lct.dataset_script.metric.s2lct import S2lct
+
+            return S2lct()
+        return super().prepare_metric(metric)
+
+    def call_pipeline(
+        self, pipe: Classifier | Function, texts: list[str]
+    ) -> tuple[Said, dict[str, Any]]:
+        """What is said of the texts, with the model's classes, and how long it took."""
+        if pipe.classes is not None:
+            same_classes(pipe.classes, self.classes)
+        start = perf_counter()
+        if isinstance(pipe, Function):
+            said = listed(pipe.predict(texts))
+        else:
+            said = [[] for _ in texts]
+            for numbers, batch in pipe.probabilities(texts):
+                for number, row in zip(numbers, np.asarray(batch).tolist(), strict=True):
+                    said[number] = row
+        took = self._compute_time_perf(start, perf_counter(), len(said))
+        return Said(said, self.classes if pipe.classes is None else pipe.classes), took
+
+    def predictions_processor(
+        self, predictions: Said, label_mapping: Mapping[Any, Any] | None
+    ) -> dict[str, Any]:
+        """Predictions for the metric, and the classes that they are of.
+
+        Args:
+            predictions: what a model, a pipeline or a function gave.
+            label_mapping: what the classes mean, see `label_rules.check_label_map`.
+        """
+        return {
+            "predictions": predictions.rows,
+            "classes": predictions.classes,
+            "label_map": label_mapping,
+        }
+
+    def compute_metric(
+        self,
+        metric: EvaluationModule,
+        metric_inputs: dict[str, Any],
+        strategy: str = "simple",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        random_state: int | None = None,
+    ) -> dict[str, Any]:
+        """The metric's figures.
+
+        Raises:
+            ScoringError: for ``strategy="bootstrap"``, which would tear families apart.
+        """
+        if strategy != "simple":
+            raise ScoringError(
+                f"strategy={strategy!r}: resamples cases, which are not independent",
+                mend="leave it out: every rate has an interval (ci) from whole seed families",
+            )
+        figures: dict[str, Any] = super().compute_metric(metric, metric_inputs)
+        return figures
+
+
+class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
+    """An evaluation suite with a task for each capability.
+
+    ``CapabilitySuite("s2lct").run(pipeline)`` gives a dict a capability, ``task_name`` among its
+    keys.
+
+    Args:
+        suite: rows, a folder that `s2lct build` wrote, or a data set's name.
+        capabilities: ids in any case; None for all.
+    """
+
+    def __init__(
+        self,
+        suite: str | Path | Dataset = "s2lct",
+        capabilities: str | Sequence[str] | None = None,
+    ) -> None:
+        named = isinstance(suite, (str, Path))
+        super().__init__(str(suite) if named else "s2lct")
+        rows = rows_of(suite) if isinstance(suite, (str, Path)) else suite
+        places: dict[str, list[int]] = {}
+        for place, capability in enumerate(rows["capability"]):
+            places.setdefault(capability, []).append(place)
+        own = {name.lower(): name for name in places}
+        asked = [capabilities] if isinstance(capabilities, str) else capabilities
+        chosen = (
+            sorted(places, key=lambda name: (len(name), name))
+            if asked is None
+            else [own.get(name.lower(), name) for name in asked]
+        )
+        if unknown := [name for name in chosen if name not in places]:
+            raise ScoringError(
+                f"suite {self.name}: has no capability {', '.join(unknown)}",
+                mend=f"choose among {', '.join(places)}",
+            )
+        if not chosen:
+            raise ScoringError(
+                f"suite {self.name}: no capability is asked for",
+                mend="pass ids, or None for all",
+            )
+        self.suite = [
+            SubTask(TASK, data=rows.select(places[name]), subset=name, args_for_task={})
+            for name in chosen
+        ]
+
+    def run(self, model_or_pipeline: Predictor, **options: Any) -> list[dict[str, Any]]:
+        """Score a model on each capability.
+
+        Args:
+            model_or_pipeline: see `CapabilityEvaluator.prepare_pipeline`; loaded once.
+            options: further arguments of `CapabilityEvaluator` and of its ``compute``.
+        """
+        self.assert_suite_nonempty()
+        own = {
+            name: options.pop(name)
+            for name in ("flat", "classes", "neutral_band")
+            if name in options
+        }
+        judge = CapabilityEvaluator(**own)
+        prepared = judge.prepare_pipeline(
+            model_or_pipeline, options.pop("tokenizer", None), device=options.pop("device", None)
+        )
+        return [
+            judge.compute(prepared, data=task.data, **(task.args_for_task or {}), **options)
+            | {"task_name": task.subset}
+            for task in self.suite
+        ]
+
+
+def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT) -> Dataset:
+    """Rows of a suite in a folder, or of a data set.
+
+    Raises:
+        ScoringError: there is none.
+    """
+    config = capability or ALL
+    if is_folder(Path(suite)):
+        try:
+            known = load_suite(Path(suite))
+        except SuiteError as error:
+            raise ScoringError(error.problem, mend=error.mend) from error
+        rows = known[config].get(split) if config in known else None
+    else:
+        rows, _ = read_hub(str(suite), split)
+        if capability is not None:
+            places = [n for n, name in enumerate(rows["capability"]) if name == capability]
+            rows = rows.select(places) if places else None
+    if rows is None:
+        raise ScoringError(
+            f"suite {suite}: {config} cannot be loaded, it has no such capability or split",
+            mend="name a capability of the suite, and no split",
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""Models that answer texts with a sentiment."""

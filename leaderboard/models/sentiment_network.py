@@ -1,0 +1,123 @@
+"""The embedded sentiment models as `transformers` models, to fine-tune, save and score again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import load_file
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertModel,
+)
+from transformers.modeling_outputs import SequenceClassifierOutput
+from transformers.models.bert.modeling_bert import BertPreTrainedModel
+
+from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import shipped
+from s2lct.hub_calls import pretrained
+from s2lct.leaderboard.models.sentiment_head import (
+    CLASSES,
+    MAX_PIECES,
+    EmbeddedName,
+    SentimentHead,
+    head_path,
+    load_head,
+)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+DROPOUT = 0.1
+
+
+class EmbeddedSentimentConfig(BertConfig):
+    """MiniLM's configuration, under a name of its own."""
+
+    model_type = "s2lct-sentiment"
+
+
+class EmbeddedForSequenceClassification(BertPreTrainedModel):
+    """The encoder under the head of `sentiment_head`: nothing frozen, one forward pass.
+
+    The head reads the mean and the [CLS] state of all hidden states, which no architecture of
+    `transformers` does; its folders are therefore loaded by this class alone.
+    """
+
+    config_class = EmbeddedSentimentConfig
+
+    def __init__(self, config: EmbeddedSentimentConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.head = SentimentHead(len(config.id2label or ()), DROPOUT)
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        **_: Any,
+    ) -> SequenceClassifierOutput:
+        """Logits, shape (texts, classes), and cross-entropy where labels are given."""
+        states = self.bert(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            inputs_embeds=inputs_embeds,
+            output_hidden_states=True,
+        ).hidden_states
+        if attention_mask is None:
+            attention_mask = torch.ones(states[0].shape[:2], device=states[0].device)
+        weights = (attention_mask / attention_mask.sum(dim=1, keepdim=True)).to(states[0].dtype)
+        parts = [
+            part for state in states for part in ((weights[:, None] @ state)[:, 0], state[:, 0])
+        ]
+        logits = self.head(torch.cat(parts, dim=1))
+        loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
+        return SequenceClassifierOutput(loss=loss, logits=logits)
+
+
+def register() -> None:
+    """Let `transformers`' Auto classes load folders of this architecture."""
+    AutoConfig.register(EmbeddedSentimentConfig.model_type, EmbeddedSentimentConfig, exist_ok=True)
+    AutoModelForSequenceClassification.register(
+        EmbeddedSentimentConfig, EmbeddedForSequenceClassification, exist_ok=True
+    )
+
+
+def embedded_network(
+    name: EmbeddedName,
+) -> tuple[PreTrainedTokenizerBase, EmbeddedForSequenceClassification]:
+    """Tokenizer and network of ``embedded-2class`` or ``embedded-3class``, in single precision.
+
+    It says what `sentiment_head.EmbeddedSentiment` says, up to rounding.
+
+    Raises:
+        ModelError: the encoder or the head's file is missing or broken.
+    """
+    folder = encoder_path()
+    classes = CLASSES[name]
+    described = pretrained(BertConfig, folder).to_dict()
+    for key in ("architectures", "model_type", "transformers_version", "_name_or_path"):
+        described.pop(key, None)
+    config = EmbeddedSentimentConfig(
+        **described
+        | {
+            "id2label": dict(enumerate(classes)),
+            "label2id": {label: number for number, label in enumerate(classes)},
+        }
+    )
+    model = EmbeddedForSequenceClassification(config)
+    encoder = load_file(folder / "model.safetensors")
+    model.bert.load_state_dict({key: encoder[key] for key in model.bert.state_dict()})
+    model.head.load_state_dict(load_head(shipped(head_path(name)), classes).state_dict())
+    tokenizer = pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
+    model.train(False)
+    return tokenizer, model

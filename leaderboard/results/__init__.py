@@ -1,0 +1,1 @@
+"""Results as files, alone and collected, and where models stand by them."""

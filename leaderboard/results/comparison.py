@@ -1,0 +1,155 @@
+"""Whether two models differ: exact paired tests of whole families."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from s2lct.leaderboard.scoring.statistics import Failed, Floats, Integers, by_name, family_counts
+from s2lct.suite.cases import Case
+
+LEVEL = 0.05
+"""A difference whose adjusted p-value lies below is shown."""
+LEAST_P = 1e-9
+"""Smaller p-values are told as this one."""
+TEST_WORDS = (
+    "Exact sign-flip test of the differences of whole families, Holm's correction over the "
+    "capabilities"
+)
+_CELLS_AT_ONCE = 2_000_000
+_MOST_EXACT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A paired comparison of two models on one capability.
+
+    Attributes:
+        cases: cases that both were scored on.
+        families: families that they are of.
+        first_only: failures of the first model alone.
+        second_only: failures of the second alone.
+        p_value: of the sign-flip test, see `sign_flip_p_values`.
+        adjusted: after Holm's correction over the capabilities compared.
+    """
+
+    cases: int
+    families: int
+    first_only: int
+    second_only: int
+    p_value: float
+    adjusted: float
+
+    @property
+    def better(self) -> int | None:
+        """0 where the first model is shown to be better, 1 for the second, else None."""
+        if self.adjusted >= LEVEL:
+            return None
+        return int(self.first_only > self.second_only)
+
+
+def sign_flip_p_values(differences: Integers) -> Floats:
+    """P-values of the two-sided sign-flip test of family differences (Fisher 1935).
+
+    If two models are equally good, a family's difference in failures is as likely to have the
+    other sign. The p-value is the share of all sign assignments whose sum is at least as far from
+    zero as the one observed. It is exact: the distribution of the sum of ±|d| comes from its
+    characteristic function, the product of cos(u |d|), at as many places as it has values.
+
+    Args:
+        differences: in failures, of each family, shape (pairs, families).
+
+    Returns:
+        Shape (pairs,); 1 where the sums are zero, and never below `LEAST_P`.
+    """
+    sizes = np.abs(differences)
+    observed = np.abs(differences.sum(axis=1))
+    found = np.ones(len(sizes))
+    places = int(sizes.sum(axis=1).max(initial=0)) + 1
+    step = max(1, _CELLS_AT_ONCE // places)
+    for start in range(0, len(sizes), step):
+        some = slice(start, start + step)
+        found[some] = _tails(sizes[some], observed[some], places)
+    # A share of 2 ** families assignments: what is off by rounding is put right.
+    assignments = np.exp2(np.minimum((sizes > 0).sum(axis=1), _MOST_EXACT))
+    found = np.where(
+        assignments < 2**_MOST_EXACT, np.rint(found * assignments) / assignments, found
+    )
+    return np.where(observed == 0, 1.0, np.clip(found, LEAST_P, 1))
+
+
+def _tails(sizes: Integers, observed: Integers, places: int) -> Floats:
+    """P(|sum of ± sizes| ≥ observed), a row each; no row's sizes sum up to ``places``."""
+    angles = np.pi * np.arange(places) / places
+    logs, negative = np.zeros((2, len(sizes), places))
+    for size in np.unique(sizes[sizes > 0]):
+        count = (sizes == size).sum(axis=1, dtype=np.float64)[:, None]
+        cosine = np.cos(size * angles)
+        logs += count * np.log(np.maximum(np.abs(cosine), 1e-300))
+        negative += count * (cosine < 0)
+    characteristic = np.exp(logs) * (1 - 2 * (negative % 2))
+    # P(X = x) is the mean of characteristic · cos(u x); summed over x = observed, + 2, + 4, …
+    values, place = np.unique(observed, return_inverse=True)
+    terms = (places - 1 - values) // 2 + 1
+    sine = np.sin(angles)
+    sine[0] = 1
+    weights = np.sin(terms[:, None] * angles) / sine
+    weights[:, 0] = terms
+    weights *= np.cos((values + terms - 1)[:, None] * angles)
+    return np.asarray((characteristic * (2 / places * weights)[place]).sum(axis=1))
+
+
+def holm(p_values: npt.ArrayLike) -> Floats:
+    """Holm's step-down correction (Holm 1979) over the last axis, in the order given."""
+    given = np.asarray(p_values, dtype=np.float64)
+    count = given.shape[-1]
+    order = np.argsort(given, axis=-1, kind="stable")
+    ranked = np.take_along_axis(given, order, axis=-1) * np.arange(count, 0, -1)
+    ranked = np.minimum(np.maximum.accumulate(ranked, axis=-1), 1)
+    adjusted = np.empty_like(given)
+    np.put_along_axis(adjusted, order, ranked, axis=-1)
+    return adjusted
+
+
+def compare(cases: Sequence[Case], first: Failed, second: Failed) -> dict[str, Comparison]:
+    """Compare two models on the same cases, capability by capability.
+
+    Args:
+        cases: the cases both were scored on.
+        first: which cases the first model fails, shape (cases,).
+        second: which the second fails.
+    """
+    both = np.stack([first, second])
+    counted: dict[str, tuple[int, int, int, int]] = {}
+    p_values: list[float] = []
+    for capability, own in by_name(cases).items():
+        failures, size = family_counts([cases[n] for n in own], both[:, own])
+        differences = np.rint(failures[:1] - failures[1:]).astype(np.int64)
+        p_values.append(float(sign_flip_p_values(differences)[0]))
+        counted[capability] = (
+            len(own),
+            len(size),
+            int((first[own] & ~second[own]).sum()),
+            int((second[own] & ~first[own]).sum()),
+        )
+    return {
+        capability: Comparison(*counts, p_value, adjusted)
+        for (capability, counts), p_value, adjusted in zip(
+            counted.items(), p_values, holm(p_values).tolist(), strict=True
+        )
+    }
+
+
+def verdicts(compared: Sequence[Comparison]) -> tuple[int, int, int]:
+    """On how many capabilities the first model is better, worse, and undecided."""
+    better = [one.better for one in compared]
+    return better.count(0), better.count(1), better.count(None)
+
+
+def shown_p(p_value: float) -> float:
+    """A p-value in three digits that lies on the same side of `LEVEL`."""
+    shown = float(f"{p_value:.3g}")
+    return 0.0499 if shown >= LEVEL > p_value else shown

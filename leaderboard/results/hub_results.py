@@ -1,0 +1,116 @@
+"""Results and suites on the Hub, as folders here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from s2lct.errors import ScoringError
+from s2lct.hub_calls import hub_call, said_by
+from s2lct.suite.cases import SuiteCases, load_cases
+from s2lct.suite.tables import SUITE_FILE
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
+MOST_VERSIONS = 50
+_VERSION_TAG = re.compile(r"v\d+\.\d+\.\d+", re.ASCII)
+
+
+def hub_api() -> HfApi:
+    """The client for the Hub that HF_ENDPOINT names, with its own login."""
+    from huggingface_hub import HfApi
+
+    return HfApi(library_name="s2lct")
+
+
+@contextmanager
+def told_hub_errors(name: str) -> Iterator[None]:
+    """Turn whatever the Hub's client raises into one error, in which no token stands.
+
+    Raises:
+        ScoringError: the client raised something.
+    """
+    try:
+        with hub_call():
+            yield
+    except ScoringError:
+        raise
+    except Exception as error:  # whatever the client's HTTP library raises
+        raise ScoringError(
+            f"{name}: cannot be fetched ({said_by(error)})",
+            mend="check the name and the network; a private repository needs `hf auth login`",
+        ) from None
+
+
+def snapshot(name: str) -> Path:
+    """The result files of a dataset ``ORG/NAME[@REVISION]``.
+
+    Raises:
+        ScoringError: there is none.
+    """
+    if not HUB_ID.fullmatch(name):
+        raise ScoringError(
+            f"{name}: neither a folder nor a Parquet file nor a Hub dataset",
+            mend="name a folder of result files, or ORG/NAME",
+        )
+    return _fetched(name, ["*.json", "*.parquet"])
+
+
+def _fetched(name: str, patterns: Sequence[str]) -> Path:
+    repo, _, revision = name.partition("@")
+    with told_hub_errors(name):
+        return Path(
+            hub_api().snapshot_download(
+                repo,
+                repo_type="dataset",
+                revision=revision or None,
+                allow_patterns=list(patterns),
+            )
+        )
+
+
+def official_suites(names: Sequence[str]) -> list[SuiteCases]:
+    """The suites that an operator names, each once.
+
+    Args:
+        names: folders, ``ORG/NAME@REVISION``, or ``ORG/NAME`` for every released version.
+
+    Raises:
+        ScoringError: there is no such suite, or it says nothing of its version.
+    """
+    found: dict[str, SuiteCases] = {}
+    for name in names:
+        for suite in _suites_named(name):
+            if not suite.fingerprint:
+                raise ScoringError(
+                    f"--suite {name}: has no fingerprint", mend="name a suite of `s2lct build`"
+                )
+            found.setdefault(suite.fingerprint, suite)
+    return list(found.values())
+
+
+def _suites_named(name: str) -> Iterator[SuiteCases]:
+    if Path(name).is_dir() or not HUB_ID.fullmatch(name):
+        yield load_cases(name)
+        return
+    repo, _, revision = name.partition("@")
+    revisions = [revision]
+    if not revision:
+        with told_hub_errors(f"--suite {name}"):
+            refs = hub_api().list_repo_refs(repo, repo_type="dataset")
+        tags = [tag.name for tag in refs.tags if _VERSION_TAG.fullmatch(tag.name)]
+        revisions = sorted(tags, key=_numbers, reverse=True)[:MOST_VERSIONS] or ["main"]
+    for one in revisions:
+        # Read from its files, as a folder is: that needs no library but the Hub's client.
+        folder = _fetched(f"{repo}@{one}", [SUITE_FILE, "*.parquet"])
+        yield replace(load_cases(folder), name=f"{repo}@{one}")
+
+
+def _numbers(tag: str) -> tuple[int, ...]:
+    return tuple(map(int, tag[1:].split(".")))

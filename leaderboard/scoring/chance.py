@@ -1,0 +1,108 @@
+"""What answers come to that do not read the cases, and models measured against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from s2lct.labels import LABELS
+from s2lct.leaderboard.scoring.statistics import by_name
+from s2lct.suite.cases import KINDS, Case
+
+ONE_ANSWER = 0.95
+"""A model that gives one answer to this share of the cases hardly reads them."""
+RANDOM = "random"
+
+CHANCE_WORDS = (
+    "Chance-corrected: 1 − mean / mean of the best answer that does not read the cases; 1 is no "
+    "failure, 0 no better than chance, below 0 worse"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What an answer that does not read the cases comes to; it follows from the suite alone.
+
+    Attributes:
+        name: ``always-negative``, ``always-neutral``, ``always-positive`` or ``random``.
+        failure_rate: the mean of the capabilities' failure rates; expected, for ``random``.
+        capabilities: failure rates on ``all`` cases, on each ``seed`` and each ``expansion``;
+            kinds without a case are left out.
+    """
+
+    name: str
+    failure_rate: float
+    capabilities: dict[str, dict[str, float]]
+
+
+def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
+    """What the three constant answers and a random one come to on the cases.
+
+    A random answer is expected to fail a case with n of the three labels passing at 1 − n / 3.
+    """
+    fails = {
+        f"always-{label}": [float(number not in case.passes) for case in cases]
+        for number, label in enumerate(LABELS)
+    }
+    fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in cases]
+    numbers = by_name(cases)
+    found: list[Reference] = []
+    for name, expected in fails.items():
+        capabilities: dict[str, dict[str, float]] = {}
+        for capability, own in numbers.items():
+            of_kind = {kind: [n for n in own if cases[n].kind == kind] for kind in KINDS}
+            capabilities[capability] = {
+                kind: sum(expected[n] for n in chosen) / len(chosen)
+                for kind, chosen in ({"all": own} | of_kind).items()
+                if chosen
+            }
+        mean = sum(one["all"] for one in capabilities.values()) / max(1, len(capabilities))
+        found.append(Reference(name, mean, capabilities))
+    return tuple(found)
+
+
+def chance_of(known: Mapping[str, float]) -> tuple[str, float]:
+    """The best of answers that do not read the cases: a constant, as no mixture beats them all.
+
+    Args:
+        known: mean failure rates of references by name, see `reference_means`.
+
+    Returns:
+        Its name and its mean failure rate.
+    """
+    return min(known.items(), key=lambda one: (one[1], one[0] == RANDOM))
+
+
+def chance_corrected(failure_rate: float, chance: float) -> float | None:
+    """A mean failure rate on the scale from chance (0) to no failure (1), `CHANCE_WORDS`.
+
+    Args:
+        failure_rate: of the model.
+        chance: of the best answer that does not read the cases, see `chance_of`.
+
+    Returns:
+        None where that answer passes everything: nothing can be better.
+    """
+    return 1 - failure_rate / chance if chance > 0 else None
+
+
+def reference_means(known: Sequence[Reference]) -> dict[str, float]:
+    """Mean failure rates of references by name."""
+    return {one.name: one.failure_rate for one in known}
+
+
+def one_answer(answers: Sequence[int], known: Mapping[str, float]) -> tuple[int, float] | None:
+    """Whether a model gives one answer to nearly all cases, though that does not pass them.
+
+    Args:
+        answers: how often it gave each label, by label id.
+        known: mean failure rates of references by name.
+
+    Returns:
+        The label's id and its share of the answers; None for other models.
+    """
+    label = max(range(len(answers)), key=answers.__getitem__)
+    share = answers[label] / max(1, sum(answers))
+    if share < ONE_ANSWER or known[f"always-{LABELS[label]}"] <= 1 - ONE_ANSWER:
+        return None
+    return label, share

@@ -1,0 +1,373 @@
+"""Label rules: how a model's classes become negative, neutral and positive.
+
+A rule is explicit and recorded with every result. Where a model does not say what its classes
+mean, it is refused: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from s2lct.errors import ScoringError
+from s2lct.labels import LABELS
+from s2lct.leaderboard.scoring.predictions import SOFTMAX, is_integer, unsound
+from s2lct.leaderboard.scoring.predictions import Array as Array
+
+NEGATIVE, NEUTRAL, POSITIVE = range(3)
+MOST_CLASSES = 5
+NEUTRAL_BAND = (1 / 3, 2 / 3)
+"""CheckList's rule (Ribeiro et al. 2020, sentiment notebook): a binary model whose p(positive)
+lies strictly within says neutral."""
+
+Labels = npt.NDArray[np.int64]
+
+_MEANINGS: dict[str, int] = {
+    **dict.fromkeys(("negative", "neg", "very negative", "strong negative"), NEGATIVE),
+    **dict.fromkeys(("1 star", "2 stars", "one star", "two stars", "bad"), NEGATIVE),
+    **dict.fromkeys(("neutral", "neu", "mixed", "3 stars", "three stars"), NEUTRAL),
+    **dict.fromkeys(("positive", "pos", "very positive", "strong positive"), POSITIVE),
+    **dict.fromkeys(("4 stars", "5 stars", "four stars", "five stars", "good"), POSITIVE),
+}
+
+KNOWN_MODELS: dict[str, tuple[int, ...]] = {
+    # The paper's three models.
+    "textattack/bert-base-uncased-SST-2": (NEGATIVE, POSITIVE),
+    "textattack/roberta-base-SST-2": (NEGATIVE, POSITIVE),
+    "distilbert-base-uncased-finetuned-sst-2-english": (NEGATIVE, POSITIVE),
+    "distilbert/distilbert-base-uncased-finetuned-sst-2-english": (NEGATIVE, POSITIVE),
+    # Model cards say what LABEL_n means.
+    "cardiffnlp/twitter-roberta-base-sentiment": (NEGATIVE, NEUTRAL, POSITIVE),
+    "textattack/distilbert-base-uncased-SST-2": (NEGATIVE, POSITIVE),
+    "textattack/albert-base-v2-SST-2": (NEGATIVE, POSITIVE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRule:
+    """What each class of a model means.
+
+    Attributes:
+        classes: the model's names of its classes, in its order.
+        meanings: for each class 0 negative, 1 neutral or 2 positive.
+        neutral_band: for models without a neutral class: p(positive) strictly within is neutral.
+        origin: where the meanings were taken from.
+    """
+
+    classes: tuple[str, ...]
+    meanings: tuple[int, ...]
+    neutral_band: tuple[float, float] = NEUTRAL_BAND
+    origin: str = "the model's id2label"
+
+    def __post_init__(self) -> None:
+        checked_band(self.neutral_band)
+
+    @property
+    def has_neutral(self) -> bool:
+        """Whether a class means neutral."""
+        return NEUTRAL in self.meanings
+
+    def __str__(self) -> str:
+        meanings = ", ".join(
+            f"{name} → {LABELS[meaning]}"
+            for name, meaning in zip(self.classes, self.meanings, strict=True)
+        )
+        if self.has_neutral:
+            return f"{meanings} (from {self.origin}); probabilities summed, the largest wins"
+        low, high = self.neutral_band
+        return (
+            f"{meanings} (from {self.origin}); neutral where {low:.3g} < p(positive) < {high:.3g}"
+        )
+
+    def folded(self, probabilities: Array) -> Array:
+        """Probabilities of negative, neutral and positive.
+
+        Args:
+            probabilities: shape (texts, classes).
+
+        Returns:
+            Shape (texts, 3), classes of one meaning summed.
+        """
+        folded = np.zeros((len(probabilities), len(LABELS)))
+        for column, meaning in enumerate(self.meanings):
+            folded[:, meaning] += probabilities[:, column]
+        return folded
+
+    def labels(
+        self, probabilities: Array, called: str = "text number {}: the model's output"
+    ) -> Labels:
+        """The label of each text; of equal probabilities the first label wins.
+
+        Args:
+            probabilities: shape (texts, classes).
+            called: what a row is called where it is refused.
+
+        Raises:
+            ScoringError: another number of classes, or rows that are no probabilities.
+        """
+        if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
+            raise ScoringError(
+                f"probabilities of shape {probabilities.shape} for {len(self.classes)} classes",
+                mend="give one row a text and one column a class",
+            )
+        if (found := unsound(probabilities)) is not None:
+            row, problem = found
+            raise ScoringError(
+                f"{called.format(row)} is {problem}",
+                mend="check the model's weights and precision" if "NaN" in problem else SOFTMAX,
+            )
+        folded = self.folded(probabilities)
+        if self.has_neutral:
+            return np.asarray(folded.argmax(axis=1), dtype=np.int64)
+        return self.banded(folded[:, POSITIVE])
+
+    def banded(self, positive: Array) -> Labels:
+        """Labels of a model without a neutral class by its p(positive), shape (texts,)."""
+        low, high = self.neutral_band
+        labels = np.where(positive >= high, POSITIVE, NEUTRAL)
+        return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
+
+    def could_be(
+        self, labels: Labels, probabilities: Array, margin: float
+    ) -> npt.NDArray[np.bool_]:
+        """Whether labels win, or lose by no more than a margin.
+
+        Args:
+            labels: shape (texts,).
+            probabilities: shape (texts, classes).
+            margin: by how much the probability of the label that wins may be larger; where a
+                neutral band decides, how far p(positive) may lie beyond the label's end of it.
+
+        Returns:
+            Shape (texts,).
+        """
+        folded = self.folded(probabilities)
+        if self.has_neutral:
+            own = folded[np.arange(len(labels)), labels]
+            return np.asarray(folded.max(axis=1) - own <= margin)
+        positive = folded[:, POSITIVE]
+        lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
+        return np.asarray((lowest <= labels) & (labels <= highest))
+
+
+def checked_band(neutral_band: Any) -> tuple[float, float]:
+    """A neutral band as two numbers.
+
+    Raises:
+        ScoringError: it is none: reversed, outside 0 to 1, or no two numbers.
+    """
+    band = tuple(neutral_band) if isinstance(neutral_band, Iterable) else ()
+    numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in band)
+    # NaN is in no order with anything.
+    if len(band) != 2 or not numbers or not 0 <= band[0] <= band[1] <= 1:
+        raise ScoringError(
+            f"neutral band {neutral_band!r}: not two numbers from 0 to 1 in their order",
+            mend="give two numbers, 0 ≤ low ≤ high ≤ 1, such as (1/3, 2/3)",
+        )
+    return float(band[0]), float(band[1])
+
+
+def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str] | None:
+    """What classes mean, with every label by its name; no model is asked.
+
+    Args:
+        label_map: from the name or number of a class to ``negative``, ``neutral`` or ``positive``
+            in any case, or to 0, 1 or 2; or ``LABEL_0=negative,LABEL_1=positive`` as on the
+            command line. None for none.
+
+    Raises:
+        ScoringError: it is no map, empty, names a class twice or means no label.
+    """
+    if label_map is None:
+        return None
+    if isinstance(label_map, str):
+        pairs, called = _pairs(label_map), f"--label-map {label_map}"
+    elif isinstance(label_map, Mapping):
+        pairs, called = list(label_map.items()), f"label map {dict(label_map)!r}"
+    else:
+        raise ScoringError(
+            f"label map of type {type(label_map).__name__}",
+            mend='give a dict such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+        )
+    checked: dict[str, str] = {}
+    for key, value in pairs:
+        named = isinstance(key, str) and bool(key.strip())
+        if not named and not is_integer(key):
+            raise ScoringError(
+                f"{called}: {key!r} is no class",
+                mend="name each class, or give its number, counted from 0",
+            )
+        name = str(key).strip()
+        if name in checked:
+            raise ScoringError(f"{called}: names {name} twice", mend="give each class one label")
+        checked[name] = _label_named(value, called)
+    if not checked:
+        raise ScoringError(
+            f"{called}: names no class",
+            mend='give each class a label, such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+        )
+    return checked
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for pair in text.split(","):
+        # A label holds no "=", and the name of a class may.
+        name, equals, label = pair.rpartition("=")
+        if not equals or not name.strip():
+            raise ScoringError(
+                f"--label-map {text}: {pair!r} is not LABEL=negative|neutral|positive",
+                mend="write it like 0=negative,1=positive",
+            )
+        pairs.append((name, label))
+    return pairs
+
+
+def _label_named(value: Any, called: str) -> str:
+    if isinstance(value, str) and value.strip().lower() in LABELS:
+        return value.strip().lower()
+    if is_integer(value) and value in range(len(LABELS)):
+        return LABELS[int(value)]
+    raise ScoringError(f"{called}: {value!r} is no label", mend=f"use {', '.join(LABELS)}")
+
+
+def check_classes(classes: Any) -> tuple[str, ...]:
+    """The names of a model's classes, in its order.
+
+    Raises:
+        ScoringError: they are no 2 to 5 names, or two are the same.
+    """
+    if isinstance(classes, (str, Mapping)) or not isinstance(classes, Iterable):
+        raise ScoringError(
+            f"classes={classes!r}: no list of names",
+            mend='name every class of the model in its order: classes=["negative", "positive"]',
+        )
+    names = tuple(str(name) for name in classes)
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise ScoringError(
+            f"classes={list(names)!r}: {len(names)} classes",
+            mend=f"name every class of a model of sentence sentiment, 2 to {MOST_CLASSES}",
+        )
+    if len({_plain_name(name) for name in names}) != len(names):
+        raise ScoringError(
+            f"classes={list(names)!r}: two have the same name", mend="name each class once"
+        )
+    return names
+
+
+def same_classes(own: Sequence[str], classes: Any) -> None:
+    """Check that what a user says a model's classes are is what the model says.
+
+    Args:
+        own: the model's names of its classes, in its order.
+        classes: the user's; None for nothing said.
+
+    Raises:
+        ScoringError: they differ.
+    """
+    if classes is None:
+        return
+    if list(map(_plain_name, check_classes(classes))) != list(map(_plain_name, own)):
+        raise ScoringError(
+            f"classes={list(classes)!r}, and the model's own are {', '.join(own)}",
+            mend="leave classes= out, and say what they mean with label_map=",
+        )
+
+
+def rule_for(
+    classes: Sequence[str],
+    *,
+    model: str = "",
+    label_map: Mapping[Any, Any] | None = None,
+    neutral_band: tuple[float, float] = NEUTRAL_BAND,
+) -> LabelRule:
+    """The rule of a model.
+
+    Args:
+        classes: the model's names of its classes, in its order.
+        model: its id, looked up in `KNOWN_MODELS`.
+        label_map: what a user says the classes mean, see `check_label_map`.
+        neutral_band: see `LabelRule`.
+
+    Raises:
+        ScoringError: fewer than two or more than five classes, classes without a meaning, or a
+            map of classes that the model lacks.
+    """
+    names = tuple(str(name) for name in classes)
+    called = model or "(unnamed)"
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise ScoringError(
+            f"model {called}: has {len(names)} classes",
+            mend=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
+        )
+    band = checked_band(neutral_band)
+    stated = [meaning_of(name) for name in names]
+    known = KNOWN_MODELS.get(model, ())
+    if (mapping := check_label_map(label_map)) is not None:
+        meanings, origin = _mapped(names, mapping, called), "--label-map"
+    elif len(known) == len(names) and all(
+        own in (None, meaning) for own, meaning in zip(stated, known, strict=True)
+    ):
+        meanings, origin = list(known), "the table of well-known models"
+    else:
+        meanings, origin = stated, "the model's id2label"
+    unknown = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
+    if unknown:
+        example = ",".join(f"{name}=negative|neutral|positive" for name in unknown)
+        raise ScoringError(
+            f"model {called}: nothing says what {', '.join(unknown)} means",
+            mend=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
+        )
+    told = tuple(meaning for meaning in meanings if meaning is not None)
+    if not {NEGATIVE, POSITIVE} <= set(told):
+        raise ScoringError(
+            f"model {called}: classes {', '.join(names)} lack negative or positive",
+            mend="pass a sentiment model, or say what its classes mean with --label-map",
+        )
+    return LabelRule(names, told, band, origin)
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name.strip().lower())
+
+
+def meaning_of(name: str) -> int | None:
+    """The label that the name of a class means; None where it says nothing."""
+    return _MEANINGS.get(_plain_name(name))
+
+
+def number_of(name: str, classes: Sequence[str]) -> int | None:
+    """The number of the class that a name stands for; None where none or several do."""
+    if list(classes).count(name) == 1:
+        return list(classes).index(name)
+    alike = [n for n, own in enumerate(classes) if _plain_name(own) == _plain_name(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _mapped(names: Sequence[str], label_map: Mapping[str, str], called: str) -> list[int | None]:
+    labels: list[int | None] = [None] * len(names)
+    for key, label in label_map.items():
+        numbers = [n for n, name in enumerate(names) if name == key]
+        if not numbers and (number := number_of(key, names)) is not None:
+            numbers = [number]
+        if not numbers and key.isdecimal() and int(key) < len(names):
+            numbers = [int(key)]
+        if not numbers:
+            raise ScoringError(
+                f"--label-map: {key} is no class of model {called}",
+                mend=f"name its classes, {', '.join(names)}, or their numbers from 0",
+            )
+        for number in numbers:
+            if labels[number] is not None:
+                raise ScoringError(
+                    f"--label-map: says twice what class {names[number]} of model {called} means",
+                    mend="give each class one label, by its name or its number",
+                )
+            labels[number] = LABELS.index(label)
+    return labels

@@ -1,0 +1,312 @@
+"""Failure rates with intervals that count families, pass-to-fail, and their bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from s2lct.suite.cases import KINDS, Case
+
+RESAMPLES = 1_000
+CONFIDENCE = 0.95
+MEAN_WORDS = "Mean: of the capabilities' failure rates, each on its seeds and expansions together"
+INTERVAL_WORDS = (
+    "95 % intervals are Wilson's, at an effective sample size: a family (seeds made of the same "
+    "corpus sentences, with their expansions) counts as one case as far as its cases fare alike"
+)
+
+Failed = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A failure rate.
+
+    Attributes:
+        cases: how many cases.
+        failures: how many of them fail.
+        failure_rate: in [0, 1]; 0 where there is no case.
+        ci: bounds of its interval, see `intervals`; they hold the rate between them.
+    """
+
+    cases: int
+    failures: int
+    failure_rate: float
+    ci: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityResult:
+    """What a model does on one capability.
+
+    Attributes:
+        all: failure rate on seeds and expansions together.
+        seed, expansion: failure rates on seeds and on expansions.
+        pass_to_fail: expansions that fail while their seed passes …
+        passing_expansions: … of so many whose seed passes.
+        fail_to_pass: expansions that pass while their seed fails.
+    """
+
+    all: Rate
+    seed: Rate
+    expansion: Rate
+    pass_to_fail: int
+    passing_expansions: int
+    fail_to_pass: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """What a model does on all capabilities.
+
+    Attributes:
+        overall: the mean of the capabilities' failure rates, `MEAN_WORDS`.
+        capabilities: in the order of the cases.
+    """
+
+    overall: Rate
+    capabilities: dict[str, CapabilityResult]
+
+
+_NO_RATE = Rate(0, 0, 0.0, (0.0, 1.0))
+
+
+def families_of(cases: Sequence[Case]) -> Integers:
+    """The number of each case's family, from 0 on; shape (cases,).
+
+    Cases of a family are not independent, so they are resampled and tested as one. A family is,
+    within a capability, all seeds made of the same set of corpus sentences ("X is not good" and
+    "X isn't good") with all their expansions; where a suite does not tell its sentences, a seed
+    with its expansions.
+
+    Seeds that share one of several sentences are families apart. In LC7 a quoted neutral sentence
+    stands before the opinion that decides the label, and a large suite uses few such sentences
+    for many opinions: joining over them would chain nearly all seeds to one family, from which
+    nothing could be inferred, for a dependence that is weak, because models pass or fail by the
+    opinion and its negation.
+    """
+    number_of: dict[tuple[str, frozenset[str] | str], int] = {}
+    return np.array(
+        [
+            number_of.setdefault(
+                (case.capability, frozenset(case.sources) or case.seed_id), len(number_of)
+            )
+            for case in cases
+        ],
+        dtype=np.int64,
+    )
+
+
+def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats]:
+    """Failures and cases of each family.
+
+    Args:
+        cases: the cases.
+        failed: which of them fail, shape (cases,) or (models, cases).
+
+    Returns:
+        Failures, shape (families,) or (models, families), and cases, shape (families,).
+    """
+    family = families_of(cases)
+    member = np.zeros((len(cases), int(family.max(initial=-1)) + 1))
+    member[np.arange(len(cases)), family] = 1
+    return failed.astype(np.float64) @ member, member.sum(axis=0)
+
+
+def resampled_rates(failures: Floats, cases: Floats, seed: int) -> Floats:
+    """Failure rates of bootstrap samples of whole families (Efron 1979; cluster bootstrap).
+
+    Args:
+        failures: of each family, shape (families,) or (models, families); all models are given
+            the same families.
+        cases: of each family, shape (families,).
+        seed: of the samples.
+
+    Returns:
+        Shape (RESAMPLES,) or (RESAMPLES, models).
+    """
+    families = len(cases)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(families, np.full(families, 1 / families), size=RESAMPLES)
+    # Whole numbers until the division: equal models get equal samples, to the last bit.
+    sums = drawn.astype(np.float64) @ failures.T
+    return np.asarray((sums.T / (drawn @ cases)).T)
+
+
+def interval(rates: Floats) -> tuple[float, float]:
+    """The percentile interval of bootstrap rates."""
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(rates, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+class Evidence(NamedTuple):
+    """What cases tell of a failure rate, or of a mean of failure rates; arrays of one shape.
+
+    Attributes:
+        share: of the cases that fail.
+        guess: that share with one failing and one passing family more, never 0 or 1.
+        size: the effective sample size, of how many independent cases it is worth.
+    """
+
+    share: Floats
+    guess: Floats
+    size: Floats
+
+
+def evidence(failures: Floats, cases: Floats) -> Evidence:
+    """What families tell of a failure rate.
+
+    Where no case fails, or all, or few, families say nothing of how alike their cases are, and a
+    bootstrap is left without spread. So the effective sample size comes from the families and two
+    more of mean size, one that fails and one that passes: cases count as families until the
+    families show otherwise.
+
+    Args:
+        failures: of each family, shape (…, families).
+        cases: of each family, shape (families,).
+
+    Returns:
+        Arrays of shape (…).
+    """
+    families, total, mean = len(cases), cases.sum(), cases.mean()
+    failing = failures.sum(axis=-1)
+    guess = (failing + mean) / (total + 2 * mean)
+    squares = ((failures - guess[..., None] * cases) ** 2).sum(axis=-1)
+    squares = squares + mean**2 * (guess**2 + (1 - guess) ** 2)
+    variance = squares * (families + 2) / (families + 1) / (total + 2 * mean) ** 2
+    size = guess * (1 - guess) / variance * total / (total + 2 * mean)
+    return Evidence(failing / total, guess, np.minimum(size, total))
+
+
+def mean_evidence(parts: Sequence[Evidence]) -> Evidence:
+    """What independent parts tell of the mean of their failure rates (a stratified sample)."""
+    guess = np.mean([one.guess for one in parts], axis=0)
+    spread = np.sum([one.guess * (1 - one.guess) / one.size for one in parts], axis=0)
+    size = guess * (1 - guess) * len(parts) ** 2 / spread
+    return Evidence(np.mean([one.share for one in parts], axis=0), guess, size)
+
+
+def intervals(told: Evidence) -> tuple[Floats, Floats]:
+    """Wilson's score interval (Wilson 1927) at the effective sample size.
+
+    It holds its level best for proportions from clusters and strata, small and large ones (Dean
+    and Pagano 2015, Journal of Survey Statistics and Methodology 3; Franco, Little, Louis and Slud
+    2019, ibid. 7).
+
+    Returns:
+        Lower and upper bounds; every share lies between its own.
+    """
+    share, _, size = told
+    centre = (share + _Z**2 / (2 * size)) / (1 + _Z**2 / size)
+    half = np.sqrt(share * (1 - share) / size + (_Z / (2 * size)) ** 2) * _Z / (1 + _Z**2 / size)
+    return (
+        np.maximum(np.minimum(centre - half, share), 0),
+        np.minimum(np.maximum(centre + half, share), 1),
+    )
+
+
+def _rates(cases: int, failures: Integers, told: Evidence) -> list[Rate]:
+    columns = (told.share, *intervals(told))
+    return [
+        Rate(cases, count, share, (low, high))
+        for count, share, low, high in zip(
+            failures.tolist(), *(column.tolist() for column in columns), strict=True
+        )
+    ]
+
+
+def rates(cases: Sequence[Case], failed: Failed) -> list[Rate]:
+    """The failure rate of each model.
+
+    Args:
+        cases: the cases.
+        failed: which of them fail, shape (models, cases).
+    """
+    if not len(cases):
+        return [_NO_RATE] * len(failed)
+    return _rates(len(cases), failed.sum(axis=1), evidence(*family_counts(cases, failed)))
+
+
+def rate(cases: Sequence[Case], failed: Failed) -> Rate:
+    """The failure rate of cases; ``failed`` has the shape (cases,)."""
+    return rates(cases, failed[None])[0]
+
+
+def _seed_pairs(cases: Sequence[Case]) -> Integers:
+    """Numbers of the expansions and of their seeds, shape (pairs, 2)."""
+    seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
+    return np.array(
+        [
+            (n, seed_number[case.seed_id])
+            for n, case in enumerate(cases)
+            if case.kind == "expansion" and case.seed_id in seed_number
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 2)
+
+
+def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
+    """Numbers of the expansions that fail while their seed passes, and the other way round."""
+    expansions, seeds = _seed_pairs(cases).T
+    to_fail = failed[expansions] & ~failed[seeds]
+    to_pass = ~failed[expansions] & failed[seeds]
+    return expansions[to_fail].tolist(), expansions[to_pass].tolist()
+
+
+def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
+    """What each model does, on all capabilities and on each.
+
+    Args:
+        cases: the cases, in any order.
+        failed: which of them fail, shape (models, cases).
+    """
+    if not len(cases):
+        return [ModelFigures(_NO_RATE, {}) for _ in failed]
+    parts: list[dict[str, CapabilityResult]] = [{} for _ in failed]
+    told: list[Evidence] = []
+    for capability, own in by_name(cases).items():
+        own_cases, own_failed = [cases[n] for n in own], failed[:, own]
+        told.append(evidence(*family_counts(own_cases, own_failed)))
+        kinds = [_rates(len(own), own_failed.sum(axis=1), told[-1])]
+        for kind in KINDS:
+            of_kind = [n for n, case in enumerate(own_cases) if case.kind == kind]
+            kinds.append(rates([own_cases[n] for n in of_kind], own_failed[:, of_kind]))
+        expansions, seeds = _seed_pairs(own_cases).T
+        fails, seed_fails = own_failed[:, expansions], own_failed[:, seeds]
+        counts = [
+            (fails & ~seed_fails).sum(axis=1).tolist(),
+            (~seed_fails).sum(axis=1).tolist(),
+            (~fails & seed_fails).sum(axis=1).tolist(),
+        ]
+        for part, figures in zip(parts, zip(*kinds, *counts, strict=True), strict=True):
+            part[capability] = CapabilityResult(*figures)
+    means = _rates(len(cases), failed.sum(axis=1), mean_evidence(told))
+    return [ModelFigures(mean, part) for mean, part in zip(means, parts, strict=True)]
+
+
+def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
+    """Numbers of the cases of each capability, in the order of the cases."""
+    numbers: dict[str, list[int]] = {}
+    for number, case in enumerate(cases):
+        numbers.setdefault(case.capability, []).append(number)
+    return numbers
+
+
+def by_capability(cases: Sequence[Case], failed: Failed) -> dict[str, CapabilityResult]:
+    """Rates and flips of each capability; ``failed`` has the shape (cases,)."""
+    return model_figures(cases, failed[None])[0].capabilities
+
+
+def macro_average(cases: Sequence[Case], failed: Failed) -> Rate:
+    """The mean of the capabilities' failure rates; ``failed`` has the shape (cases,)."""
+    return model_figures(cases, failed[None])[0].overall

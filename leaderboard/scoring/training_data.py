@@ -1,0 +1,83 @@
+"""What a model was trained on, as far as it is known, and which cases hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final, Literal
+
+from s2lct.suite.known_splits import is_train
+
+Group = Literal["train", "other", "unknown"]
+GROUPS: tuple[Group, ...] = ("train", "other", "unknown")
+KNOWN_TRAIN_SPLITS = ("sst:train", "rotten_tomatoes:train")
+"""The train splits that the table holds whole, the one most models learnt from first."""
+_SST: Final = frozenset({"sst:train"})
+TRAINED_ON: dict[str, frozenset[str]] = {
+    # Models with two classes learnt from it without its neutral sentences.
+    "embedded-2class": _SST,
+    "embedded-3class": _SST,
+    # SST-2 of GLUE: the phrases of the sentences of SST's train split.
+    "textattack/bert-base-uncased-SST-2": _SST,
+    "textattack/roberta-base-SST-2": _SST,
+    "textattack/distilbert-base-uncased-SST-2": _SST,
+    "textattack/albert-base-v2-SST-2": _SST,
+    "distilbert-base-uncased-finetuned-sst-2-english": _SST,
+    "distilbert/distilbert-base-uncased-finetuned-sst-2-english": _SST,
+}
+"""What models were trained on for sentiment, by name, where it is known. Add yours here."""
+
+
+def training_data_of(model: str) -> frozenset[str] | None:
+    """The splits that a model was trained on; None where that is not known."""
+    return TRAINED_ON.get(model)
+
+
+def main_comparison(model: str) -> frozenset[str]:
+    """The splits of a model's training data; SST's train split where it is not known."""
+    own = training_data_of(model)
+    return frozenset(KNOWN_TRAIN_SPLITS[:1]) if own is None else own
+
+
+def comparisons_for(
+    model: str, memberships: Iterable[Collection[str]]
+) -> tuple[frozenset[str], ...]:
+    """What a model's cases are held against: its own training data where that is known.
+
+    Elsewhere it is each train split that is known: those of the table, SST's first, and those that
+    the suite's corpus states.
+
+    Args:
+        model: its name.
+        memberships: of all cases.
+    """
+    if training_data_of(model) is not None:
+        return (main_comparison(model),)
+    # Of a file without corpora only "train" is known, and not which.
+    stated = {one for of in memberships for one in of if ":" in one and is_train(one)}
+    names = (*KNOWN_TRAIN_SPLITS, *sorted(stated.difference(KNOWN_TRAIN_SPLITS)))
+    return tuple(frozenset((name,)) for name in names)
+
+
+def group_of(memberships: Collection[str], training: frozenset[str]) -> Group:
+    """Whether a case holds a sentence of training data.
+
+    Args:
+        memberships: of the case, see `memberships_of`.
+        training: the splits that are training data.
+
+    Returns:
+        ``train`` if a sentence is known to be in it, ``other`` if all are known to be elsewhere,
+        else ``unknown``.
+    """
+    if not training.isdisjoint(memberships):
+        return "train"
+    told = bool(memberships) and not any(_leaves_open(one, training) for one in memberships)
+    return "other" if told else "unknown"
+
+
+def _leaves_open(membership: str, training: frozenset[str]) -> bool:
+    """Whether a membership that is none of training data may be one of it all the same."""
+    corpus, colon, split = membership.rpartition(":")
+    if not colon:
+        return True  # nothing is known, or an older file names no corpus
+    return not split and any(one.rpartition(":")[0] == corpus for one in training)

@@ -1,0 +1,1 @@
+"""Pages: the leaderboard, and the report of a few results."""

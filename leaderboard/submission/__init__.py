@@ -1,0 +1,1 @@
+"""Results that others hand in, checked and scored again."""

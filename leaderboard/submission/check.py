@@ -1,0 +1,332 @@
+"""Whether a stranger's result file can be believed: every figure, every case, the model itself.
+
+Nothing of a submission is trusted. It is read by `untrusted`, texts and passing labels are those of
+the suite, every figure is computed again, and the model is asked again by `rescoring`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from s2lct.errors import ScoringError
+from s2lct.files import write_text
+from s2lct.labels import LABELS
+from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS, WORD_LISTS
+from s2lct.leaderboard.results.decoder import Decoder
+from s2lct.leaderboard.results.layout import root_of
+from s2lct.leaderboard.results.record import FORMAT, Result, asked, case_columns, wrong_figures
+from s2lct.leaderboard.results.untrusted import (
+    MOST_JSON_BYTES,
+    SHA256,
+    decoded,
+    faults_of_names,
+    faults_of_words,
+    parse_result,
+    texts_of,
+)
+from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
+from s2lct.leaderboard.scoring.label_rules import Labels
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.submission.rescoring import Limits, ask_again
+from s2lct.plain_text import plain
+from s2lct.suite.cases import SuiteCases
+
+MOST_REASONS = 50
+LONGEST_REASON = 240
+FIRST_LOOK_SHARE = 0.02
+FEWEST_AT_FIRST = 20
+
+_SPARE_BYTES, _TEXTS_A_ROW = 1 << 20, 8
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.+!-]{0,63}", re.ASCII)
+_HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,195}\.parquet", re.ASCII)
+_MARKUP = re.compile(r"<[A-Za-z/!?]")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the check of a submission came to.
+
+    Attributes:
+        file: the result file.
+        sha256: of its bytes; empty where they were not read.
+        accepted: whether nothing speaks against it.
+        reasons: what does, a line each.
+        rescored: how many cases the model was asked again.
+        seed: what they were drawn by; None where none were drawn.
+        verified: whether it was accepted with its model asked all cases again.
+        doubts: why it is not verified though its model was asked all cases again.
+    """
+
+    file: str
+    sha256: str
+    accepted: bool
+    reasons: tuple[str, ...]
+    rescored: int = 0
+    seed: int | None = None
+    verified: bool = False
+    doubts: tuple[str, ...] = ()
+
+    def as_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+
+def check(
+    path: Path,
+    suite: SuiteCases,
+    *,
+    rescore: bool = False,
+    first_look: bool = False,
+    seed: int | None = None,
+    limits: Limits | None = None,
+) -> Verdict:
+    """Check a submission: a result file with its outcomes beside it.
+
+    Args:
+        path: the JSON file.
+        suite: the suite it must have been scored on, from a source that is trusted.
+        rescore: ask the model again. It is loaded by the name and the commit that the submission
+            gives.
+        first_look: ask it only a random 2 % of the cases, at least 20. That finds coarse lies
+            early, and verifies nothing.
+        seed: which cases at a first look; None draws them so that nobody can know them before.
+        limits: what asking the model may cost.
+    """
+    digest = ""
+    rescored, drawn_by, doubts = 0, None, tuple[str, ...]()
+    try:
+        data = bytes_of(path, MOST_JSON_BYTES)
+        digest = sha256(data).hexdigest()
+        result = parse_result(data)
+        reasons = [*_faults_of_record(result), *_faults_of_suite(result, suite)]
+        labels, faults = _labels(result, path, suite)
+        reasons += faults
+        if labels is not None:
+            outcomes = _outcomes(result, suite, labels)
+            reasons += [
+                f"{where} does not follow from the cases"
+                for where in wrong_figures(result, outcomes)
+            ]
+            if (rescore or first_look) and not reasons:
+                numbers = list(range(len(suite.cases)))
+                if first_look:
+                    drawn_by = secrets.randbits(32) if seed is None else seed
+                    numbers = _drawn(numbers, drawn_by)
+                cases = [suite.cases[number] for number in numbers]
+                again = ask_again(result, cases, labels[numbers], limits)
+                reasons += again.faults
+                rescored, doubts = again.asked, again.doubts
+    except RefusedError as refusal:
+        reasons = list(refusal.reasons)
+    if len(reasons) > MOST_REASONS:
+        more = len(reasons) - MOST_REASONS
+        reasons = [*reasons[:MOST_REASONS], f"and {more} more"]
+    return Verdict(
+        file=one_line(str(path)),
+        sha256=digest,
+        accepted=not reasons,
+        reasons=tuple(one_line(reason) for reason in reasons),
+        rescored=rescored,
+        seed=drawn_by if rescored else None,
+        verified=bool(rescored) and not (reasons or first_look or doubts),
+        doubts=tuple(one_line(doubt) for doubt in doubts),
+    )
+
+
+def _drawn(numbers: Sequence[int], seed: int) -> list[int]:
+    wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
+    return sorted(random.Random(seed).sample(numbers, min(wanted, len(numbers))))
+
+
+def one_line(text: str) -> str:
+    """A stranger's text fit for a terminal: one line, not long, no control characters."""
+    return plain(text, LONGEST_REASON - 1)
+
+
+def _faults_of_record(result: Result) -> Iterator[str]:
+    """What is wrong with the result's own words, whatever its figures."""
+    model, options = result.model, result.model.options
+    yield from faults_of_words(result)
+    for where, text in texts_of(result.model_dump(), ""):
+        # What a language model is asked may hold its own marks, and is part of the label rule.
+        name = where.rpartition(".")[2]
+        if _MARKUP.search(text) and not (options.prompt and name in ("prompt", "label_rule")):
+            yield f"{where}: holds markup"
+    built_in = model.name in WORD_LISTS or model.name in EMBEDDED_MODELS
+    if not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
+        yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
+    elif built_in and not _PACKAGE.fullmatch(model.revision):
+        yield f"model.revision: {model.revision!r} is no version of a package"
+    elif not built_in and not _COMMIT.fullmatch(model.revision):
+        yield (
+            f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, so "
+            "that others can load it"
+        )
+    else:
+        yield from faults_of_names(result)
+    if result.format != FORMAT:
+        yield f"format: is {result.format}; score the model again with this version of s2lct"
+    if not model.label_rule.strip():
+        yield "model.label_rule: is empty"
+    if not SHA256.fullmatch(model.weights_sha256):
+        yield "model.weights_sha256: is no SHA-256"
+    yield from _faults_of_question(result)
+    try:
+        date = datetime.fromisoformat(result.date.replace("Z", "+00:00"))
+    except ValueError:  # said before
+        pass
+    else:
+        if date.tzinfo is None:
+            yield f"date: {result.date!r} has no time zone"
+    if len(result.packages) > 50 or "s2lct" not in result.packages:
+        yield "packages: s2lct must be among at most 50"
+    for name, version in result.packages.items():
+        if not _PACKAGE.fullmatch(name) or not _PACKAGE.fullmatch(version):
+            yield f"packages: {name!r} {version!r} is no package with a version"
+
+
+def _faults_of_question(result: Result) -> Iterator[str]:
+    try:
+        asks = asked(result.model.options)
+    except ScoringError:  # said before
+        return
+    if asks is not None and not result.model.label_rule.endswith(f"; {asks}"):
+        yield "model.label_rule: is not that of the prompt and the label words"
+
+
+def _faults_of_suite(result: Result, suite: SuiteCases) -> Iterator[str]:
+    if result.suite.version != suite.version:
+        yield f"suite.version: is {result.suite.version!r}, the suite's is {suite.version!r}"
+    if result.suite.fingerprint != suite.fingerprint:
+        yield "suite.fingerprint: is not the suite's; score the model on this version of it"
+    if result.partial:
+        yield "selection: is a part of the suite; score the model on all of it"
+    if result.outcomes.rows != len(suite.cases):
+        yield (
+            f"outcomes.rows: is {result.outcomes.rows}, the suite has {len(suite.cases)} cases; "
+            "score the model on all of them"
+        )
+
+
+def _labels(result: Result, path: Path, suite: SuiteCases) -> tuple[Labels | None, list[str]]:
+    """What the model said of each of the suite's cases, and what is wrong with the file.
+
+    Labels are None where figures cannot be computed from them.
+    """
+    name = result.outcomes.path
+    if not _FILE_NAME.fullmatch(name):
+        return None, [f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"]
+    longest = max((len(case.text.encode()) for case in suite.cases), default=0) + 1_000
+    asked_for = result.model_copy(
+        update={"outcomes": result.outcomes.model_copy(update={"rows": len(suite.cases)})}
+    )
+    try:
+        with Decoder() as decoder:
+            table = decoded(
+                decoder,
+                path,
+                asked_for,
+                longest=longest,
+                most_bytes=_SPARE_BYTES + _TEXTS_A_ROW * len(suite.cases) * longest,
+            )
+    except RefusedError as refusal:
+        return None, list(refusal.reasons)
+    return _compared({**(table.shared or {}), **table.columns}, name, suite)
+
+
+def _compared(
+    columns: dict[str, list[Any]], name: str, suite: SuiteCases
+) -> tuple[Labels | None, list[str]]:
+    ids = columns["id"]
+    known = [case.id for case in suite.cases]
+    faults: list[str] = []
+    if twice := [one for one, count in Counter(ids).items() if count > 1]:
+        faults.append(f"{name}: has {_some(twice, 'id')} more than once")
+    if unknown := [one for one in dict.fromkeys(ids) if one not in set(known)]:
+        faults.append(f"{name}: has {_some(unknown, 'id')} that the suite does not have")
+    if missing := [one for one in known if one not in set(ids)]:
+        faults.append(f"{name}: lacks {_some(missing, 'case')} of the suite")
+    if faults:
+        return None, faults
+    if ids != known:
+        return None, [f"{name}: has the cases in another order than the suite"]
+    for column, expected in case_columns(suite.cases).items():
+        if other := [
+            one
+            for one, told, own in zip(ids, columns[column], expected, strict=True)
+            if told != own
+        ]:
+            faults.append(f"{name}: {column} is not the suite's in {_some(other, 'case')}")
+    said = columns["label"]
+    if wrong := [one for one, label in zip(ids, said, strict=True) if label not in LABELS]:
+        return None, [*faults, f"{name}: label is no label in {_some(wrong, 'case')}"]
+    labels = np.array([LABELS.index(label) for label in said], dtype=np.int64)
+    fails = failed_cases(suite.cases, labels).tolist()
+    if other := [
+        one for one, told, own in zip(ids, columns["failed"], fails, strict=True) if told is not own
+    ]:
+        faults.append(f"{name}: failed does not follow from the label in {_some(other, 'case')}")
+    return labels, faults
+
+
+def _some(ids: Sequence[Any], noun: str) -> str:
+    plural = "" if len(ids) == 1 else "s"
+    return f"{len(ids):,} {noun}{plural} (first {str(ids[0])[:40]!r})"
+
+
+def _outcomes(result: Result, suite: SuiteCases, labels: Labels) -> Outcomes:
+    """What the model said, on the suite's own cases with the suite's own passing labels."""
+    return Outcomes(
+        model=result.model.name,
+        revision=result.model.revision,
+        weights_sha256=result.model.weights_sha256,
+        label_rule=result.model.label_rule,
+        suite=suite,
+        labels=labels,
+        failed=failed_cases(suite.cases, labels),
+    )
+
+
+def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
+    """Write down that a submission was accepted with its model asked all cases again.
+
+    Args:
+        path: the result file.
+        verdict: what its check came to.
+        file: the list, which maps the SHA-256 of result files to the dates they were checked; by
+            default `VERIFIED_FILE` at the top of the repository of results, or beside the result.
+
+    Returns:
+        The path of `VERIFIED_FILE`.
+
+    Raises:
+        ScoringError: it was not verified, or the file is broken.
+    """
+    if not verdict.verified:
+        raise ScoringError(
+            f"{path}: was not "
+            + ("accepted" if not verdict.accepted else "verified" if verdict.rescored else "asked"),
+            mend="only what was accepted with --rescore, all cases asked again, is recorded as "
+            "verified",
+        )
+    file = file or root_of(path) / VERIFIED_FILE
+    dates = read_verified(file)
+    dates[verdict.sha256] = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    write_text(file, json.dumps(dates, indent=2, sort_keys=True) + "\n")
+    return file

@@ -1,0 +1,89 @@
+"""Asks a stranger's model, in a process of its own with little memory, time and knowledge of us.
+
+`rescoring` starts it: a line of JSON on standard input says what to ask, a line of JSON on standard
+output is the answer, either ``{"problem": text}`` or what the model is and said.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+from s2lct.leaderboard.results.untrusted_table import limit_memory, limit_seconds
+
+MOST_WRITTEN_BYTES = 1 << 20
+
+
+def asked_model(request: dict[str, Any]) -> dict[str, Any]:
+    """Load the model of a folder in single precision, and ask it.
+
+    Args:
+        request: ``folder``, ``texts``, and ``prompt`` and ``words`` for a language model.
+    """
+    import numpy as np
+    import torch
+
+    from s2lct.errors import ScoringError
+    from s2lct.leaderboard.models.classifiers import load_classifier
+    from s2lct.leaderboard.models.facts import licence_of, parameters_of
+    from s2lct.leaderboard.models.language_model import LabelPrompt
+
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    asks = LabelPrompt(request["prompt"], tuple(request["words"])) if request["prompt"] else None
+    try:
+        model = load_classifier(request["folder"], device="cpu", dtype="float32", asks=asks)
+        texts = request["texts"]
+        said = np.full((len(texts), len(model.classes)), np.nan)
+        for numbers, batch in model.probabilities(texts):
+            said[numbers] = batch
+    except ScoringError as error:
+        return {"problem": error.problem.replace(request["folder"], request["name"])}
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError) or "alloc" in str(error) or "memory" in str(error):
+            return {"problem": "it needs more memory than it is given"}
+        return {"problem": f"{type(error).__name__}: {error}"}
+    except Exception as error:  # a stranger's model may fail in any way
+        return {"problem": f"{type(error).__name__}: {error}"}
+    return {
+        "classes": list(model.classes),
+        "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
+        "parameters": parameters_of(model),
+        "licence": licence_of(model),
+        "probabilities": base64.b64encode(said.astype("<f8").tobytes()).decode(),
+    }
+
+
+def _limit(memory: int, seconds: int) -> None:
+    import torch  # noqa: F401  # what they take is no part of what the model takes
+    import transformers  # noqa: F401
+
+    limit_memory(memory)
+    limit_seconds(seconds)
+    # Where memory runs short all the same, this process is the one to end.
+    with suppress(OSError):
+        descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(descriptor, b"1000")
+        os.close(descriptor)
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_WRITTEN_BYTES, MOST_WRITTEN_BYTES))
+
+
+def main() -> None:
+    """Answer once."""
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    # Whatever libraries print is no answer.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    request = json.loads(sys.stdin.readline())
+    _limit(request["memory"], request["seconds"])
+    answer = asked_model(request)
+    out.write(json.dumps(answer) + "\n")
+    out.flush()
+    # Without the end of the interpreter: what a broken model left behind cannot hold it up.
+    os._exit(0)

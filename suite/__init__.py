@@ -1,0 +1,1 @@
+"""A suite on disk: its cases, read, checked, compared and written in other formats."""

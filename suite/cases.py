@@ -1,0 +1,386 @@
+"""The cases of a suite, read from a folder, a Hub dataset or rows."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from s2lct.errors import ScoringError, SuiteError
+from s2lct.files import is_folder, regular_bytes
+from s2lct.hub_calls import data_set, hub_call, said_by
+from s2lct.plain_text import plain
+from s2lct.suite.checks import CaseRow, Fault, Rows, SourceRow, natural_order, rows_fingerprint
+from s2lct.suite.known_splits import memberships_of
+from s2lct.suite.read import MOST_DESCRIPTION_BYTES, parse_description, read_suite
+from s2lct.suite.tables import ALL, KINDS, SPLIT, SUITE_FILE
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One sentence to classify.
+
+    Attributes:
+        id: the row's id.
+        capability: ``LC1`` …
+        kind: ``seed`` or ``expansion``.
+        seed_id: its own id for a seed.
+        text: the sentence.
+        passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
+        inserted: the words that an expansion has and its seed lacks.
+        production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
+        splits: what its source sentences are known to be in, as ``sst:train``; see
+            `known_splits.memberships_of`. No part of what makes cases equal: it is knowledge
+            about them.
+        sources: which these are, ``CORPUS:ID`` each; empty where the suite does not tell.
+    """
+
+    id: str
+    capability: str
+    kind: str
+    seed_id: str
+    text: str
+    passes: frozenset[int]
+    inserted: tuple[str, ...] = ()
+    production: str = ""
+    splits: frozenset[str] = field(default=frozenset(), compare=False)
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteCases:
+    """A suite's cases and what names the suite.
+
+    Attributes:
+        name: where it was read from.
+        version: its semantic version; empty if unknown.
+        fingerprint: SHA-256 over the rows of the whole suite, computed from them.
+        cases: in the suite's order.
+        partial: whether cases of the suite were left out.
+    """
+
+    name: str
+    version: str
+    fingerprint: str
+    cases: tuple[Case, ...]
+    partial: bool = False
+
+    def select(
+        self,
+        capabilities: Sequence[str] | None = None,
+        kind: str | None = None,
+        limit: int | None = None,
+    ) -> SuiteCases:
+        """Some of the cases, under the whole suite's fingerprint.
+
+        Args:
+            capabilities: ids in any case; None for all.
+            kind: ``seed`` or ``expansion``; None for both.
+            limit: most cases of a capability, from the first on; None for all.
+
+        Raises:
+            ScoringError: a capability that the suite lacks, or nothing is left.
+        """
+        known = list(dict.fromkeys(case.capability for case in self.cases))
+        chosen = known if capabilities is None else self._named(capabilities, known)
+        if kind is not None and kind not in KINDS:
+            raise ScoringError(f"--kind {kind}: no such", mend=f"pass {' or '.join(KINDS)}")
+        if limit is not None and (isinstance(limit, bool) or not _is_whole(limit) or limit < 1):
+            raise ScoringError(
+                f"--limit {limit}: takes a whole number from 1 on",
+                mend="pass 1 or more, or leave it out to take every case",
+            )
+        taken: dict[str, int] = dict.fromkeys(known, 0)
+        kept: list[Case] = []
+        for case in self.cases:
+            if case.capability not in chosen or (kind is not None and case.kind != kind):
+                continue
+            if limit is not None and taken[case.capability] >= limit:
+                continue
+            taken[case.capability] += 1
+            kept.append(case)
+        if not kept:
+            raise ScoringError(
+                f"suite {self.name}: no case is left to score",
+                mend="loosen --capability, --kind or --limit",
+            )
+        return replace(self, cases=tuple(kept), partial=self.partial or len(kept) < len(self.cases))
+
+    def _named(self, capabilities: Sequence[str], known: Sequence[str]) -> list[str]:
+        asked = [capabilities] if isinstance(capabilities, str) else list(capabilities)
+        if not asked:
+            raise ScoringError(
+                f"suite {self.name}: no capability is named",
+                mend=f"choose among {', '.join(known)}, or leave them out to take all",
+            )
+        of_name = {name.casefold(): name for name in known}
+        right = [name if name in known else of_name.get(str(name).casefold()) for name in asked]
+        if unknown := [str(name) for name, one in zip(asked, right, strict=True) if one is None]:
+            raise ScoringError(
+                f"suite {self.name}: has no capability {', '.join(unknown)}",
+                mend=f"choose among {', '.join(known)}",
+            )
+        return [name for name in right if name is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRows:
+    """The rows of a whole suite, checked, and what names it; see `SuiteCases`."""
+
+    name: str
+    version: str
+    fingerprint: str
+    rows: tuple[CaseRow, ...]
+
+
+def load_cases(suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]]) -> SuiteCases:
+    """Read a suite.
+
+    Args:
+        suite: a folder that `s2lct build` wrote, a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``,
+            as `datasets.load_dataset` takes it), or rows: dicts, a `datasets.Dataset`, a
+            `DatasetDict` or a dict of them by config, as `s2lct.builder.build` returns.
+
+    Raises:
+        ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
+    """
+    if isinstance(suite, SuiteCases):
+        _check_cases(suite)
+        return suite
+    read = read_rows(suite)
+    cases = tuple(map(case_from, read.rows))
+    return SuiteCases(read.name, read.version, read.fingerprint, cases)
+
+
+def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
+    """Read a suite's rows, whole and checked.
+
+    Args:
+        suite: as `load_cases` takes it.
+
+    Raises:
+        ScoringError: as `load_cases` does.
+    """
+    if isinstance(suite, (str, Path)):
+        folder = Path(suite)
+        read = _from_folder(folder) if is_folder(folder) else read_hub(str(suite))[1]
+    else:
+        rows = _checked_rows("rows", _rows(suite), written=False)
+        # Rows may come in the order of their files' names, LC10 before LC2.
+        ordered = sorted(rows, key=lambda row: natural_order(row.capability))
+        read = CheckedRows("rows", "", rows_fingerprint(ordered), tuple(rows))
+    if not read.rows and not isinstance(suite, (str, Path)):
+        raise ScoringError(
+            "there is no row in the suite or references that were given",
+            mend="pass rows as `load_dataset` gives them",
+        )
+    if not read.rows:
+        raise ScoringError(f"suite {read.name}: holds no case", mend="build one with more seeds")
+    return read
+
+
+def case_of(row: Mapping[str, Any]) -> Case:
+    """A row of a suite as a case.
+
+    Raises:
+        ScoringError: the row lacks a column or has a label that does not exist.
+    """
+    checks = Rows(written=False)
+    checks.add([row])
+    if checks.faults:
+        raise _no_row(checks.faults, "")
+    return case_from(checks.rows[0])
+
+
+def case_from(row: CaseRow) -> Case:
+    """A checked row as a case."""
+    production = row.production
+    return Case(
+        id=row.id,
+        capability=row.capability,
+        kind=row.kind,
+        seed_id=row.seed_id,
+        text=row.text,
+        passes=frozenset(row.labels),
+        inserted=tuple(word.word for word in row.inserted or ()),
+        production=(
+            f"{production.lhs} -> {' '.join(production.reference_rhs)}" if production else ""
+        ),
+        splits=memberships_of([source.model_dump() for source in row.sources or ()]),
+        sources=_source_ids(row.sources or ()),
+    )
+
+
+def _checked_rows(name: str, rows: Iterable[Mapping[str, Any]], *, written: bool) -> list[CaseRow]:
+    checks = Rows(written=written)
+    checks.add(list(rows))
+    together = checks.together()
+    if checks.faults:
+        raise _no_row(checks.faults, f"suite {name}, " if written else "")
+    return together
+
+
+def _no_row(faults: Sequence[Fault], where: str) -> ScoringError:
+    more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
+    return ScoringError(
+        f"{where}{faults[0].row}: not a row of a suite: {faults[0].what}{more}",
+        mend="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
+        "text and labels, and expansions together with their seeds",
+    )
+
+
+def _check_cases(suite: SuiteCases) -> None:
+    """Check cases that were made in Python as rows are."""
+    checks = Rows(written=False)
+    checks.add(
+        [
+            {
+                "id": case.id,
+                "capability": case.capability,
+                "kind": case.kind,
+                "seed_id": case.seed_id,
+                "text": case.text,
+                "labels": list(case.passes),
+            }
+            for case in suite.cases
+        ]
+    )
+    if not suite.partial:
+        checks.together()
+    if checks.faults:
+        raise _no_row(checks.faults, f"suite {suite.name}, ")
+
+
+def _is_whole(number: object) -> bool:
+    try:
+        operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def _source_ids(sources: Sequence[SourceRow]) -> tuple[str, ...]:
+    """Ids of a case's sentences; none where one is not known."""
+    if not all(source.id for source in sources):
+        return ()
+    return tuple(f"{source.corpus or ''}:{source.id}" for source in sources)
+
+
+def _rows(data: Any) -> Iterator[Any]:
+    if isinstance(data, Mapping):
+        if "id" in data and "text" in data:
+            yield data
+            return
+        configs = {name: part for name, part in data.items() if name != ALL} or data
+        for part in configs.values():
+            yield from _rows(part)
+        return
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
+        raise ScoringError(
+            f"rows of type {type(data).__name__}: no suite",
+            mend="pass a folder, a Hub id, or rows as `load_dataset` gives them",
+        )
+    yield from data
+
+
+def _from_folder(folder: Path) -> CheckedRows:
+    try:
+        suite = read_suite(folder)
+    except SuiteError as error:
+        if (folder / SUITE_FILE).exists():
+            raise ScoringError(f"--suite {error.problem}", mend=error.mend) from error
+        raise ScoringError(
+            f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
+            mend="build one with `s2lct build --out DIR`, or pass a Hub id"
+            + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
+        ) from error
+    return CheckedRows(str(folder), suite.version, suite.fingerprint, tuple(suite.checked))
+
+
+def read_hub(name: str, split: str = SPLIT) -> tuple[Dataset, CheckedRows]:
+    """A suite that `datasets` loads, as it is and checked.
+
+    Args:
+        name: a Hub id, with ``@REVISION`` or without, or the name of an installed suite.
+        split: which of its splits.
+
+    Raises:
+        ScoringError: there is none, or its rows are not those that its repository states.
+    """
+    repo, _, revision = name.partition("@")
+    shown = plain(name, _SHOWN)
+    try:
+        data = data_set(repo, ALL, split=split, revision=revision or None)
+    except Exception as error:
+        raise ScoringError(
+            f"--suite {shown}: neither a folder here nor a data set that can be loaded "
+            f"({said_by(error)})",
+            mend="check the name; without a network, build a suite with `s2lct build --out DIR` "
+            "and pass DIR",
+        ) from error
+    described = _description(repo, revision)
+    rows = _checked_rows(name, data, written=True)
+    order = [str(one["id"]) for one in described["capabilities"]] if described else []
+    # The config "all" has its files in the order of their names, LC10 before LC2.
+    rows.sort(key=lambda row: _place(row.capability, order))
+    fingerprint = rows_fingerprint(rows)
+    if described and fingerprint != described["fingerprint"]:
+        raise ScoringError(
+            f"--suite {shown}: its rows are not those that its {SUITE_FILE} was written with "
+            "(the fingerprint differs)",
+            mend=f"name a released version, {repo}@vVERSION, and tell whoever keeps {repo}",
+        )
+    known = str(data.info.version or "")
+    version = described["version"] if described else known if known != "0.0.0" else revision
+    return data, CheckedRows(name, str(version), fingerprint, tuple(rows))
+
+
+def _description(repo: str, revision: str) -> dict[str, Any] | None:
+    """What a suite's repository says of it; None where a name stands for no repository.
+
+    Raises:
+        ScoringError: what it says is no description of a suite.
+    """
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        with hub_call():
+            path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
+    except (OSError, ValueError, HfHubHTTPError, HFValidationError):
+        return None
+    try:
+        return parse_description(regular_bytes(Path(path), MOST_DESCRIPTION_BYTES), repo)
+    except OSError as error:
+        raise ScoringError(
+            f"--suite {repo}: its {SUITE_FILE} cannot be read ({error.strerror})",
+            mend="fetch it again",
+        ) from error
+    except SuiteError as error:
+        raise ScoringError(f"--suite {error.problem}", mend="name another suite") from error
+
+
+def _place(capability: str, order: Sequence[str]) -> tuple[int, str, int]:
+    if capability in order:
+        return order.index(capability), "", 0
+    return (len(order), *natural_order(capability))
+
+
+__all__ = [
+    "KINDS",
+    "Case",
+    "CheckedRows",
+    "SuiteCases",
+    "case_from",
+    "case_of",
+    "load_cases",
+    "read_hub",
+    "read_rows",
+]

@@ -1,0 +1,230 @@
+"""The frozen records that stages hand to each other. All are plain data: JSON in, JSON out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from s2lct.labels import Label
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A labelled sentence of a corpus.
+
+    Attributes:
+        corpus: name of the corpus, such as ``sst`` or ``embedded``.
+        id: the sentence's id within its corpus.
+        text: natural text, detokenised.
+        label: the author's sentiment.
+        split: the corpus's own split (``train``, ``dev``, ``test``, …), empty if it has none.
+        score: sentiment in [0, 1] where the corpus gives one.
+        raw: the text as the corpus's file has it.
+    """
+
+    corpus: str
+    id: str
+    text: str
+    label: Label
+    split: str = ""
+    score: float | None = None
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or punctuation mark with its place in a text (character offsets, end exclusive)."""
+
+    text: str
+    tag: str
+    lemma: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The part of a seed's text that came from a corpus sentence, the only place masks may fall.
+
+    Attributes:
+        slot: the template's slot that the sentence fills, such as ``P``.
+        start, end: character offsets in the seed's text, end exclusive.
+        frozen_end: masks fall only at or behind this offset: what makes the capability (such
+            as "This is not") ends here.
+    """
+
+    slot: str
+    start: int
+    end: int
+    frozen_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A sentence whose capability and passing labels are known.
+
+    Attributes:
+        id: content hash, stable across builds.
+        capability: such as ``LC4``.
+        text: the sentence.
+        labels: the labels that pass.
+        label: the label to train on.
+        template: the template with its choices made, slots in braces; empty without template.
+        sources: the corpus sentences it was made from, in the order of their slots.
+        regions: where those sentences stand in ``text``.
+    """
+
+    id: str
+    capability: str
+    text: str
+    labels: tuple[Label, ...]
+    label: Label
+    template: str
+    sources: tuple[Sentence, ...]
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRegion:
+    """A region's words and constituency tree (bracketed, one leaf a token)."""
+
+    region: Region
+    tokens: tuple[Token, ...]
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSeed:
+    """A seed with the parse of each region. A region the parser refused is absent."""
+
+    seed: Seed
+    regions: tuple[ParsedRegion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """A seed's production and the reference production that extends it.
+
+    Attributes:
+        lhs: left-hand side.
+        seed_rhs: right-hand side in the seed's tree.
+        reference_rhs: right-hand side in the reference grammar, ``seed_rhs`` with more symbols.
+        probability: the reference production's share of its left-hand side.
+    """
+
+    lhs: str
+    seed_rhs: tuple[str, ...]
+    reference_rhs: tuple[str, ...]
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """One place to fill.
+
+    Attributes:
+        start: character offset of the mask token in the masked text.
+        tag: the part of speech that the reference production asks for.
+    """
+
+    start: int
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read an insertion: a production, at one node of the region's tree.
+
+    Attributes:
+        production: what licenses the insertion.
+        span: leaf indices (start, end exclusive) in the region's tree of the expanded node.
+    """
+
+    production: Production
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedSentence:
+    """A seed with masks inserted (Algorithm 1).
+
+    Attributes:
+        seed_id: the seed it extends.
+        region: index of the region that was extended.
+        text: the seed's text with ``{mask}`` at each inserted place.
+        sentence: the corpus sentence in it, which is what the masked language model reads.
+        masks: one for each place, from left to right.
+        readings: what licensed the insertion, the most probable production first.
+        places: for each mask, the leaf index in the region's tree before which it stands.
+    """
+
+    seed_id: str
+    region: int
+    text: str
+    sentence: str
+    masks: tuple[Mask, ...]
+    readings: tuple[Reading, ...]
+    places: tuple[int, ...]
+
+    @property
+    def production(self) -> Production:
+        """Of the first reading."""
+        return self.readings[0].production
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Words for the masks, with their pseudo-log-likelihood (mean natural log, rounded)."""
+
+    words: tuple[str, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FilledSentence:
+    """A masked sentence with the masked language model's suggestions, best first."""
+
+    masked: MaskedSentence
+    suggestions: tuple[Suggestion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertedWord:
+    """A word that an expansion has and its seed lacks, with its place in the expansion's text."""
+
+    word: str
+    tag: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A seed with words inserted, its capability and labels unchanged.
+
+    Attributes:
+        id: content hash, stable across builds.
+        seed_id: the seed it extends.
+        text: the sentence.
+        masked: the masked sentence it was filled from.
+        inserted: the words that were inserted, from left to right.
+        score: pseudo-log-likelihood of the inserted words (mean natural log, rounded).
+    """
+
+    id: str
+    seed_id: str
+    text: str
+    masked: MaskedSentence
+    inserted: tuple[InsertedWord, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A seed with the expansions made from it so far."""
+
+    seed: ParsedSeed
+    expansions: tuple[Expansion, ...]
+
+
+FormName = Literal["fluent", "paper"]
