@@ -23,7 +23,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.hub_calls import pretrained
-from s2lct.leaderboard.models.classifiers import SequenceClassifier
+from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.suite.cases import load_cases
 
 BATCH = 32

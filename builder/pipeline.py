@@ -11,7 +11,7 @@ import itertools
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -40,7 +40,7 @@ from s2lct.builder.stages.search import TaggedSentence
 from s2lct.builder.stages.validate import Rejection
 from s2lct.errors import BuildError, SuiteError
 from s2lct.identity import fingerprint_of
-from s2lct.suite.read import read_suite
+from s2lct.suite.read import load_suite, read_suite
 from s2lct.suite.records import (
     Expansion,
     Family,
@@ -50,10 +50,10 @@ from s2lct.suite.records import (
     Seed,
     Sentence,
 )
-from s2lct.suite.tables import load_suite
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
+from s2lct.builder.built import CapabilityCounts, Suite
 
 SENTENCES_PER_SHARD = 1_000
 SEEDS_PER_SHARD = 100
@@ -61,7 +61,6 @@ TREES_AT_ONCE = 64
 EXPANSIONS_OF_AN_ADVERB = 4
 PROMISING_FOR_A_SEED = 6
 """Candidate seeds, for each seed kept, that have their masks filled."""
-
 Item = TypeVar("Item")
 
 
@@ -83,23 +82,6 @@ class NoProgress:
 
     def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
         """Some are done."""
-
-
-@dataclass
-class CapabilityCounts:
-    """What happened to one capability on the way; the rows of the closing table."""
-
-    found: int = 0
-    seeds: int = 0
-    masked: int = 0
-    suggestions: int = 0
-    rejected_part_of_speech: int = 0
-    rejected_not_neutral: int = 0
-    rejected_specification: int = 0
-    rejected_unlikely: int = 0
-    duplicates: int = 0
-    expansions: int = 0
-    excluded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +129,6 @@ class Selected:
 
     families: tuple[Family, ...]
     rejected: tuple[tuple[str, Rejection, int], ...]
-
-
-@dataclass
-class Suite:
-    """A built suite: its families by capability, and what was counted."""
-
-    capabilities: tuple[Capability, ...]
-    families: dict[str, list[Family]]
-    counts: dict[str, CapabilityCounts] = field(default_factory=dict)
 
 
 _MATCHES = TypeAdapter(list[Match])

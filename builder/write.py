@@ -18,7 +18,7 @@ from s2lct.labels import LABELS
 from s2lct.suite.records import Expansion, Family, Seed
 
 if TYPE_CHECKING:
-    from s2lct.builder.pipeline import Suite
+    from s2lct.builder.built import Suite
 from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, table_of
 
 _RECORDED_PACKAGES = (

@@ -121,7 +121,7 @@ def augment(
     With --retrain, show what they are worth.
     """
     from s2lct.cli.console import console, errors, told_errors
-    from s2lct.cli.main import label_map_of
+    from s2lct.cli.options import label_map_of
     from s2lct.progress import counted_progress
 
     with told_errors():

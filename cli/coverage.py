@@ -341,7 +341,7 @@ def minimize(
     And see whether failures stay. With several thresholds, OUT holds a folder for each.
     """
     from s2lct.cli.console import console, errors, told_errors
-    from s2lct.cli.main import label_map_of
+    from s2lct.cli.options import label_map_of
 
     with told_errors():
         from s2lct.analysis.coverage.activations import load_encoder
@@ -361,7 +361,7 @@ def minimize(
         from s2lct.analysis.coverage.minimize import minimize as reduce_suite
         from s2lct.analysis.coverage.report import reduction_table
         from s2lct.files import check_file_out
-        from s2lct.leaderboard.models.classifiers import load_classifier
+        from s2lct.leaderboard.models.load import load_classifier
         from s2lct.leaderboard.scoring.score import default_cache, score
 
         mapping = label_map_of(label_map)

@@ -84,7 +84,7 @@ def diversity(
     from s2lct.analysis.diversity.measures import Reader, Source, compare
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.cli.console import console, errors, told_errors
-    from s2lct.cli.main import label_map_of
+    from s2lct.cli.options import label_map_of
     from s2lct.extras import require
     from s2lct.files import check_files_out, write_text
     from s2lct.progress import counted_progress

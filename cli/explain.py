@@ -143,7 +143,7 @@ def explain(
     from s2lct.analysis.explain.search import explain as explain_rows
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.cli.console import console, errors, told_errors
-    from s2lct.cli.main import label_map_of
+    from s2lct.cli.options import label_map_of
     from s2lct.errors import AnalysisError
     from s2lct.files import check_files_out
     from s2lct.leaderboard.scoring.score import default_cache

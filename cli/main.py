@@ -16,6 +16,7 @@ from s2lct.cli.command_line import run
 from s2lct.cli.commands import BUILDING, Commands, examples, finite, usable_seed
 from s2lct.cli.console import console, errors, told_errors
 from s2lct.cli.leaderboard import add_commands as add_leaderboard
+from s2lct.cli.options import label_map_of
 from s2lct.cli.publish import add_commands as add_publishing
 from s2lct.cli.scoring import add_commands as add_scoring
 from s2lct.plain_text import plain_lines
@@ -33,7 +34,6 @@ app = typer.Typer(
         "s2lct score -h",
     ),
 )
-
 CORPUS, KEPT, MASKED, MODELS, RUNNING = (
     "Corpus",
     "What is built",
@@ -344,17 +344,6 @@ def build(
                 + (f"; {not_met} not met in this build." if not_met else "."),
             )
         console.print(f"Suite written to {out}; look at it with: s2lct inspect {out}")
-
-
-def label_map_of(text: str | None) -> dict[str, str] | None:
-    """``0=negative,1=positive`` as a dict; None for None.
-
-    Raises:
-        ScoringError: it is no such list, names a class twice or means no label.
-    """
-    from s2lct.leaderboard.scoring.label_rules import check_label_map
-
-    return check_label_map(text)
 
 
 @app.command(

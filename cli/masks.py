@@ -120,7 +120,7 @@ def masks(
     from rich.progress import TextColumn
 
     from s2lct.cli.console import console, errors, told_errors
-    from s2lct.cli.main import label_map_of
+    from s2lct.cli.options import label_map_of
     from s2lct.progress import counted_progress
 
     with told_errors():

@@ -116,7 +116,7 @@ def retrain(
     from s2lct.analysis.retrain.train import Retrainer, TrainOptions
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.cli.console import console, errors, told_errors
-    from s2lct.cli.main import label_map_of
+    from s2lct.cli.options import label_map_of
     from s2lct.errors import AnalysisError
     from s2lct.extras import require
     from s2lct.files import check_folder_out

@@ -113,14 +113,14 @@ def score(
     A result file each, with what the model said of every case beside it.
     """
     from s2lct.cli.console import console, errors, told_errors, told_warnings
-    from s2lct.cli.main import label_map_of
+    from s2lct.cli.options import label_map_of
     from s2lct.errors import ScoringError
-    from s2lct.leaderboard.models.classifiers import load_classifier
+    from s2lct.leaderboard.models.load import load_classifier
+    from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import (
         SelectionRecord,
         check_out_folder,
         plain_path,
-        read_result,
         write_result,
     )
     from s2lct.leaderboard.scoring.cache import CacheWarning
@@ -247,7 +247,8 @@ def report(
     from s2lct.analysis.explain.report import html_section
     from s2lct.analysis.explain.search import read_explanations
     from s2lct.cli.console import console, told_errors
-    from s2lct.leaderboard.results.record import current, read_outcomes
+    from s2lct.leaderboard.results.read import read_outcomes
+    from s2lct.leaderboard.results.record import current
     from s2lct.leaderboard.results.record import recompute as recomputed
     from s2lct.leaderboard.site.report import (
         Scored,
@@ -291,7 +292,7 @@ def compare(
     from s2lct.cli.console import console, told_errors
     from s2lct.errors import ScoringError
     from s2lct.leaderboard.results.comparison import compare as compare_outcomes
-    from s2lct.leaderboard.results.record import read_outcomes, read_result
+    from s2lct.leaderboard.results.read import read_outcomes, read_result
     from s2lct.leaderboard.site.report import check_same_suite, comparison_table, paired
 
     with told_errors():

@@ -59,3 +59,15 @@ class ScoringError(BuilderError):
 
 class AnalysisError(BuilderError):
     """A model, suite or corpus cannot be analysed as asked."""
+
+
+class PublishError(BuilderError):
+    """Something cannot be published as it is, or the Hub refused it."""
+
+
+class UnreachableError(PublishError):
+    """The Hub cannot be asked: there is no connection, or none is wanted."""
+
+
+class VersionError(PublishError):
+    """A version that does not follow from what changed."""

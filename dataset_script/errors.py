@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from s2lct.errors import BuilderError
+from s2lct.errors import BuilderError, PublishError, UnreachableError
 from s2lct.hub_calls import causes_of, hub_call
 
 _LONGEST = 200
 REPEAT = "Nothing was published; the same command can be given again."
-
-
-class PublishError(BuilderError):
-    """Something cannot be published as it is, or the Hub refused it."""
-
-
-class UnreachableError(PublishError):
-    """The Hub cannot be asked: there is no connection, or none is wanted."""
-
-
-class VersionError(PublishError):
-    """A version that does not follow from what changed."""
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from s2lct.dataset_script.errors import PublishError, UnreachableError, told_hub_errors
+from s2lct.dataset_script.errors import told_hub_errors
+from s2lct.errors import PublishError, UnreachableError
 from s2lct.hub_calls import without_token
 
 if TYPE_CHECKING:

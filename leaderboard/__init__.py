@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.integrations.callback import CapabilityCallback
     from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
     from s2lct.leaderboard.integrations.metric import compute
-    from s2lct.leaderboard.models.classifiers import load_classifier
     from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+    from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.scoring.score import score
     from s2lct.suite.cases import load_cases
 

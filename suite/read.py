@@ -31,6 +31,10 @@ from s2lct.suite.tables import SUITE_FILE, arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from datasets import DatasetDict
+from s2lct.suite.tables import ALL, SPLIT, features
 
 MOST_DESCRIPTION_BYTES = 16 << 20
 MOST_FILE_BYTES = 512 << 20
@@ -335,3 +339,23 @@ __all__ = [
     "read_description",
     "read_suite",
 ]
+
+
+def load_suite(folder: Path) -> dict[str, DatasetDict]:
+    """Read a written suite: a `datasets.DatasetDict` for each config, ``all`` last.
+
+    Raises:
+        SuiteError: there is none, or it is damaged.
+    """
+    from datasets import Dataset, DatasetDict, DatasetInfo, NamedSplit, concatenate_datasets
+
+    configs = {
+        name: DatasetDict(
+            {SPLIT: Dataset(table, DatasetInfo(features=features()), NamedSplit(SPLIT))}
+        )
+        for name, table in read_suite(folder).tables.items()
+    }
+    if configs:
+        every = concatenate_datasets([config[SPLIT] for config in configs.values()])
+        configs[ALL] = DatasetDict({SPLIT: every})
+    return configs

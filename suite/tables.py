@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.labels import LABELS
@@ -11,8 +10,7 @@ from s2lct.suite.records import InsertedWord
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from datasets import DatasetDict, Features
-
+    from datasets import Features
 
 SUITE_FILE = "suite.json"
 SPLIT = "test"
@@ -119,25 +117,3 @@ def marked(text: str, inserted: Iterable[Any], before: str = "**", behind: str =
     for word in sorted(inserted, key=lambda word: -word.start):
         text = f"{text[: word.start]}{before}{word.word}{behind}{text[word.end :]}"
     return text
-
-
-def load_suite(folder: Path) -> dict[str, DatasetDict]:
-    """Read a written suite: a `datasets.DatasetDict` for each config, ``all`` last.
-
-    Raises:
-        SuiteError: there is none, or it is damaged.
-    """
-    from datasets import Dataset, DatasetDict, DatasetInfo, NamedSplit, concatenate_datasets
-
-    from s2lct.suite.read import read_suite
-
-    configs = {
-        name: DatasetDict(
-            {SPLIT: Dataset(table, DatasetInfo(features=features()), NamedSplit(SPLIT))}
-        )
-        for name, table in read_suite(folder).tables.items()
-    }
-    if configs:
-        every = concatenate_datasets([config[SPLIT] for config in configs.values()])
-        configs[ALL] = DatasetDict({SPLIT: every})
-    return configs

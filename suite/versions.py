@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from s2lct.dataset_script.errors import VersionError
+from s2lct.errors import VersionError
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.labels import LABELS
 

@@ -586,7 +586,7 @@ def test_long_texts_are_cut_where_the_model_ends(bert: EncoderModel) -> None:
 def test_the_embedded_models_are_looked_into(name: str) -> None:
     import torch
 
-    from s2lct.leaderboard.models.classifiers import load_classifier
+    from s2lct.leaderboard.models.load import load_classifier
 
     encoder = load_encoder(name)
     (said,) = load_classifier(name).probabilities(TESTS)

@@ -20,7 +20,7 @@ from transformers import (
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
 from s2lct.leaderboard.integrations.metric import compute
-from s2lct.suite.tables import load_suite
+from s2lct.suite.read import load_suite
 
 CLASSES = ("negative", "neutral", "positive")
 TIMES = {"total_time_in_seconds", "samples_per_second", "latency_in_seconds"}

@@ -32,7 +32,8 @@ from s2lct.analysis.explain.words import parts_of, words_of
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.models.classifiers import Function, Network
+from s2lct.leaderboard.models.classifier import Function
+from s2lct.leaderboard.models.network import Network
 from s2lct.suite.cases import Case
 
 runner = CliRunner()

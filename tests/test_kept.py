@@ -20,8 +20,10 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.models import classifiers as models
-from s2lct.leaderboard.models.classifiers import SequenceClassifier, fingerprint_of, load_classifier
+from s2lct.leaderboard.models.fingerprint import model_fingerprint
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.leaderboard.scoring import cache as kept
 from s2lct.leaderboard.scoring.cache import CacheWarning
 from s2lct.leaderboard.scoring.score import figures, score
@@ -285,9 +287,9 @@ def test_the_fingerprint_covers_tokenizers_written_in_python(
         ByT5Tokenizer(extra_ids=3),
         CanineTokenizer(),
     ]
-    found = [fingerprint_of(tokenizer, model) for tokenizer in tokenizers]
+    found = [model_fingerprint(tokenizer, model) for tokenizer in tokenizers]
     assert len(set(found)) == len(found)
-    assert fingerprint_of(Words(str(copied)), model) == found[0]
+    assert model_fingerprint(Words(str(copied)), model) == found[0]
 
 
 def test_the_fingerprint_of_a_language_model_covers_what_it_is_asked(llama_folder: Path) -> None:

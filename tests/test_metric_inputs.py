@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier, tiny_classifier
 
-from s2lct.cli.main import label_map_of
+from s2lct.cli.options import label_map_of
 from s2lct.dataset_script.metric.s2lct import S2lct
 from s2lct.errors import ScoringError
+from s2lct.leaderboard.answers.label_rules import LabelRule, check_label_map, rule_for
+from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
 from s2lct.leaderboard.integrations.callback import CapabilityCallback
 from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
 from s2lct.leaderboard.integrations.metric import compute
-from s2lct.leaderboard.models.classifiers import load_classifier
-from s2lct.leaderboard.scoring.label_rules import LabelRule, check_label_map, rule_for
-from s2lct.leaderboard.scoring.prediction_labels import labels_of_predictions
-from s2lct.suite.tables import load_suite
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.suite.read import load_suite
 
 THREE = ("negative", "neutral", "positive")
 STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")

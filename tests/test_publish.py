@@ -21,7 +21,8 @@ from hub_server import MAINTAINER, STRANGER, HubServer
 from test_verify import rewrite
 
 from s2lct.builder.verify import verify_suite
-from s2lct.leaderboard.results.record import read_result, write_result
+from s2lct.leaderboard.results.read import read_result
+from s2lct.leaderboard.results.record import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.suite.cases import load_cases
 

@@ -16,18 +16,16 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.dataset_script.errors import PublishError
 from s2lct.dataset_script.publish.model_result import publish_model_result
 from s2lct.dataset_script.publish.results import CheckedResult, publish_results
-from s2lct.errors import ScoringError
+from s2lct.errors import PublishError, ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.read import read_outcomes, read_result
 from s2lct.leaderboard.results.record import (
     BUILT_IN,
     SelectionRecord,
-    read_outcomes,
-    read_result,
     recompute,
     write_result,
     wrong_figures,

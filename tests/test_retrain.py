@@ -42,7 +42,8 @@ from s2lct.builder.corpus.read import Corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.classifiers import Network, load_classifier
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.network import Network
 from s2lct.suite.cases import Case
 from s2lct.suite.records import Sentence
 
@@ -458,7 +459,7 @@ def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
 
 
 def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> None:
-    from s2lct.leaderboard.models.classifiers import Embedded
+    from s2lct.leaderboard.models.embedded import Embedded
     from s2lct.leaderboard.models.sentiment_network import embedded_network
 
     texts = [row.case.text for row in SUITE.rows[:12]]

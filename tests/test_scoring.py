@@ -18,21 +18,18 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
+from s2lct.leaderboard.answers.label_rules import rule_for
+from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
 from s2lct.leaderboard.integrations.metric import compute
-from s2lct.leaderboard.models.classifiers import SequenceClassifier, fingerprint_of, load_classifier
-from s2lct.leaderboard.results.record import (
-    SCHEMA_FILE,
-    read_outcomes,
-    read_result,
-    recompute,
-    schema,
-)
-from s2lct.leaderboard.scoring.label_rules import rule_for
-from s2lct.leaderboard.scoring.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.models.fingerprint import model_fingerprint
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.network import SequenceClassifier
+from s2lct.leaderboard.results.read import read_outcomes, read_result
+from s2lct.leaderboard.results.record import SCHEMA_FILE, recompute, schema
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.site.report import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
-from s2lct.suite.tables import load_suite
+from s2lct.suite.read import load_suite
 
 METRIC = Path(__file__).parent.parent / "dataset_script" / "metric" / "s2lct.py"
 runner = CliRunner()
@@ -252,7 +249,7 @@ def test_a_local_classifier_scores_from_the_command_line(
 def test_asking_a_model_leaves_its_fingerprint(classifier_folder: Path) -> None:
     model = SequenceClassifier(str(classifier_folder))
     next(iter(model.probabilities(["A text that the tokenizer may cut."])))
-    assert fingerprint_of(model.tokenizer, model.model) == model.fingerprint
+    assert model_fingerprint(model.tokenizer, model.model) == model.fingerprint
 
 
 def test_a_pickled_checkpoint_is_read_without_running_it(

@@ -31,13 +31,8 @@ from s2lct.leaderboard.results.collection import (
     write_collection,
 )
 from s2lct.leaderboard.results.comparison import compare
-from s2lct.leaderboard.results.record import (
-    current,
-    read_outcomes,
-    read_result,
-    recompute,
-    write_result,
-)
+from s2lct.leaderboard.results.read import read_outcomes, read_result
+from s2lct.leaderboard.results.record import current, recompute, write_result
 from s2lct.leaderboard.results.standings import (
     all_standings,
     pairwise_tests,

@@ -25,11 +25,11 @@ from typer.testing import CliRunner
 from s2lct.cli.leaderboard import leaderboard as app
 from s2lct.cli.main import app as commands
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.models.classifiers import load_classifier
+from s2lct.leaderboard.answers.label_rules import LabelRule
+from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results import decoder, untrusted
 from s2lct.leaderboard.results.decoder import Decoded
 from s2lct.leaderboard.results.record import OptionsRecord, write_result
-from s2lct.leaderboard.scoring.label_rules import LabelRule
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission import check, rescoring
 from s2lct.leaderboard.submission import check as submission

@@ -14,7 +14,8 @@ import pytest
 from hub_fixtures import HubClient
 from hub_server import STRANGER, HubServer
 
-from s2lct.leaderboard.results.record import read_outcomes, write_result
+from s2lct.leaderboard.results.read import read_outcomes
+from s2lct.leaderboard.results.record import write_result
 
 MODEL = "stranger/tiny-sentiment"
 UPLOAD = """

@@ -34,8 +34,8 @@ from s2lct.files import sha256_of
 from s2lct.identity import content_id
 from s2lct.leaderboard.integrations.evaluator import rows_of
 from s2lct.suite.cases import load_cases
-from s2lct.suite.read import MOST_DECODED_BYTES, read_description, read_suite
-from s2lct.suite.tables import arrow_schema, features, load_suite
+from s2lct.suite.read import MOST_DECODED_BYTES, load_suite, read_description, read_suite
+from s2lct.suite.tables import arrow_schema, features
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 DAMAGES = 64

@@ -28,7 +28,8 @@ from s2lct.leaderboard.results.collection import (
     read_collection,
     write_collection,
 )
-from s2lct.leaderboard.results.record import OptionsRecord, read_outcomes, read_result, write_result
+from s2lct.leaderboard.results.read import read_outcomes, read_result
+from s2lct.leaderboard.results.record import OptionsRecord, write_result
 from s2lct.leaderboard.results.scored import own_options
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.untrusted import read_untrusted_result

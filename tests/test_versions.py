@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.dataset_script.errors import VersionError
+from s2lct.errors import VersionError
 from s2lct.suite.versions import Bump, Version, changelog_entry, check_bump, compare, with_entry
 
 Rows = dict[str, list[dict[str, Any]]]

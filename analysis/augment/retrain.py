@@ -13,8 +13,8 @@ import numpy as np
 from s2lct.analysis.augment.search import Accuracies
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS, Label
-from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS
-from s2lct.leaderboard.scoring.label_rules import rule_for
+from s2lct.leaderboard.answers.label_rules import rule_for
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -176,7 +176,7 @@ def _fine_tuned(
 
 def _said(encoder: Any, texts: Sequence[str], meanings: Sequence[int]) -> Any:
     """Label ids, of the most probable class each, shape (texts,)."""
-    from s2lct.leaderboard.models.classifiers import Network
+    from s2lct.leaderboard.models.network import Network
 
     said = np.zeros(len(texts), dtype=np.int64)
     for numbers, batch in Network(encoder.tokenizer, encoder.model).probabilities(texts):

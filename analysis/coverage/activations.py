@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS, Network
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
+from s2lct.leaderboard.models.network import Network
 from s2lct.threads import batches_at_once
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class EncoderModel:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over tokenizer and weights, whatever the tokenizer was last used for."""
-        from s2lct.leaderboard.models.classifiers import fingerprint_of
+        from s2lct.leaderboard.models.fingerprint import model_fingerprint
 
         # Calling a fast tokenizer leaves truncation and padding in what it is written as.
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
@@ -209,7 +210,7 @@ class EncoderModel:
             backend.no_truncation()
             backend.no_padding()
         try:
-            return fingerprint_of(self.tokenizer, self.model)
+            return model_fingerprint(self.tokenizer, self.model)
         finally:
             if backend is not None and truncation is not None:
                 backend.enable_truncation(**truncation)
@@ -429,12 +430,13 @@ def load_encoder(name: str, *, revision: str | None = None, device: str = "auto"
         AnalysisError: the model is no encoder.
         ScoringError: there is no such model, or it has no classification head.
     """
-    from s2lct.leaderboard.models.classifiers import WORD_LISTS, SequenceClassifier
+    from s2lct.leaderboard.models.network import SequenceClassifier
+    from s2lct.leaderboard.models.word_lists import WORD_LISTS
 
     if name in WORD_LISTS:
         raise _no_encoder(name, "it is a list of words and has no neurons")
     if name in EMBEDDED_MODELS:
-        from s2lct.leaderboard.models.classifiers import place
+        from s2lct.leaderboard.models.pretrained import place
         from s2lct.leaderboard.models.sentiment_network import embedded_network
 
         tokenizer, model = embedded_network(name)  # type: ignore[arg-type]

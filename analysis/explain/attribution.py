@@ -14,16 +14,7 @@ import numpy as np
 from s2lct.analysis.explain.words import Word, words_of
 from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
-from s2lct.leaderboard.models.classifiers import (
-    EMBEDDED_MODELS,
-    Classifier,
-    Embedded,
-    Function,
-    Network,
-    load_classifier,
-    usable_device,
-)
-from s2lct.leaderboard.scoring.label_rules import (
+from s2lct.leaderboard.answers.label_rules import (
     NEUTRAL,
     NEUTRAL_BAND,
     POSITIVE,
@@ -31,7 +22,12 @@ from s2lct.leaderboard.scoring.label_rules import (
     Labels,
     rule_for,
 )
-from s2lct.leaderboard.scoring.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
+from s2lct.leaderboard.models.embedded import Embedded
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.network import Network
+from s2lct.leaderboard.models.pretrained import usable_device
 
 Method = Literal["gradients", "shap", "occlusion"]
 METHODS: tuple[Method, ...] = ("gradients", "shap", "occlusion")

@@ -26,8 +26,8 @@ from s2lct.extras import require
 from s2lct.files import one_folder, whole_folder, write_text
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.classifiers import Network
-from s2lct.leaderboard.scoring.label_rules import LabelRule
+from s2lct.leaderboard.answers.label_rules import LabelRule
+from s2lct.leaderboard.models.network import Network
 from s2lct.suite.records import Sentence
 
 RUN_FILE = "run.json"

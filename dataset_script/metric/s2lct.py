@@ -7,8 +7,8 @@ import datasets
 import evaluate
 
 from s2lct.errors import ScoringError
+from s2lct.leaderboard.answers.predictions import listed
 from s2lct.leaderboard.integrations.metric import compute
-from s2lct.leaderboard.scoring.predictions import listed
 
 _DESCRIPTION = """
 S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on

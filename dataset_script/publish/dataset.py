@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from s2lct.cards import render_dataset_card
-from s2lct.dataset_script.errors import PublishError, VersionError
 from s2lct.dataset_script.hub import (
     Hub,
     Outcome,
@@ -21,7 +20,7 @@ from s2lct.dataset_script.hub import (
     require_repo,
 )
 from s2lct.dataset_script.publish.eval_yaml import EVAL_FILE, configs_in_order, eval_yaml
-from s2lct.errors import SuiteError
+from s2lct.errors import PublishError, SuiteError, VersionError
 from s2lct.hub_calls import said_by
 from s2lct.suite.read import parse_description, parse_rows, read_suite
 from s2lct.suite.tables import SUITE_FILE, example_of

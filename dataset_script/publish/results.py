@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from s2lct.cards import render_results_card
-from s2lct.dataset_script.errors import PublishError
 from s2lct.dataset_script.hub import (
     Hub,
     Outcome,
@@ -18,6 +17,7 @@ from s2lct.dataset_script.hub import (
     dry_run_without_hub,
     require_repo,
 )
+from s2lct.errors import PublishError
 from s2lct.leaderboard.results.layout import FOLDER, repository_path, suite_folder
 from s2lct.leaderboard.results.record import Result, recompute
 from s2lct.leaderboard.results.untrusted import (

@@ -9,8 +9,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from s2lct.cards import render_app, render_leaderboard_card, render_metric_card
-from s2lct.dataset_script.errors import PublishError
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, dry_run_without_hub, require_repo
+from s2lct.errors import PublishError
 
 PACKAGE = "package"
 METRIC_FILE = Path(__file__).parent / "metric" / "s2lct.py"

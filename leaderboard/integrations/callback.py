@@ -10,14 +10,14 @@ import numpy as np
 from transformers import TrainerCallback
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.integrations.metric import selected
-from s2lct.leaderboard.models.classifiers import Network, classes_of
-from s2lct.leaderboard.scoring.label_rules import (
+from s2lct.leaderboard.answers.label_rules import (
     NEUTRAL_BAND,
     check_label_map,
     checked_band,
     rule_for,
 )
+from s2lct.leaderboard.integrations.metric import selected
+from s2lct.leaderboard.models.network import Network, classes_of
 from s2lct.leaderboard.scoring.score import Outcomes, figures, flattened, score
 from s2lct.suite.cases import SuiteCases, load_cases
 

@@ -20,22 +20,19 @@ from transformers import Pipeline, PreTrainedModel, pipeline
 from s2lct.errors import ScoringError, SuiteError
 from s2lct.files import is_folder
 from s2lct.hub_calls import hub_call, said_by
-from s2lct.leaderboard.models.classifiers import CLASSIFICATION as TASK
-from s2lct.leaderboard.models.classifiers import (
-    Classifier,
-    Function,
-    as_classifier,
-    load_classifier,
-)
-from s2lct.leaderboard.scoring.label_rules import (
+from s2lct.leaderboard.answers.label_rules import (
     NEUTRAL_BAND,
     check_classes,
     checked_band,
     same_classes,
 )
-from s2lct.leaderboard.scoring.predictions import listed
+from s2lct.leaderboard.answers.predictions import listed
+from s2lct.leaderboard.models.classifier import Classifier, Function
+from s2lct.leaderboard.models.load import CLASSIFICATION as TASK
+from s2lct.leaderboard.models.load import as_classifier, load_classifier
 from s2lct.suite.cases import read_hub
-from s2lct.suite.tables import ALL, SPLIT, load_suite
+from s2lct.suite.read import load_suite
+from s2lct.suite.tables import ALL, SPLIT
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.hub_calls import hub_call
-from s2lct.leaderboard.models.classifiers import (
-    Classifier,
-    Embedded,
-    Function,
-    Network,
-    SequenceClassifier,
-    WordList,
-)
+from s2lct.leaderboard.models.classifier import Classifier, Function
+from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.language_model import LanguageModel
+from s2lct.leaderboard.models.network import Network, SequenceClassifier
+from s2lct.leaderboard.models.word_lists import WordList
 
 LONGEST_LICENCE = 80
 CARD = "README.md"

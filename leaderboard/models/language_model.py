@@ -18,16 +18,10 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.classifiers import (
-    TOKENS_A_BATCH,
-    fingerprint_of,
-    hub_commit,
-    load_pretrained,
-    place,
-    state_sha256,
-    weights_sha256,
-)
-from s2lct.leaderboard.scoring.label_rules import Array
+from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
+from s2lct.leaderboard.models.network import TOKENS_A_BATCH
+from s2lct.leaderboard.models.pretrained import hub_commit, load_pretrained, place
 
 SLOT = "{text}"
 PROMPT = f"Review: {SLOT}\nSentiment (negative, neutral or positive):"
@@ -142,7 +136,7 @@ class LanguageModel:
         self.asks = asks or LabelPrompt()
         self.classes = self.asks.classes
         self.revision = commit
-        answers = fingerprint_of(tokenizer, model)
+        answers = model_fingerprint(tokenizer, model)
         self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
         asked = json.dumps([answers, self.asks.prompt, self.asks.words])
         self.fingerprint = hashlib.sha256(asked.encode()).hexdigest()

@@ -18,10 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of, whole_file, write_text
 from s2lct.labels import LABELS, Label
-from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS, WORD_LISTS
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.word_lists import WORD_LISTS
 from s2lct.leaderboard.scoring.chance import references
-from s2lct.leaderboard.scoring.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.scoring.score import (
     Outcomes,
     answers,
@@ -34,6 +35,7 @@ from s2lct.suite.cases import Case
 
 if TYPE_CHECKING:
     import pyarrow as pa
+from s2lct.leaderboard.results.read import read_outcomes, read_result
 
 FORMAT: Literal[2] = 2
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
@@ -421,28 +423,6 @@ def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
     )
     with whole_file(path) as file:
         pq.write_table(table, file)
-
-
-def read_result(path: Path) -> Result:
-    """Read a result file, whoever wrote it.
-
-    Raises:
-        ScoringError: it cannot be read, or is not of the schema.
-    """
-    from s2lct.leaderboard.results.untrusted import read_untrusted_record
-
-    return read_untrusted_record(path)
-
-
-def read_outcomes(path: Path) -> Outcomes:
-    """The outcomes that a result file was made from, whoever wrote them.
-
-    Raises:
-        ScoringError: the Parquet file is missing, or is not the one that the result names.
-    """
-    from s2lct.leaderboard.results.untrusted import read_untrusted_result
-
-    return read_untrusted_result(path)[1]
 
 
 def asked(options: OptionsRecord) -> LabelPrompt | None:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.language_model import PROMPT
 from s2lct.leaderboard.results.record import OptionsRecord
-from s2lct.leaderboard.scoring.label_rules import NEUTRAL_BAND
 from s2lct.suite.cases import Case
 
 UNSCORED = -1

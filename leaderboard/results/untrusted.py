@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.results.decoder import Decoded, Decoder, DecoderError
 from s2lct.leaderboard.results.record import (
     Result,
@@ -34,7 +35,6 @@ from s2lct.leaderboard.results.record import (
 )
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.scoring.chance import RANDOM
-from s2lct.leaderboard.scoring.label_rules import Labels
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import is_capability_id

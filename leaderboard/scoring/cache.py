@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.models.classifiers import Classifier
-from s2lct.leaderboard.scoring.label_rules import Array
+from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.leaderboard.models.classifier import Classifier
 
 ANSWERS = 1
 """Raise it when a change of this package changes what a model says: older answers count no more."""
@@ -30,7 +30,7 @@ class CacheWarning(UserWarning):
 class Kept:
     """Probabilities by model and text, in SQLite: several processes may write, batch by batch.
 
-    An answer is that of a text, of all that decides what a model says (`models.fingerprint_of`, the
+    An answer is that of a text, of all that decides what a model says (`model_fingerprint`, the
     prompt of a language model among it) and of this package's way to ask (`ANSWERS`); no id of a
     case and no name of a model takes part. A cache that cannot be used for now (a full disk, a
     folder that nobody may write to, another process that holds it) is done without, with a

@@ -13,7 +13,17 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, Label
-from s2lct.leaderboard.models.classifiers import Classifier, Function
+from s2lct.leaderboard.answers.label_rules import (
+    NEUTRAL_BAND,
+    Array,
+    LabelRule,
+    Labels,
+    check_label_map,
+    checked_band,
+    rule_for,
+)
+from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.facts import licence_of, parameters_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.scoring.cache import Kept
@@ -23,16 +33,6 @@ from s2lct.leaderboard.scoring.chance import (
     reference_means,
     references,
 )
-from s2lct.leaderboard.scoring.label_rules import (
-    NEUTRAL_BAND,
-    Array,
-    LabelRule,
-    Labels,
-    check_label_map,
-    checked_band,
-    rule_for,
-)
-from s2lct.leaderboard.scoring.prediction_labels import labels_of_predictions
 from s2lct.leaderboard.scoring.statistics import Failed, Rate, flips, macro_average, model_figures
 from s2lct.leaderboard.scoring.training_data import (
     GROUPS,

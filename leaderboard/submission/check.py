@@ -24,7 +24,9 @@ import numpy as np
 from s2lct.errors import ScoringError
 from s2lct.files import write_text
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS, WORD_LISTS
+from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
+from s2lct.leaderboard.models.word_lists import WORD_LISTS
 from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.layout import root_of
 from s2lct.leaderboard.results.record import FORMAT, Result, asked, case_columns, wrong_figures
@@ -39,7 +41,6 @@ from s2lct.leaderboard.results.untrusted import (
 )
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
-from s2lct.leaderboard.scoring.label_rules import Labels
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.submission.rescoring import Limits, ask_again
 from s2lct.plain_text import plain

@@ -23,13 +23,15 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.classifiers import EMBEDDED_MODELS, WORD_LISTS, load_classifier
+from s2lct.leaderboard.answers.label_rules import Array, LabelRule, Labels, rule_for
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.word_lists import WORD_LISTS
 from s2lct.leaderboard.results.decoder import environment_without_secrets
 from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
 from s2lct.leaderboard.results.record import OptionsRecord, Result, asked
 from s2lct.leaderboard.results.scored import own_options
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.scoring.label_rules import Array, LabelRule, Labels, rule_for
 from s2lct.leaderboard.scoring.score import probabilities_of, rule_in_words
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case

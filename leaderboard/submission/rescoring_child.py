@@ -28,9 +28,9 @@ def asked_model(request: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     from s2lct.errors import ScoringError
-    from s2lct.leaderboard.models.classifiers import load_classifier
     from s2lct.leaderboard.models.facts import licence_of, parameters_of
     from s2lct.leaderboard.models.language_model import LabelPrompt
+    from s2lct.leaderboard.models.load import load_classifier
 
     torch.use_deterministic_algorithms(True, warn_only=True)
     asks = LabelPrompt(request["prompt"], tuple(request["words"])) if request["prompt"] else None

@@ -15,7 +15,7 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.scoring.label_rules import (
+from s2lct.leaderboard.answers.label_rules import (
     NEGATIVE,
     NEUTRAL,
     NEUTRAL_BAND,
@@ -29,7 +29,7 @@ from s2lct.leaderboard.scoring.label_rules import (
     number_of,
     rule_for,
 )
-from s2lct.leaderboard.scoring.predictions import (
+from s2lct.leaderboard.answers.predictions import (
     SOFTMAX,
     TOLERANCE,
     Names,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.scoring.predictions import SOFTMAX, is_integer, unsound
-from s2lct.leaderboard.scoring.predictions import Array as Array
+from s2lct.leaderboard.answers.predictions import SOFTMAX, is_integer, unsound
+from s2lct.leaderboard.answers.predictions import Array as Array
 
 NEGATIVE, NEUTRAL, POSITIVE = range(3)
 MOST_CLASSES = 5

@@ -1,0 +1,1 @@
+"""What a model answers, and which label that is."""

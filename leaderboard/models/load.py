@@ -1,0 +1,174 @@
+"""A classifier from a name, or from whatever `metric.compute(model=…)` is given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.answers.label_rules import check_classes, same_classes
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
+from s2lct.leaderboard.models.embedded import Embedded
+from s2lct.leaderboard.models.network import Network, SequenceClassifier, classes_of
+from s2lct.leaderboard.models.pretrained import usable_device
+from s2lct.leaderboard.models.word_lists import WORD_LISTS
+
+CLASSIFICATION: Final = "text-classification"
+
+
+def load_classifier(
+    name: str,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    asks: LabelPrompt | None = None,
+) -> Classifier:
+    """A classifier by name.
+
+    Args:
+        name: ``vader``, ``textblob``, ``afinn``, ``embedded-2class``, ``embedded-3class``, a
+            folder, or a Hub id; ``ID@REVISION`` pins a revision.
+        revision: the revision, if not in the name.
+        device: ``auto``, ``cpu``, ``cuda`` …
+        dtype: ``auto`` (bfloat16 on a GPU), ``float32`` or ``bfloat16``.
+        asks: for a language model; a folder or Hub id is then loaded as one.
+
+    Raises:
+        ScoringError: there is no such model, or it cannot be used.
+    """
+    if name in WORD_LISTS:
+        baseline = WORD_LISTS[name]
+        try:
+            version(baseline.package)
+        except PackageNotFoundError as error:
+            raise ScoringError(
+                f"model {name}: the package {baseline.package} is not installed",
+                mend='pip install "s2lct[baselines]"',
+            ) from error
+        return baseline
+    usable_device(device)  # before anything is downloaded
+    if name in EMBEDDED_MODELS:
+        return Embedded(name)
+    if "/" not in name and not Path(name).exists():
+        _refuse_misspelt(name)
+    if not Path(name).exists() and "@" in name:
+        name, _, revision = name.partition("@")
+    if asks is not None:
+        from s2lct.leaderboard.models.language_model import LanguageModel
+
+        return LanguageModel(name, asks, revision=revision, device=device, dtype=dtype)
+    return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
+
+
+def _refuse_misspelt(name: str) -> None:
+    """Answer at once for a name that is nearly a built-in model's, without asking the Hub."""
+    built_in = [*WORD_LISTS, *EMBEDDED_MODELS]
+    near = get_close_matches(name.partition("@")[0].lower(), built_in, n=1, cutoff=0.75)
+    if near:
+        raise ScoringError(
+            f"model {name}: neither a built-in model nor a folder",
+            mend=f"pass {near[0]}, or one of {', '.join(built_in)}; a model on the Hub has its "
+            "owner's name before it, OWNER/NAME",
+        )
+
+
+def as_classifier(
+    model: Any, *, tokenizer: Any = None, classes: Sequence[str] | None = None
+) -> Classifier | Function:
+    """Whatever `metric.compute(model=…)` is given.
+
+    Args:
+        model: a name, a function from texts to predictions, a pipeline, a Trainer, a
+            `transformers` model with ``tokenizer``, or the two as a pair.
+        tokenizer: of a model in memory.
+        classes: the names of all classes of the model behind a function, in its order.
+
+    Raises:
+        ScoringError: it is none of these, or ``tokenizer`` or ``classes`` do not fit it.
+    """
+    if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
+        model, tokenizer = model
+        if tokenizer is None or not _is_module(model):
+            raise ScoringError(
+                "model= is a pair, but not of a model and its tokenizer",
+                mend="pass (model, tokenizer)",
+            )
+    if tokenizer is not None and not _is_module(model):
+        raise ScoringError(
+            f"tokenizer= with a model of type {type(model).__name__}, which has its own",
+            mend="leave tokenizer= out; it goes with a transformers model in memory",
+        )
+    found = _found(model, tokenizer, classes)
+    if found.classes is not None:
+        same_classes(found.classes, classes)
+    return found
+
+
+def _found(model: Any, tokenizer: Any, classes: Sequence[str] | None) -> Classifier | Function:
+    if isinstance(model, (str, Path)):
+        return load_classifier(str(model))
+    if isinstance(model, Function) or (
+        hasattr(model, "probabilities") and hasattr(model, "classes")
+    ):
+        return model  # type: ignore[no-any-return]
+    if hasattr(model, "predict") and hasattr(model, "processing_class"):
+        if model.processing_class is None:
+            raise ScoringError(
+                "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
+            )
+        return Network(model.processing_class, model.model, "trainer")
+    if _is_module(model) and (tokenizer is not None or hasattr(model, "config")):
+        if tokenizer is None or not hasattr(model, "config"):
+            raise ScoringError(
+                f"a model of type {type(model).__name__} without "
+                + ("its tokenizer" if tokenizer is None else "a transformers configuration"),
+                mend="pass tokenizer= too, or (model, tokenizer)"
+                if tokenizer is None
+                else "pass a function from texts to probabilities",
+            )
+        return Network(tokenizer, model)
+    if callable(model):
+        if hasattr(model, "task") and hasattr(model, "tokenizer"):
+            return _of_pipeline(model)
+        return Function(model, classes=None if classes is None else check_classes(classes))
+    raise ScoringError(
+        f"model of type {type(model).__name__}",
+        mend="pass a name, a function from texts to labels or probabilities, a pipeline, a "
+        "Trainer, or a transformers model with tokenizer=",
+    )
+
+
+def _is_module(model: Any) -> bool:
+    # Who has a module has imported torch.
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _of_pipeline(pipeline: Any) -> Function:
+    if pipeline.task != CLASSIFICATION:
+        raise ScoringError(
+            f"a pipeline for {pipeline.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
+        )
+
+    ask = pipeline
+
+    def answered(texts: list[str]) -> Any:
+        # A pipeline leaves a model in training as it is, and dropout would answer at random.
+        training = getattr(pipeline.model, "training", False)
+        if training:
+            pipeline.model.eval()
+        try:
+            return ask(texts, top_k=None, truncation=True)
+        finally:
+            if training:
+                pipeline.model.train()
+
+    return Function(answered, "pipeline", classes_of(pipeline.model.config))
