@@ -26,6 +26,7 @@ from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.collection import collect, write_collection
+from s2lct.leaderboard.results.outcomes import _write_outcomes
 from s2lct.leaderboard.results.record import (
     CapabilityRecord,
     ModelRecord,
@@ -34,7 +35,6 @@ from s2lct.leaderboard.results.record import (
     RateRecord,
     Result,
     SuiteRecord,
-    _write_outcomes,
 )
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import PAGE, build_site

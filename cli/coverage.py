@@ -223,7 +223,7 @@ def coverage(
         from s2lct.analysis.coverage.report import CoverageReport, coverage_table, write_curves
         from s2lct.errors import AnalysisError
         from s2lct.files import check_files_out, check_folder_out
-        from s2lct.leaderboard.results.record import file_name
+        from s2lct.leaderboard.results.write import file_name
 
         if curve is not None and curve.suffix not in (".html", ".png"):
             raise AnalysisError(f"--curve {curve}", mend="name a file .html or .png")

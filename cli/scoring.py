@@ -117,12 +117,8 @@ def score(
     from s2lct.errors import ScoringError
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.results.read import read_result
-    from s2lct.leaderboard.results.record import (
-        SelectionRecord,
-        check_out_folder,
-        plain_path,
-        write_result,
-    )
+    from s2lct.leaderboard.results.record import SelectionRecord
+    from s2lct.leaderboard.results.write import check_out_folder, plain_path, write_result
     from s2lct.leaderboard.scoring.cache import CacheWarning
     from s2lct.leaderboard.scoring.score import default_cache
     from s2lct.leaderboard.scoring.score import score as score_model
@@ -247,9 +243,8 @@ def report(
     from s2lct.analysis.explain.report import html_section
     from s2lct.analysis.explain.search import read_explanations
     from s2lct.cli.console import console, told_errors
-    from s2lct.leaderboard.results.read import read_outcomes
-    from s2lct.leaderboard.results.record import current
-    from s2lct.leaderboard.results.record import recompute as recomputed
+    from s2lct.leaderboard.results.read import current, read_outcomes
+    from s2lct.leaderboard.results.read import recompute as recomputed
     from s2lct.leaderboard.site.report import (
         Scored,
         check_same_suite,

@@ -21,8 +21,7 @@ from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.fingerprint import weights_sha256
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.results.read import read_result
-from s2lct.leaderboard.results.record import recompute
+from s2lct.leaderboard.results.read import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
 

@@ -22,7 +22,7 @@ from test_verify import rewrite
 
 from s2lct.builder.verify import verify_suite
 from s2lct.leaderboard.results.read import read_result
-from s2lct.leaderboard.results.record import write_result
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.suite.cases import load_cases
 
@@ -646,7 +646,7 @@ def test_results_with_options_of_their_own_have_a_place_of_their_own(
 def test_published_results_still_follow_from_their_cases(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
-    from s2lct.leaderboard.results.record import recompute
+    from s2lct.leaderboard.results.read import recompute
 
     path = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "results")
     publisher.done("results", path, "--to", RESULTS)

@@ -14,7 +14,8 @@ from s2lct.cli.console import PlainConsole
 from s2lct.cli.main import app
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.read import read_outcomes, read_result
-from s2lct.leaderboard.results.record import Result, write_result
+from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.report import (
     Scored,

@@ -22,15 +22,11 @@ from s2lct.errors import PublishError, ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.read import read_outcomes, read_result
-from s2lct.leaderboard.results.record import (
-    BUILT_IN,
-    SelectionRecord,
-    recompute,
-    write_result,
-    wrong_figures,
-)
+from s2lct.leaderboard.results.figures import wrong_figures
+from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.record import BUILT_IN, SelectionRecord
 from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.report import Scored, html_report
 from s2lct.suite.cases import Case, SuiteCases

@@ -21,8 +21,8 @@ from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results.collection import Collection, ScoredModel, SuiteOutcomes, collect
 from s2lct.leaderboard.results.comparison import compare, shown_p
-from s2lct.leaderboard.results.record import write_result
 from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import build_site, capability_columns, page
 from s2lct.suite.cases import Case, SuiteCases

@@ -31,8 +31,7 @@ from s2lct.leaderboard.results.collection import (
     write_collection,
 )
 from s2lct.leaderboard.results.comparison import compare
-from s2lct.leaderboard.results.read import read_outcomes, read_result
-from s2lct.leaderboard.results.record import current, recompute, write_result
+from s2lct.leaderboard.results.read import current, read_outcomes, read_result, recompute
 from s2lct.leaderboard.results.standings import (
     all_standings,
     pairwise_tests,
@@ -40,6 +39,7 @@ from s2lct.leaderboard.results.standings import (
     suite_standings,
 )
 from s2lct.leaderboard.results.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.scoring.statistics import CONFIDENCE, by_capability, macro_average
 from s2lct.leaderboard.scoring.training_data import TRAINED_ON

@@ -29,7 +29,8 @@ from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results import decoder, untrusted
 from s2lct.leaderboard.results.decoder import Decoded
-from s2lct.leaderboard.results.record import OptionsRecord, write_result
+from s2lct.leaderboard.results.record import OptionsRecord
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission import check, rescoring
 from s2lct.leaderboard.submission import check as submission

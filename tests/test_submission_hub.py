@@ -15,7 +15,7 @@ from hub_fixtures import HubClient
 from hub_server import STRANGER, HubServer
 
 from s2lct.leaderboard.results.read import read_outcomes
-from s2lct.leaderboard.results.record import write_result
+from s2lct.leaderboard.results.write import write_result
 
 MODEL = "stranger/tiny-sentiment"
 UPLOAD = """

@@ -29,11 +29,12 @@ from s2lct.leaderboard.results.collection import (
     write_collection,
 )
 from s2lct.leaderboard.results.read import read_outcomes, read_result
-from s2lct.leaderboard.results.record import OptionsRecord, write_result
+from s2lct.leaderboard.results.record import OptionsRecord
 from s2lct.leaderboard.results.scored import own_options
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.untrusted import read_untrusted_result
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.app import board_frame
 from s2lct.leaderboard.site.site import build_site, flat_rows, page, short_ids

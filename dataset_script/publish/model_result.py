@@ -14,7 +14,8 @@ from s2lct.dataset_script.hub import Hub, Outcome, Publication, dry_run_without_
 from s2lct.dataset_script.publish.eval_yaml import task_id
 from s2lct.dataset_script.publish.results import HUB_ID, refuse_partial
 from s2lct.errors import PublishError, SuiteError
-from s2lct.leaderboard.results.record import Result, recompute
+from s2lct.leaderboard.results.read import recompute
+from s2lct.leaderboard.results.record import Result
 from s2lct.suite.read import parse_description
 from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
 

@@ -19,7 +19,8 @@ from s2lct.dataset_script.hub import (
 )
 from s2lct.errors import PublishError
 from s2lct.leaderboard.results.layout import FOLDER, repository_path, suite_folder
-from s2lct.leaderboard.results.record import Result, recompute
+from s2lct.leaderboard.results.read import recompute
+from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import (
     MOST_TABLE_BYTES,
     faults_of_names,

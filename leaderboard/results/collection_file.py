@@ -13,7 +13,7 @@ from s2lct.errors import ScoringError
 from s2lct.files import whole_file
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.decoder import Decoder, DecoderError
-from s2lct.leaderboard.results.record import case_columns, outcomes_schema
+from s2lct.leaderboard.results.outcomes import case_columns, outcomes_schema
 from s2lct.leaderboard.results.scored import (
     UNSCORED,
     Collection,

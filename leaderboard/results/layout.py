@@ -6,8 +6,9 @@ import hashlib
 import re
 from pathlib import Path, PurePosixPath
 
-from s2lct.leaderboard.results.record import Result, file_name
+from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.scored import own_options
+from s2lct.leaderboard.results.write import file_name
 
 FOLDER = "results"
 _SHORT = 12

@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from s2lct.leaderboard.scoring.score import (
-    Outcomes,
-)
+from s2lct.leaderboard.scoring.score import Outcomes
 
 if TYPE_CHECKING:
     pass
+from typing import TYPE_CHECKING
+
+from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.record import Result
+
+if TYPE_CHECKING:
+    pass
+from s2lct.leaderboard.results.figures import _computed, wrong_figures
+from s2lct.leaderboard.results.record import _NOT_IN_FORMAT_1, FORMAT
 
 
 def read_result(path: Path) -> Result:
@@ -34,3 +40,38 @@ def read_outcomes(path: Path) -> Outcomes:
     from s2lct.leaderboard.results.untrusted import read_untrusted_result
 
     return read_untrusted_result(path)[1]
+
+
+def recompute(path: Path) -> Result:
+    """Compute every figure of a result file again from its outcomes.
+
+    Returns:
+        The result with the figures computed. Those that format 1 has otherwise or not at all are
+        not compared.
+
+    Raises:
+        ScoringError: a figure does not follow from the outcomes; it is named.
+    """
+    result = read_result(path)
+    outcomes = read_outcomes(path)
+    wrong = (
+        where
+        for where in wrong_figures(result, outcomes)
+        if result.format == FORMAT or not _NOT_IN_FORMAT_1.search(where)
+    )
+    if (where := next(wrong, None)) is not None:
+        raise ScoringError(
+            f"{path}: {where} does not follow from its outcomes",
+            mend="score the model again; do not publish this file",
+        )
+    return _computed(result, outcomes)
+
+
+def current(path: Path) -> Result:
+    """Read a result file; one of format 1 gets the figures of this version from its outcomes.
+
+    Raises:
+        ScoringError: it cannot be read, or it is of format 1 and its outcomes cannot.
+    """
+    result = read_result(path)
+    return result if result.format == FORMAT else _computed(result, read_outcomes(path))

@@ -26,13 +26,8 @@ from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.results.decoder import Decoded, Decoder, DecoderError
-from s2lct.leaderboard.results.record import (
-    Result,
-    asked,
-    case_columns,
-    case_of_outcome,
-    outcomes_schema,
-)
+from s2lct.leaderboard.results.outcomes import case_columns, case_of_outcome, outcomes_schema
+from s2lct.leaderboard.results.record import Result, asked
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.scoring.chance import RANDOM
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases

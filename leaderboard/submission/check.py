@@ -28,8 +28,10 @@ from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.word_lists import WORD_LISTS
 from s2lct.leaderboard.results.decoder import Decoder
+from s2lct.leaderboard.results.figures import wrong_figures
 from s2lct.leaderboard.results.layout import root_of
-from s2lct.leaderboard.results.record import FORMAT, Result, asked, case_columns, wrong_figures
+from s2lct.leaderboard.results.outcomes import case_columns
+from s2lct.leaderboard.results.record import FORMAT, Result, asked
 from s2lct.leaderboard.results.untrusted import (
     MOST_JSON_BYTES,
     SHA256,
