@@ -26,7 +26,7 @@ from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.collection import collect, write_collection
-from s2lct.leaderboard.results.outcomes import _write_outcomes
+from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.record import (
     CapabilityRecord,
     ModelRecord,
@@ -112,7 +112,7 @@ def write_made_up(suite: SuiteCases, number: int, folder: Path) -> None:
         failed_cases(suite.cases, labels),
     )  # fmt: skip
     table = folder / f"model-{number}.parquet"
-    _write_outcomes(outcomes, table)
+    write_outcomes(outcomes, table)
     records: dict[str, CapabilityRecord] = {}
     for capability in CAPABILITIES:
         rates: dict[str, RateRecord] = {}

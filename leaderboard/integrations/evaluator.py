@@ -135,7 +135,7 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
     def prepare_metric(self, metric: str | EvaluationModule | None) -> EvaluationModule:
         """The metric; None for this package's own."""
         if metric is None:
-            from s2lct.dataset_script.metric.s2lct import S2lct
+            from s2lct.leaderboard.integrations.evaluate_metric import S2lct
 
             return S2lct()
         return super().prepare_metric(metric)

@@ -18,6 +18,9 @@ from s2lct.leaderboard.scoring.score import (
 
 if TYPE_CHECKING:
     pass
+import re
+from typing import TYPE_CHECKING
+
 from s2lct.leaderboard.results.record import FORMAT, FlippingRecord, Result
 
 
@@ -48,7 +51,8 @@ def _flipping(ranked: list[tuple[str, int, int]]) -> list[FlippingRecord]:
     ]
 
 
-def _computed(result: Result, outcomes: Outcomes) -> Result:
+def with_figures_of(result: Result, outcomes: Outcomes) -> Result:
+    """A result with the figures that follow from its outcomes."""
     return Result.model_validate(result.model_dump() | figures_of(outcomes) | {"format": FORMAT})
 
 
@@ -58,7 +62,7 @@ def wrong_figures(result: Result, outcomes: Outcomes) -> Iterator[str]:
     kept: dict[str, Any] = {"format": result.format}
     if result.seen_in_training is None:
         kept["seen_in_training"] = None  # a file of an older version
-    follows = _computed(result, outcomes).model_copy(update=kept)
+    follows = with_figures_of(result, outcomes).model_copy(update=kept)
     yield from _differences(told, json.loads(follows.model_dump_json()), "")
 
 
@@ -77,3 +81,8 @@ def _differences(told: Any, follows: Any, where: str) -> Iterator[str]:
             yield where.rstrip(".")
     elif told != follows:
         yield where.rstrip(".")
+
+
+NOT_IN_FORMAT_1 = re.compile(
+    r"\.ci\.[01]$|\.(all|chance|chance_corrected)$|^(answers|references|seen_in_training)$"
+)

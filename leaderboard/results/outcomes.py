@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.files import whole_file
 from s2lct.labels import LABELS
-from s2lct.leaderboard.scoring.score import (
-    Outcomes,
-)
+from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case
 
 if TYPE_CHECKING:
@@ -56,7 +54,8 @@ def outcomes_schema() -> pa.Schema:
     )
 
 
-def _write_outcomes(outcomes: Outcomes, path: Path) -> None:
+def write_outcomes(outcomes: Outcomes, path: Path) -> None:
+    """Write outcomes as Parquet, whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

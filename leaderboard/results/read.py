@@ -16,8 +16,8 @@ from s2lct.leaderboard.results.record import Result
 
 if TYPE_CHECKING:
     pass
-from s2lct.leaderboard.results.figures import _computed, wrong_figures
-from s2lct.leaderboard.results.record import _NOT_IN_FORMAT_1, FORMAT
+from s2lct.leaderboard.results.figures import NOT_IN_FORMAT_1, with_figures_of, wrong_figures
+from s2lct.leaderboard.results.record import FORMAT
 
 
 def read_result(path: Path) -> Result:
@@ -57,14 +57,14 @@ def recompute(path: Path) -> Result:
     wrong = (
         where
         for where in wrong_figures(result, outcomes)
-        if result.format == FORMAT or not _NOT_IN_FORMAT_1.search(where)
+        if result.format == FORMAT or not NOT_IN_FORMAT_1.search(where)
     )
     if (where := next(wrong, None)) is not None:
         raise ScoringError(
             f"{path}: {where} does not follow from its outcomes",
             mend="score the model again; do not publish this file",
         )
-    return _computed(result, outcomes)
+    return with_figures_of(result, outcomes)
 
 
 def current(path: Path) -> Result:
@@ -74,4 +74,4 @@ def current(path: Path) -> Result:
         ScoringError: it cannot be read, or it is of format 1 and its outcomes cannot.
     """
     result = read_result(path)
-    return result if result.format == FORMAT else _computed(result, read_outcomes(path))
+    return result if result.format == FORMAT else with_figures_of(result, read_outcomes(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 FORMAT: Literal[2] = 2
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
-_LONGEST_SLUG = 100
-_PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
-_NOT_IN_FORMAT_1 = re.compile(
-    r"\.ci\.[01]$|\.(all|chance|chance_corrected)$|^(answers|references|seen_in_training)$"
-)
 Proportion = Field(ge=0, le=1)
 Count = Field(ge=0)
 

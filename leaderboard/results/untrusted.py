@@ -48,7 +48,7 @@ FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
 _LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
 _LONGEST_WORD = 300
 _MOST_PARAMETERS = 10**15
-_NOT_IN_FORMAT_1 = ("sources",)
+NOT_IN_FORMAT_1 = ("sources",)
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _NAME = r"[A-Za-z0-9_.-]"
@@ -409,7 +409,7 @@ def _types(format_number: int) -> dict[str, tuple[str, ...]]:
     """The columns of an outcomes file with the types that writers give them."""
     types: dict[str, tuple[str, ...]] = {}
     for field in outcomes_schema():
-        if field.name in _NOT_IN_FORMAT_1 and format_number == 1:
+        if field.name in NOT_IN_FORMAT_1 and format_number == 1:
             continue
         name = str(field.type).replace("list<item: ", "list<").replace("list<element: ", "list<")
         # Lists that are all empty have no type of their own.

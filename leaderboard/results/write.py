@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of, write_text
-from s2lct.leaderboard.scoring.score import (
-    Outcomes,
-)
+from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case
 
 if TYPE_CHECKING:
     pass
+from typing import TYPE_CHECKING
+
 from s2lct.leaderboard.results.figures import figures_of
-from s2lct.leaderboard.results.outcomes import _write_outcomes
+from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.read import read_result
 from s2lct.leaderboard.results.record import (
-    _LONGEST_SLUG,
-    _PACKAGES,
     BUILT_IN,
     ModelRecord,
     OptionsRecord,
@@ -101,7 +99,7 @@ def write_result(
     )
     stem = _stem(model, suite, outcomes.cases, partial, folder)
     table = folder / f"{stem}.parquet"
-    _write_outcomes(outcomes, table)
+    write_outcomes(outcomes, table)
     result = Result(
         suite=suite,
         selection=(selection or SelectionRecord()) if partial else None,
@@ -177,3 +175,7 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+_LONGEST_SLUG = 100
+_PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")

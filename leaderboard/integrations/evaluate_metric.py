@@ -1,0 +1,112 @@
+"""The suite as a metric of `evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import datasets
+import evaluate
+
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.answers.predictions import listed
+from s2lct.leaderboard.integrations.metric import compute
+
+_DESCRIPTION = """
+S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on
+seeds and their expansions, and gives a failure rate with an interval for each, and how many
+expansions turned a pass into a fail.
+"""
+_CITATION = """
+@article{s2lct,
+  title = {S²LCT: Specification- and Syntax-based Linguistic Capability Testing
+           for Sentiment Analysis},
+}
+"""
+_INPUTS = """
+Either model= (a Hub id, a folder, "vader", "textblob", "afinn", "embedded-2class",
+"embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
+transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or rows)
+and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows of the
+suite, or their ids with suite=).
+
+predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
+negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1 and
+sum to 1. Rows with the best class alone need classes=, the names of all classes of the model in its
+order: of two classes an uncertain answer is neutral (neutral_band=), of three it is not. label_map=
+says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for models,
+pipelines, functions and predictions. flat=True names figures "LC4/expansion/failure_rate".
+"""
+
+
+class S2lct(evaluate.Metric):  # type: ignore[misc]
+    """The metric.
+
+    What is added is kept in memory: evaluate's own cache collides between processes, and its
+    features would not let predictions be labels or probabilities alike.
+    """
+
+    def _info(self) -> evaluate.MetricInfo:
+        self._predictions: list[Any] = []
+        self._references: list[Any] = []
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features(
+                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
+            ),
+            homepage="https://github.com/s2lct/s2lct",
+        )
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Add one prediction and the row it is for."""
+        self.add_batch(predictions=[prediction], references=[reference], **kwargs)
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Add predictions and the rows they are for."""
+        if kwargs or predictions is None or references is None:
+            raise ScoringError(
+                "add_batch() takes predictions= and references=, and nothing else",
+                mend="pass classes=, label_map= and the like to compute()",
+            )
+        predictions, references = listed(predictions), _rows(references)
+        if len(predictions) != len(references):
+            raise ScoringError(
+                f"{len(predictions)} predictions for {len(references)} references",
+                mend="give one prediction a reference, in the same order",
+            )
+        self._predictions += predictions
+        self._references += references
+
+    def compute(
+        self, *, predictions: Any = None, references: Any = None, **options: Any
+    ) -> dict[str, Any]:
+        """Failure rates of a model, or of what was added and is given here.
+
+        The arguments are those of `s2lct.leaderboard.integrations.metric.compute`.
+        """
+        if self._predictions and options.get("model") is not None:
+            raise ScoringError(
+                f"model= was given, and {len(self._predictions)} predictions were added",
+                mend="compute() the predictions first, or load the metric anew",
+            )
+        if self._predictions:
+            if predictions is not None or references is not None:
+                self.add_batch(predictions=predictions, references=references)
+            predictions, references = self._predictions, self._references
+        result = compute(predictions=predictions, references=references, **options)
+        self._predictions, self._references = [], []
+        return result
+
+    def _compute(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
+        return compute(predictions=predictions, references=references, **options)
+
+
+def _rows(references: Any) -> list[Any]:
+    if isinstance(references, (str, bytes, Mapping)) or not isinstance(references, Iterable):
+        raise ScoringError(
+            f"references of type {type(references).__name__}: no rows",
+            mend="add a list with one row, or one id, a prediction",
+        )
+    return list(references)
