@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from s2lct.builder.models import EMBEDDED
-from s2lct.errors import BuildError
 from s2lct.identity import SEMANTIC_VERSION
-from s2lct.labels import Label
+from s2lct.labels import Label, labels_of_pairs
+from s2lct.options import Option, Options
 from s2lct.suite.exclude import Excluded, read_excluded
 from s2lct.suite.records import FormName
 
@@ -23,89 +23,183 @@ the masked language model's to invent, and a noun that stands without a determin
 reason ("in search of"): readers stopped at most of them.
 """
 MOST = 1_000_000
-_OPTIONS = {"capabilities": "capability", "capability_files": "capabilities"}
 Count = Annotated[int, Field(ge=1, le=MOST)]
+CORPUS, KEPT, MASKED, MODELS, RUNNING = (
+    "Corpus",
+    "What is built",
+    "Expansions",
+    "Models and data",
+    "Running",
+)
 
 
-class BuildConfig(BaseModel):
-    """Options of a build. Fields left out take the default of the form (``templates``).
+def _label_map(value: Any) -> Any:
+    """What a command line gives, ``0=negative,1=positive``, as a dict."""
+    return labels_of_pairs(value) if isinstance(value, str) else value
 
-    Attributes:
-        out: the folder to write, which must not exist yet.
-        corpus: ``embedded``, ``sst:PATH``, ``sst:URL``, ``hf:NAME:SPLIT``, ``csv:PATH``,
-            ``jsonl:PATH`` or ``parquet:PATH``.
-        text_column, label_column, label_map: how to read a table's columns and labels.
-        capabilities: ids to build; empty for all.
-        capability_files: YAML files with capabilities of your own.
-        templates: ``fluent`` or ``paper``.
-        seeds: most seeds of a capability.
-        candidates: candidate seeds for each seed kept; those that carry most expansions are kept.
-        pairings: most sentences drawn for a slot.
-        masks: masked sentences drawn for a seed (the paper's k).
-        masks_per_sentence: most masks in a masked sentence.
-        mask_order: ``random`` or ``probability``.
-        mask_tags: parts of speech that may become masks.
-        suggestions: words asked of the masked language model for a mask.
-        suggest: ``any``, the model's first words, or ``fitting``, its first among those
-            that the lexicon lets stand for the mask's part of speech.
-        select: ``score``, ``random`` or ``all``.
-        expansions: most expansions of a seed.
-        least_score: expansions whose inserted words are less likely than this (mean natural log
-            probability) are left out; None takes all.
-        fluency_rules: leave out what a fluent writer does not write (`fluency.jars`).
-        seed: of every random draw.
-        parser, tagger, mlm: ``embedded``, or names of models.
-        sentiwordnet: a SentiWordNet file to compute the lexicon from.
-        reference_trees: bracketed trees to learn the reference grammar from.
-        exclude: a JSON list of cases to leave out, see `exclude.read_excluded`.
-        suite_version: semantic version written into the suite.
-        batch_size: texts a forward pass; changes no row.
-        overwrite: replace the suite that is in ``out``.
-        restart: throw away what an interrupted build left.
-    """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class BuildConfig(Options):
+    """Options of a build. Fields left out take the default of the form (``templates``)."""
 
-    out: Path
-    corpus: str = EMBEDDED
-    text_column: str | None = None
-    label_column: str | None = None
-    label_map: dict[str, Label] | None = None
-    capabilities: tuple[str, ...] = ()
-    capability_files: tuple[Path, ...] = ()
-    templates: FormName = "fluent"
-    seeds: Count = 50
-    candidates: Annotated[int, Field(ge=1, le=10_000)]
-    pairings: Count = 500
-    masks: Annotated[int, Field(ge=1, le=10_000)] = 10
-    masks_per_sentence: Annotated[int, Field(ge=1, le=3)] = 2
-    mask_order: Literal["random", "probability"]
-    mask_tags: tuple[str, ...]
-    suggestions: Annotated[int, Field(ge=1, le=1000)] = 30
-    suggest: Literal["any", "fitting"]
-    select: Literal["score", "random", "all"]
-    expansions: Count
-    least_score: Annotated[float, Field(allow_inf_nan=False)] | None
-    fluency_rules: bool
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 0
-    parser: str = EMBEDDED
-    tagger: str = EMBEDDED
-    mlm: str = EMBEDDED
-    sentiwordnet: Path | None = None
-    reference_trees: Path | None = None
-    exclude: Path | None = None
-    suite_version: Annotated[str, Field(pattern=SEMANTIC_VERSION)] = "1.0.0"
-    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 32
-    overwrite: bool = False
-    restart: bool = False
+    out: Annotated[Path, Option("Folder to write; must not exist yet.")]
+    capabilities: Annotated[
+        tuple[str, ...],
+        Option(r"Build this capability; may be repeated \[default: all].", flags="--capability"),
+    ] = ()
+    capability_files: Annotated[
+        tuple[Path, ...],
+        Option(
+            "YAML file with a capability of your own; may be repeated.",
+            flags="--capabilities",
+            path="existing file",
+        ),
+    ] = ()
+    preset: Annotated[
+        Literal["paper"] | None,
+        Option("paper: SST v1, benepar_en3, bert-base-uncased, en_core_web_md, paper form."),
+    ] = None
+    corpus: Annotated[
+        str,
+        Option(
+            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH.",
+            CORPUS,
+        ),
+    ] = EMBEDDED
+    text_column: Annotated[str | None, Option("Column with the sentences.", CORPUS)] = None
+    label_column: Annotated[str | None, Option("Column with the labels.", CORPUS)] = None
+    label_map: Annotated[
+        dict[str, Label] | None,
+        BeforeValidator(_label_map),
+        Option("What labels mean: 0=negative,1=positive.", CORPUS, text=True),
+    ] = None
+    templates: Annotated[FormName, Option("Wording and search rules.", KEPT)] = "fluent"
+    seeds: Annotated[Count, Option("Most seeds of a capability.", KEPT)] = 50
+    candidates: Annotated[
+        int,
+        Field(ge=1, le=10_000),
+        Option(
+            "Candidate seeds for each seed kept: those with most expansions are kept "
+            r"\[default: 10; paper form: 1].",
+            KEPT,
+            filled=True,
+        ),
+    ]
+    pairings: Annotated[Count, Option("Most sentences drawn for a template's slot.", KEPT)] = 500
+    masks: Annotated[
+        int,
+        Field(ge=1, le=10_000),
+        Option("Masked sentences drawn for a seed (the paper's k).", MASKED),
+    ] = 10
+    masks_per_sentence: Annotated[
+        int, Field(ge=1, le=3), Option("Most masks in one sentence.", MASKED)
+    ] = 2
+    mask_order: Annotated[
+        Literal["random", "probability"],
+        Option(
+            "How masked sentences are drawn: all alike, or by the reference production's "
+            r"probability \[default: probability; paper form: random].",
+            MASKED,
+            filled=True,
+        ),
+    ]
+    mask_tags: Annotated[
+        tuple[str, ...],
+        Option(
+            r"A part of speech that may become a mask; may be repeated \[default: JJ, NN, RB; "
+            "paper form: all].",
+            MASKED,
+            flags="--mask-tag",
+            filled=True,
+        ),
+    ]
+    suggestions: Annotated[
+        int,
+        Field(ge=1, le=1000),
+        Option("Words asked of the masked language model for a mask.", MASKED),
+    ] = 30
+    suggest: Annotated[
+        Literal["any", "fitting"],
+        Option(
+            "any: the model's first words; fitting: its first among those the lexicon lets stand "
+            r"there \[default: fitting].",
+            MASKED,
+            filled=True,
+        ),
+    ]
+    select: Annotated[
+        Literal["score", "random", "all"],
+        Option(
+            r"Which expansions to take \[default: score; paper form: all].", MASKED, filled=True
+        ),
+    ]
+    expansions: Annotated[
+        Count,
+        Option(r"Most expansions of a seed \[default: 12; paper form: 1000].", MASKED, filled=True),
+    ]
+    least_score: Annotated[
+        float | None,
+        Field(allow_inf_nan=False),
+        Option(
+            "Leave out words of a lower mean log probability than this "
+            r"\[default: -10; paper form: none].",
+            MASKED,
+            filled=True,
+        ),
+    ]
+    fluency_rules: Annotated[
+        bool,
+        Option(
+            "Leave out what a fluent writer does not write "
+            r"\[default: yes; paper form: no].",
+            MASKED,
+            filled=True,
+        ),
+    ]
+    seed: Annotated[
+        int, Field(ge=-(2**63), lt=2**63), Option("Seed of every random draw.", KEPT)
+    ] = 0
+    parser: Annotated[
+        str, Option("Constituency parser: embedded, benepar model, folder.", MODELS)
+    ] = EMBEDDED
+    mlm: Annotated[str, Option("Masked language model: embedded, Hub id, folder.", MODELS)] = (
+        EMBEDDED
+    )
+    tagger: Annotated[str, Option("Tagger: embedded, spaCy pipeline, folder.", MODELS)] = EMBEDDED
+    sentiwordnet: Annotated[
+        Path | None,
+        Option("SentiWordNet file to compute the lexicon from.", MODELS, path="existing"),
+    ] = None
+    reference_trees: Annotated[
+        Path | None,
+        Option("Bracketed trees to learn the reference grammar from.", MODELS, path="existing"),
+    ] = None
+    exclude: Annotated[
+        Path | None,
+        Option(
+            "JSON list of cases to leave out, such as `s2lct study import --disputed` writes.",
+            KEPT,
+            path="existing file",
+        ),
+    ] = None
+    suite_version: Annotated[
+        str,
+        Field(pattern=SEMANTIC_VERSION),
+        Option("Semantic version written into the suite.", KEPT),
+    ] = "1.0.0"
+    batch_size: Annotated[
+        int, Field(ge=1, le=65_536), Option("Texts a forward pass; changes no row.", RUNNING)
+    ] = 32
+    overwrite: Annotated[bool, Option("Replace the suite that is in --out.", RUNNING)] = False
+    restart: Annotated[bool, Option("Throw away what an interrupted build left.", RUNNING)] = False
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in_form_defaults(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        form = str(data.get("templates", "fluent"))
-        return form_defaults(form) | {k: v for k, v in data.items() if v is not None}
+        stated = {name: value for name, value in data.items() if value is not None}
+        stated = PRESETS.get(str(stated.get("preset", "")), {}) | stated
+        return form_defaults(str(stated.get("templates", "fluent"))) | stated
 
     @model_validator(mode="after")
     def _check_tags(self) -> BuildConfig:
@@ -116,17 +210,6 @@ class BuildConfig(BaseModel):
                 f"mask_tags: {', '.join(sorted(unknown))} are no word-level Penn Treebank tags"
             )
         return self
-
-    @classmethod
-    def checked(cls, **options: Any) -> BuildConfig:
-        """A config from options, with faults told as one `BuildError`."""
-        try:
-            return cls(**options)
-        except ValidationError as error:
-            faults = "; ".join(
-                f"--{_option(fault['loc'])}: {fault['msg']}" for fault in error.errors()
-            )
-            raise BuildError(faults, mend="see `s2lct build --help`") from error
 
     @property
     def excluded(self) -> Excluded:
@@ -143,17 +226,11 @@ class BuildConfig(BaseModel):
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {"out", "batch_size", "overwrite", "restart", "exclude"}
+        without = {"out", "preset", "batch_size", "overwrite", "restart", "exclude"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
             options["exclude"] = sorted(self.excluded.ids)
         return options
-
-
-def _option(loc: tuple[int | str, ...]) -> str:
-    """The command line's name of a field."""
-    name, *rest = map(str, loc or ("options",))
-    return ".".join([_OPTIONS.get(name, name).replace("_", "-"), *rest])
 
 
 def form_defaults(form: str) -> dict[str, Any]:

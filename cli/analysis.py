@@ -1,31 +1,238 @@
-"""The commands of the analyses, joined into the ``s2lct`` command line."""
+"""The commands that look inside models, and those that judge a suite."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
-from s2lct.cli.augment import add_commands as add_augment
-from s2lct.cli.commands import JUDGING, examples
-from s2lct.cli.coverage import add_commands as add_coverage
-from s2lct.cli.diversity import diversity
-from s2lct.cli.explain import add_commands as add_explain
-from s2lct.cli.masks import add_commands as add_masks
-from s2lct.cli.retrain import add_commands as add_retrain
-from s2lct.cli.study import study_app
+from s2lct.analysis.commands import augment, coverage, diversity, explain, masks, retrain, study
+from s2lct.cli.commands import INSIDE, JUDGING
+from s2lct.cli.console import console, errors
+from s2lct.cli.options import command
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from s2lct.analysis.coverage.report import CoverageReport
+    from s2lct.analysis.coverage.word_interactions import LearnedMasks
+    from s2lct.analysis.explain.search import ExplanationFile
+    from s2lct.analysis.study.agreement import StudyResult
+
+LOW_FIDELITY = 0.9
 
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
-    add_explain(app)
-    add_retrain(app)
-    add_coverage(app)
-    add_masks(app)
-    add_augment(app)
-    app.command(
-        rich_help_panel=JUDGING,
-        epilog=examples(
-            "s2lct diversity dist/s2lct --html diversity.html",
-            "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
-        ),
-    )(diversity)
+    command(
+        app,
+        explain.explain,
+        "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html",
+        panel=INSIDE,
+    )(show_explanations)
+    command(
+        app,
+        retrain.retrain,
+        "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
+        "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
+        panel=INSIDE,
+    )(show_retrained)
+    command(
+        app,
+        coverage.coverage,
+        "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
+        "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
+        "    --model embedded-2class --reference embedded --curve coverage.html",
+        panel=INSIDE,
+    )(show_coverage)
+    command(
+        app,
+        coverage.minimize,
+        "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
+        "    --by cover --threshold 1e-3 --out dist/small",
+        panel=INSIDE,
+    )(show_minimized)
+    command(
+        app,
+        masks.masks,
+        "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4",
+        panel=INSIDE,
+    )(show_masks)
+    command(
+        app,
+        augment.augment,
+        "s2lct augment embedded --model embedded-2class --by cover \\\n"
+        "    --limit 300 --out more.jsonl",
+        panel=INSIDE,
+    )(show_augmented)
+    command(
+        app,
+        diversity.diversity,
+        "s2lct diversity dist/s2lct --html diversity.html",
+        "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
+        panel=JUDGING,
+    )(show_diversity)
+    study_app = typer.Typer(
+        help="Have people rate cases, and see whether they agree.", no_args_is_help=True
+    )
+    command(
+        study_app,
+        study.export_study,
+        "s2lct study export dist/s2lct --out study/",
+        name="export",
+    )(show_study)
+    command(
+        study_app,
+        study.import_answers,
+        "s2lct study import answers.json --key study/key.json",
+        name="import",
+    )(show_agreement)
     app.add_typer(study_app, name="study", rich_help_panel=JUDGING)
+
+
+def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) -> None:
+    """What holds the failures of each capability."""
+    from s2lct.analysis.explain.report import aggregate_table
+
+    console.print(aggregate_table(file))
+    if options.html is not None:
+        console.print(f"Page written to {options.html}")
+    console.print(
+        f"Written: {options.out}; beside results: s2lct report RESULT.json --explanations "
+        f"{options.out} --html report.html"
+    )
+
+
+def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions) -> None:
+    """Failure rates before and after: of one training, or a matrix."""
+    from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
+
+    rows = retrained.matrix.rows
+    if len(rows) == 1:
+        console.print(row_table(rows[0]))
+        console.print(forgotten_line(rows[0]))
+        if dropped := sum(rows[0].dropped_neutral):
+            console.print(
+                f"Neutral cases dropped, as {options.model} has no neutral class: {dropped}"
+            )
+    else:
+        console.print(matrix_table(retrained.matrix))
+    console.print(f"Written: {', '.join(map(str, retrained.files))}")
+    if retrained.model is not None:
+        console.print(f"Score a model: s2lct score {retrained.model} --suite {options.suite}")
+
+
+def show_coverage(report: CoverageReport, options: coverage.CoverageOptions) -> None:
+    """Coverage of each suite, alone and together."""
+    from s2lct.analysis.coverage.report import coverage_table
+
+    console.print(coverage_table(report))
+    if options.curve is not None:
+        console.print(f"Curves written to {options.curve}")
+    if options.save is not None:
+        console.print(f"States written to {options.save}")
+
+
+def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOptions) -> None:
+    """Cases and failures that stay."""
+    from s2lct.analysis.coverage.report import reduction_table
+
+    console.print(reduction_table(minimized.table, minimized.thresholds, minimized.title))
+    if len(minimized.thresholds) > 1:
+        for reduced in minimized.reduced:
+            if not reduced.kept:
+                console.print(f"Threshold {reduced.threshold:g}: no case stays.")
+    if any(reduced.for_expansions for reduced in minimized.reduced):
+        stayed = ", ".join(f"{len(reduced.for_expansions):,}" for reduced in minimized.reduced)
+        console.print(f"Seeds that stay for an expansion's sake: {stayed}.")
+    console.print(f"Written: {', '.join(map(str, minimized.files))}")
+
+
+def show_masks(written: masks.WrittenMasks, options: masks.MasksOptions) -> None:
+    """How far the masked model agrees with the model itself."""
+    console.print(fidelity_table({options.model: written.learned}))
+    if written.learned.fidelity < LOW_FIDELITY:
+        errors.print(
+            f"The masked model agrees with {options.model} on {written.learned.fidelity:.1%} of "
+            "the held-out texts only: give a lower --lr, or more texts.",
+            style="yellow",
+        )
+    console.print(f"Masks written to {written.file}")
+
+
+def fidelity_table(learned: dict[str, LearnedMasks]) -> Table:
+    """Fidelity, and how much the masks keep, a row a model."""
+    from rich.table import Table
+
+    table = Table("", title="WIMASK", header_style="bold")
+    for column in ("held-out texts", "fidelity", "by M_W", "words kept", "seen pairs kept"):
+        table.add_column(column, justify="right")
+    for name, one in learned.items():
+        table.add_row(
+            name,
+            f"{one.held_out:,}",
+            f"{one.fidelity:.1%}",
+            f"{one.fidelity_of_masks:.1%}",
+            f"{int(one.word_mask.sum()):,} of {len(one.words):,}",
+            f"{int(one.pair_mask.sum()):,} of {int(one.pairs_seen.sum()):,}",
+        )
+    return table
+
+
+def show_augmented(augmented: augment.Augmented, options: augment.AugmentOptions) -> None:
+    """How many texts came to the corpus, and what they are worth."""
+    from s2lct.analysis.augment.retrain import accuracy_table
+
+    name, before, after = augmented.coverage
+    console.print(
+        f"{augmented.added:,} texts added to {augmented.originals:,}; {name} {before:.4f} → "
+        f"{after:.4f}. Written to {options.out}"
+    )
+    if augmented.trained is not None:
+        console.print(accuracy_table(augmented.trained, options.model))
+
+
+def show_diversity(found: diversity.Diversities, options: diversity.DiversityOptions) -> None:
+    """Measures of the suite beside those of other sources."""
+    from s2lct.analysis.diversity import report
+
+    console.print(report.table(found.measured))
+    console.print(report.caption(found.measured))
+    if found.files:
+        console.print(f"Written: {', '.join(map(str, found.files))}", soft_wrap=True)
+
+
+def show_study(written: study.WrittenStudy, options: study.ExportOptions) -> None:
+    """What goes to raters, and what stays."""
+    pages = ", ".join(path.name for path in written.forms if path.suffix == ".html")
+    console.print(
+        f"Study {written.id}: {options.sets} sets of {2 * options.seeds} cases, in {options.out}"
+    )
+    console.print(f"Give raters {pages} (or the CSV of that name).")
+    console.print(
+        f"Keep {written.key.name} to yourself; then: s2lct study import ANSWERS… "
+        f"--key {written.key}",
+        soft_wrap=True,
+    )
+
+
+def show_agreement(result: StudyResult, options: study.ImportOptions) -> None:
+    """Agreement of raters with the suite and each other, and what they dispute."""
+    from s2lct.analysis.study.tables import agreement_table, disputed_lines
+
+    console.print(agreement_table(result))
+    console.print(
+        f"{len(result.raters)} raters, {result.kinds['all'].answers} ratings of sentiment, "
+        f"{result.missing} ratings left out. [95 % intervals]: bootstrap of seed families. "
+        "α: Krippendorff's, ordinal.",
+    )
+    for line in disputed_lines(result):
+        console.print(line, soft_wrap=True)
+    if options.out is not None:
+        console.print(f"Figures written to {options.out}")
+    if options.disputed is not None:
+        console.print(
+            f"{len(result.disputed)} disputed cases written to {options.disputed}; leave them "
+            f"out with: s2lct build --exclude {options.disputed}",
+            soft_wrap=True,
+        )

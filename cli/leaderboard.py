@@ -2,134 +2,100 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
 
-from s2lct.cli.commands import PUBLISHING, examples
-from s2lct.cli.submission import check, check_changes, check_pulls
+from s2lct.cli.commands import PUBLISHING
+from s2lct.cli.console import console
+from s2lct.cli.options import command
+from s2lct.leaderboard import commands
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.results.collection import Collection
+    from s2lct.leaderboard.results.standings import SuiteStandings
+    from s2lct.leaderboard.submission.changes import Answer, ChangesVerdict
+    from s2lct.leaderboard.submission.check import Verdict
 
-leaderboard = typer.Typer(
-    help="Rank models: a page, an app, checks of submitted results.",
-    no_args_is_help=True,
-)
-Source = Annotated[
-    str,
-    typer.Argument(
-        help="Folder of result files, Hub dataset ORG/NAME\\[@REVISION], or an outcomes.parquet."
-    ),
-]
-Official = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--suite",
-        help="The suite that the leaderboard is for: folder, Hub id@REVISION, or Hub id for all "
-        "its versions; may be given again. Results on others stand below, marked unofficial.",
-    ),
-]
-_SHOWN = 20
-
-
-@leaderboard.command(epilog=examples("s2lct leaderboard build results/ --out site/"))
-def build(
-    results: Source,
-    suite: Official = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the page and its data.", file_okay=False)
-    ] = Path("site"),
-) -> None:
-    """Build a page that works from a file, and its data beside it."""
-    from s2lct.cli.console import console, told_errors
-    from s2lct.leaderboard.site.site import PAGE, build_site
-
-    with told_errors():
-        collection = _collected(results, suite)
-        for one in build_site(collection, out):
-            kind = {True: ", official", False: ", unofficial", None: ""}[one.suite.official]
-            console.print(
-                f"Suite {one.suite.version or '?'} ({one.suite.fingerprint[:12] or '?'}{kind}): "
-                f"{len(one.standings)} models, {len(one.suite.cases)} cases"
-            )
-        console.print(f"Leaderboard written to {out / PAGE}")
-
-
-@leaderboard.command(epilog=examples("s2lct leaderboard serve results/"))
-def serve(
-    results: Source,
-    suite: Official = None,
-    host: Annotated[
-        str | None, typer.Option(help="Address; this machine alone by default.")
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(help="Port; the first free one by default.", min=1, max=65_535),
-    ] = None,
-) -> None:
-    """Serve an app with the same data."""
-    from s2lct.cli.console import told_errors
-    from s2lct.leaderboard.site.app import serve as serve_app
-
-    with told_errors():
-        serve_app(_collected(results, suite), host=host, port=port)
-
-
-leaderboard.command(
-    epilog=examples("s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore")
-)(check)
-leaderboard.command(
-    epilog=examples(
-        "s2lct leaderboard check-changes main refs/pr/3 --repo ORG/s2lct-results "
-        "--suite ORG/s2lct@v1.0.0 --rescore"
-    )
-)(check_changes)
-leaderboard.command(
-    epilog=examples(
-        "s2lct leaderboard check-pulls ORG/s2lct-results --suite ORG/s2lct@v1.0.0 --rescore"
-    )
-)(check_pulls)
-
-
-def _collected(results: str, suites: list[str] | None) -> Collection:
-    """Read results under a progress bar; what is left out is told in a line each."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from s2lct.cli.console import errors
-    from s2lct.leaderboard.results.collection import collect
-    from s2lct.leaderboard.results.hub_results import official_suites
-
-    official = official_suites(suites) if suites else None
-    with Progress(
-        TextColumn("reading results", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=errors,
-    ) as progress:
-        task = progress.add_task("", total=None)
-        collection = collect(
-            results,
-            lambda done, total: progress.update(task, completed=done, total=total),
-            official=official,
-        )
-    for line in collection.skipped[:_SHOWN]:
-        errors.print(f"left out {line}")
-    if len(collection.skipped) > _SHOWN:
-        errors.print(f"left out {len(collection.skipped) - _SHOWN} more")
-    first = collection.suites[0]
-    if first.official is None and len(collection.suites) > 1:
-        errors.print(
-            f"No --suite says which suite is meant: {first.version or '?'} "
-            f"({first.fingerprint[:12] or '?'}) comes first, because it has most verified results, "
-            "or most results where none or as many are verified"
-        )
-    elif first.official is False:
-        errors.print(f"No result is on {', '.join(suites or ())}: all are unofficial")
-    return collection
+REFUSED = 1
 
 
 def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
+    leaderboard = typer.Typer(
+        help="Rank models: a page, an app, checks of submitted results.", no_args_is_help=True
+    )
+    command(
+        leaderboard,
+        commands.build_leaderboard,
+        "s2lct leaderboard build results/ --out site/",
+        name="build",
+    )(show_site)
+    command(
+        leaderboard,
+        commands.serve_leaderboard,
+        "s2lct leaderboard serve results/",
+        name="serve",
+    )(lambda served, options: None)
+    command(
+        leaderboard,
+        commands.check,
+        "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore",
+    )(show_verdicts)
+    command(
+        leaderboard,
+        commands.check_changes,
+        "s2lct leaderboard check-changes main refs/pr/3 --repo ORG/s2lct-results "
+        "--suite ORG/s2lct@v1.0.0 --rescore",
+    )(show_changes)
+    command(
+        leaderboard,
+        commands.check_pulls,
+        "s2lct leaderboard check-pulls ORG/s2lct-results --suite ORG/s2lct@v1.0.0 --rescore",
+    )(show_answers)
     app.add_typer(leaderboard, name="leaderboard", rich_help_panel=PUBLISHING)
+
+
+def show_site(standings: list[SuiteStandings], options: commands.BuildOptions) -> None:
+    """The suites of the leaderboard, and where its page is."""
+    from s2lct.leaderboard.site.site import PAGE
+
+    for ranked in standings:
+        suite = ranked.suite
+        kind = {True: ", official", False: ", unofficial", None: ""}[suite.official]
+        console.print(
+            f"Suite {suite.version or '?'} ({suite.fingerprint[:12] or '?'}{kind}): "
+            f"{len(ranked.standings)} models, {len(suite.cases)} cases"
+        )
+    console.print(f"Leaderboard written to {options.out / PAGE}")
+
+
+def show_verdicts(verdicts: Iterator[Verdict], options: commands.CheckOptions) -> None:
+    """Each verdict with its reasons; the exit status is 1 where a result is refused."""
+    from s2lct.leaderboard.submission.changes import verdict_in_words
+
+    refused = False
+    for verdict in verdicts:
+        refused = refused or not verdict.accepted
+        lines = verdict.as_json() if options.as_json else "\n".join(verdict_in_words(verdict))
+        console.print(lines, soft_wrap=True)
+    if refused:
+        raise typer.Exit(REFUSED)
+
+
+def show_changes(verdict: ChangesVerdict, options: commands.ChangesOptions) -> None:
+    """The verdict with its reasons; the exit status is 1 where the change is refused."""
+    from s2lct.leaderboard.submission.changes import in_words
+
+    answer = "accepted" if verdict.accepted else "refused"
+    console.print(f"{answer}: {options.base}...{verdict.head}", soft_wrap=True)
+    for line in in_words(verdict):
+        console.print(f"  {line}", soft_wrap=True)
+    if not verdict.accepted:
+        raise typer.Exit(REFUSED)
+
+
+def show_answers(answers: Iterator[Answer], options: commands.PullsOptions) -> None:
+    """What each pull request was answered."""
+    for answer in answers:
+        console.print(f"pull request {answer.number}: {answer.text}", soft_wrap=True)

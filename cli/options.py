@@ -1,6 +1,153 @@
-"""Options that several commands have."""
+"""Commands made from the options of a function: names, help, defaults, ranges."""
 
 from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import annotated_types
+import typer
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from s2lct.cli.commands import examples
+from s2lct.cli.console import errors, told_errors, told_warnings
+from s2lct.errors import S2lctWarning
+from s2lct.options import Argument, Command, Options, PathKind, shown_in
+from s2lct.progress import shown_bars
+
+Given = TypeVar("Given", bound=Options)
+Answer = TypeVar("Answer")
+_PATHS: dict[PathKind | None, dict[str, bool]] = {
+    None: {},
+    "existing": {"exists": True},
+    "existing file": {"exists": True, "dir_okay": False},
+    "file": {"dir_okay": False},
+    "folder": {"file_okay": False},
+}
+
+
+def command(
+    app: typer.Typer,
+    function: Command[Given, Answer],
+    *lines: str,
+    name: str | None = None,
+    panel: str | None = None,
+) -> Callable[[Callable[[Answer, Given], None]], Callable[[Answer, Given], None]]:
+    """Put a function into a command line: what is decorated shows what it gives.
+
+    Args:
+        app: the command line.
+        function: does the work; its options become the command's.
+        lines: examples, shown at the end of the command's help.
+        name: of the command, where it is not the function's.
+        panel: the heading it stands under.
+    """
+
+    def add(show: Callable[[Answer, Given], None]) -> Callable[[Answer, Given], None]:
+        def run(context: typer.Context, **values: Any) -> None:
+            given = {name: value for name, value in values.items() if _is_given(context, name)}
+            with told_errors(), told_warnings(S2lctWarning):
+                options = _checked(function.options, given)
+                with shown_bars(errors) as bars:
+                    answer = function(options, bars=bars)
+                show(answer, options)
+
+        fields = function.options.own_first()
+        own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        parameters = [own, *(_parameter(name, field) for name, field in fields.items())]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__doc__ = function.summary
+        app.command(
+            name or function.__name__.replace("_", "-"),
+            rich_help_panel=panel,
+            epilog=examples(*lines),
+        )(run)
+        return show
+
+    return add
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _checked(options: type[Given], given: dict[str, Any]) -> Given:
+    try:
+        return options.model_validate(given)
+    except ValidationError as error:
+        flag, value, why = next(options.faults(error))
+        if not flag:
+            raise typer.BadParameter(why) from None
+        raise typer.BadParameter(f"{value}: {why}", param_hint=f"'{flag}'") from None
+
+
+def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    shown = shown_in(field)
+    optional, kind, bounds = _unwrapped(field.annotation, list(field.metadata))
+    optional = optional or shown.filled
+    asked: dict[str, Any] = {"help": shown.help, **_PATHS[shown.path]}
+    if shown.text:
+        kind = str
+    if kind in (int, float):
+        asked |= bounds
+    if shown.shown_default:
+        asked["show_default"] = shown.shown_default
+    default = inspect.Parameter.empty if field.is_required() else field.default
+    if shown.filled:
+        default = None
+    annotation: Any = kind
+    if get_origin(kind) is tuple and get_args(kind)[-1] is ...:
+        annotation = list[get_args(kind)[0]]  # type: ignore[misc]
+        if shown.filled or not field.is_required():
+            default = None if shown.filled else list(field.default) or None
+            optional = default is None
+    if isinstance(shown, Argument):
+        info: Any = typer.Argument(metavar=shown.metavar or None, **asked)
+    else:
+        flags = shown.flags or f"--{name.replace('_', '-')}"
+        if kind is bool and not shown.flags and default is not False:
+            flags = f"--{name.replace('_', '-')}/--no-{name.replace('_', '-')}"
+        info = typer.Option(flags, rich_help_panel=shown.panel or None, **asked)
+    if optional:
+        annotation = annotation | None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[annotation, info],
+    )
+
+
+def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[bool, Any, dict[str, Any]]:
+    """Whether None is a value, the type without None and annotations, and its bounds."""
+    optional = False
+    while True:
+        if get_origin(annotation) in (Union, types.UnionType):
+            parts = [part for part in get_args(annotation) if part is not type(None)]
+            optional = optional or len(parts) < len(get_args(annotation))
+            annotation = parts[0]
+        elif get_origin(annotation) is Annotated:
+            annotation, *more = get_args(annotation)
+            metadata += more
+        else:
+            break
+    return optional, annotation, dict(_bounds(metadata))
+
+
+def _bounds(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
+    """The ranges that a command line can say; pydantic checks the others."""
+    for one in metadata:
+        inner = one.metadata if isinstance(one, FieldInfo) else [one]
+        for bound in inner:
+            if isinstance(bound, annotated_types.Ge):
+                yield "min", bound.ge
+            elif isinstance(bound, annotated_types.Le):
+                yield "max", bound.le
 
 
 def label_map_of(text: str | None) -> dict[str, str] | None:

@@ -1,14 +1,63 @@
-"""Behavioural tests for sentiment models, one linguistic capability at a time."""
+"""Behavioural tests for sentiment models, one linguistic capability at a time.
+
+Every command is a function here, which takes the command's options by name and returns what the
+command shows:
+
+    import s2lct
+
+    s2lct.build(out="dist/s2lct", capabilities=["LC4"])
+    scores = s2lct.score(models=["vader"], suite="dist/s2lct")
+    scores.results[0].overall.failure_rate
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 __version__: str
+_MODULES = {
+    "builder.commands": ("build", "capabilities", "export", "inspect", "models", "verify"),
+    "leaderboard.commands": (
+        "build_leaderboard",
+        "check",
+        "check_changes",
+        "check_pulls",
+        "compare",
+        "score",
+        "serve_leaderboard",
+    ),
+    "analysis.commands.augment": ("augment",),
+    "analysis.commands.coverage": ("coverage", "minimize"),
+    "analysis.commands.diversity": ("diversity",),
+    "analysis.commands.explain": ("explain",),
+    "analysis.commands.masks": ("masks",),
+    "analysis.commands.report": ("report",),
+    "analysis.commands.retrain": ("retrain",),
+    "analysis.commands.study": ("export_study", "import_answers"),
+    "dataset_script.commands": (
+        "install",
+        "publish_dataset",
+        "publish_leaderboard",
+        "publish_metric",
+        "publish_model_result",
+        "publish_results",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name: str) -> str:
-    """Look the version up when it is asked for: it is written in pyproject.toml alone."""
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a function when it is asked for; the version is written in pyproject.toml alone."""
+    from importlib import import_module
     from importlib.metadata import version
 
-    return version("s2lct")
+    if name == "__version__":
+        return version("s2lct")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

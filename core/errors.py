@@ -21,6 +21,10 @@ class BuilderError(Exception):
         super().__init__(f"{self.problem}\n  → {self.mend}")
 
 
+class OptionError(BuilderError):
+    """An option is missing or has a value that it cannot have."""
+
+
 class CorpusError(BuilderError):
     """A corpus cannot be read, or holds nothing usable."""
 
@@ -71,3 +75,7 @@ class UnreachableError(PublishError):
 
 class VersionError(PublishError):
     """A version that does not follow from what changed."""
+
+
+class S2lctWarning(UserWarning):
+    """Something that a user may want to know, and that stops nothing."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from s2lct.errors import ScoringError
+from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import Classifier
 
@@ -23,7 +23,7 @@ _TABLE = "answers"
 _FORMER_TABLES = ("outcomes",)  # answered by a case's id, whatever its text was
 
 
-class CacheWarning(UserWarning):
+class CacheWarning(S2lctWarning):
     """Answers are not kept; the figures are what they would be."""
 
 

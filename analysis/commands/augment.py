@@ -1,0 +1,212 @@
+"""Texts that make coverage grow, added to a corpus."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from s2lct.errors import AnalysisError, S2lctWarning
+from s2lct.options import (
+    RUNNING,
+    Argument,
+    CorpusColumns,
+    Count,
+    OnDevice,
+    Option,
+    Seed,
+    takes,
+)
+from s2lct.progress import Bars
+
+if TYPE_CHECKING:
+    from s2lct.analysis.augment.search import Accuracies
+
+GROWTH, RETRAINING = "What has to grow", "Retraining"
+WITHOUT, RANDOM = "without", "random"
+
+
+class AugmentOptions(CorpusColumns, OnDevice):
+    """Options of `augment`."""
+
+    corpus: Annotated[str, Argument("Texts with labels: sst:PATH, csv:PATH …")]
+    model: Annotated[str, Option("embedded-2class, embedded-3class, a folder, or a Hub id.")]
+    out: Annotated[Path, Option("File to write: .jsonl or .parquet.", path="file")]
+    similarity: Annotated[
+        float, Field(ge=-1, le=1), Option("Least cosine similarity to the original.")
+    ] = 0.8
+    tries: Annotated[Count, Option("Failures that end an original's turn.")] = 5
+    most: Annotated[Count, Option("Texts kept of one original.")] = 2
+    limit: Annotated[Count | None, Option("Start from so many random sentences only.")] = None
+    transformation: Annotated[
+        tuple[str, ...], Option("Only this one, as TextAttack calls it; give it twice at least.")
+    ] = ()
+    mlm: Annotated[str, Option("Masked language model: embedded, Hub id, folder.")] = "embedded"
+    by: Annotated[
+        Literal["mncover", "cover", "boundary"], Option("Coverage that has to grow.", GROWTH)
+    ] = "cover"
+    masks: Annotated[
+        Path | None,
+        Option("For mncover: the file that `s2lct masks` wrote.", GROWTH, path="existing file"),
+    ] = None
+    threshold: Annotated[
+        float,
+        Field(ge=0, le=1),
+        Option("Coverage has to grow by more than this, less than 1.", GROWTH),
+    ] = 0.0
+    layers: Annotated[
+        str, Option("encoder, embeddings, pooler, numbers, ranges, with commas.", GROWTH)
+    ] = "encoder"
+    retrain: Annotated[
+        bool, Option("Train with, without and with random texts; test.", RETRAINING)
+    ] = False
+    seeds: Annotated[Count, Option("With --retrain: trainings of each.", RETRAINING)] = 5
+    epochs: Annotated[Count, Option("With --retrain: passes over the texts.", RETRAINING)] = 1
+    class_map: Annotated[
+        Any, Option("What the model's classes mean: LABEL_0=negative,….", text=True)
+    ] = None
+    seed: Annotated[Seed, Option("Seed of every random draw.", RUNNING)] = 0
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """A corpus with texts added.
+
+    Attributes:
+        originals, added: training texts before, and those that came to them.
+        coverage: the metric's name, and its value before and after.
+        trained: accuracies with, without and with random texts; None without ``retrain``.
+    """
+
+    originals: int
+    added: int
+    coverage: tuple[str, float, float]
+    trained: dict[str, Accuracies] | None
+
+
+@takes(AugmentOptions)
+def augment(options: AugmentOptions, bars: Bars) -> Augmented:
+    """Add texts to a corpus that make coverage grow.
+
+    With --retrain, show what they are worth.
+    """
+    from s2lct.analysis.augment.retrain import known_labels
+    from s2lct.analysis.augment.retrain import retrain as retrain_on
+    from s2lct.analysis.augment.search import (
+        EmbeddingSimilarity,
+        SearchSettings,
+        augment_at_random,
+        augment_by_coverage,
+        check_corpus_path,
+        corpus_rows,
+        write_corpus,
+    )
+    from s2lct.analysis.augment.transformations import NAMES, load_transformations
+    from s2lct.analysis.corpus_parts import parts_of_corpus
+    from s2lct.analysis.coverage.activations import load_encoder
+    from s2lct.analysis.coverage.masks import Masks
+    from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+    from s2lct.builder.corpus.read import read_corpus
+    from s2lct.files import check_files_out
+    from s2lct.identity import shuffle_key
+    from s2lct.leaderboard.answers.label_rules import check_label_map
+
+    label_map, classes = check_label_map(options.label_map), check_label_map(options.class_map)
+    check_corpus_path(options.out)
+    check_files_out(out=options.out)
+    seed = options.seed
+    settings = SearchSettings(
+        options.similarity, options.threshold, options.tries, options.most, seed
+    )
+    if options.by == "mncover" and options.masks is None:
+        raise AnalysisError(
+            "--by mncover needs masks", mend="learn them with `s2lct masks`, pass --masks FILE"
+        )
+    corpus = read_corpus(
+        options.corpus,
+        text_column=options.text_column,
+        label_column=options.label_column,
+        label_map=label_map,  # type: ignore[arg-type]
+    )
+    parts = parts_of_corpus(corpus, seed)
+    encoder = load_encoder(options.model, device=options.device)
+    labels = known_labels(encoder.classes, options.model, classes)
+    train = [sentence for sentence in parts.train if sentence.label in labels]
+    if not train:
+        raise AnalysisError(
+            f"corpus {corpus.name}: no sentence is {' or '.join(sorted(labels))}",
+            mend="give a corpus with the model's labels, or say what they mean: --label-map",
+        )
+    originals = sorted(train, key=lambda one: shuffle_key(seed, "limit", one.id, one.text))
+    originals = originals[: options.limit or len(originals)]
+    transformations, skipped = load_transformations(
+        options.transformation or NAMES, mlm=options.mlm
+    )
+    for note in (*encoder.notes, *(f"{name} is left out: {why}" for name, why in skipped.items())):
+        warnings.warn(note, S2lctWarning, stacklevel=2)
+    similar = EmbeddingSimilarity()
+    texts = [sentence.text for sentence in train]
+    coverage = build_metrics(
+        [options.by],
+        encoder,
+        texts,
+        MetricOptions(layers=options.layers),
+        masks=Masks.load_for(options.masks, encoder) if options.masks else None,
+        advance=bars("ranges", len(texts)),
+    )[options.by]
+    coverage.cover(encoder, texts, bars("coverage", len(texts)))
+    before = coverage.value
+    guided = augment_by_coverage(
+        originals,
+        transformations,
+        encoder,
+        coverage,
+        similar,
+        settings,
+        advance=bars("search", len(originals)),
+    )
+    others = [("dev", sentence) for sentence in parts.dev]
+    others += [("test", sentence) for sentence in parts.test]
+    write_corpus(corpus_rows(parts.train, guided, others), options.out)
+    trained = None
+    if options.retrain:
+        if not guided:
+            raise AnalysisError(
+                "--retrain: no text made coverage grow",
+                mend="lower --similarity or --threshold, or raise --tries",
+            )
+        at_random = augment_at_random(
+            originals,
+            transformations,
+            similar,
+            len(guided),
+            settings,
+            advance=bars("random", len(guided)),
+        )
+        own = [(sentence.text, sentence.label) for sentence in train]
+        sets = {
+            WITHOUT: own,
+            RANDOM: own + [(text.text, text.original.label) for text in at_random],
+            options.by: own + [(text.text, text.original.label) for text in guided],
+        }
+        trained = retrain_on(
+            options.model,
+            sets,
+            [(sentence.text, sentence.label) for sentence in parts.dev if sentence.label in labels],
+            [
+                (sentence.text, sentence.label)
+                for sentence in parts.test
+                if sentence.label in labels
+            ],
+            [seed + number for number in range(options.seeds)],
+            epochs=options.epochs,
+            label_map=classes,
+            device=options.device,
+            advance=bars("retrain", len(sets) * options.seeds),
+        )
+    return Augmented(
+        len(parts.train), len(guided), (coverage.name, before, coverage.value), trained
+    )

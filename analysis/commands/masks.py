@@ -1,0 +1,152 @@
+"""Which words and pairs of words matter to a model."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from s2lct.errors import S2lctWarning
+from s2lct.options import (
+    RUNNING,
+    Argument,
+    CorpusColumns,
+    Count,
+    NotNegative,
+    OnDevice,
+    Option,
+    Positive,
+    Seed,
+    Share,
+    takes,
+)
+from s2lct.progress import Bars
+
+if TYPE_CHECKING:
+    from s2lct.analysis.coverage.word_interactions import LearnedMasks
+
+CORPUS, KEPT, TRAINING = "Corpus", "What is kept", "Training"
+MASKS_FILE = "masks.safetensors"
+CHECKPOINT_FILE = "training.safetensors"
+REPORT_FILE = "masks.json"
+
+
+class MasksOptions(CorpusColumns, OnDevice):
+    """Options of `masks`."""
+
+    corpus: Annotated[str, Argument("Texts to learn from: sst:PATH, csv:PATH …, as for build.")]
+    model: Annotated[str, Option("embedded-2class, embedded-3class, a folder, or a Hub id.")]
+    out: Annotated[Path, Option("Folder for the masks.", path="folder")]
+    limit: Annotated[Count | None, Option("Learn from so many random texts only.", CORPUS)] = None
+    vocab: Annotated[
+        Count, Option("So many of the commonest word pieces have a mask of their own.", KEPT)
+    ] = 5_000
+    keep_words: Annotated[
+        Share, Option("Keep at most this share of the words, the most probable.", KEPT)
+    ] = 1.0
+    epochs: Annotated[Count, Option("Passes over the texts.", TRAINING)] = 10
+    lr: Annotated[Positive, Option("Learning rate (the paper's by default).", TRAINING)] = 1e-5
+    beta_words: Annotated[NotNegative, Option("Weight of the word mask's KL.", TRAINING)] = 1e-3
+    beta_pairs: Annotated[NotNegative, Option("Weight of the pair mask's KL.", TRAINING)] = 1e-3
+    beta_sparse: Annotated[NotNegative, Option("Weight of |M_A|.", TRAINING)] = 1e-3
+    temperature: Annotated[Positive, Option("Of the Gumbel-Softmax.", TRAINING)] = 1.0
+    batch_size: Annotated[Count, Option("Texts a step.", TRAINING)] = 32
+    seed: Annotated[Seed, Option("Seed of every random draw.", RUNNING)] = 0
+    restart: Annotated[bool, Option("Throw away what an interrupted training left.", RUNNING)] = (
+        False
+    )
+
+
+@dataclass(frozen=True)
+class WrittenMasks:
+    """Masks that were learned, and their file."""
+
+    learned: LearnedMasks
+    file: Path
+
+
+@takes(MasksOptions)
+def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
+    """Learn which words and pairs matter to a model (WIMASK).
+
+    For MNCOVER. Interrupted, the same command goes on where it stopped.
+    """
+    from s2lct.analysis.corpus_parts import parts_of_corpus
+    from s2lct.analysis.coverage.activations import Vocabulary, load_encoder
+    from s2lct.analysis.coverage.word_interactions import (
+        WimaskSettings,
+        check_settings,
+        learn_masks,
+        steps_of,
+    )
+    from s2lct.builder.corpus.read import read_corpus
+    from s2lct.files import check_folder_out, write_text
+    from s2lct.identity import shuffle_key
+    from s2lct.leaderboard.answers.label_rules import check_label_map
+
+    settings = WimaskSettings(
+        options.epochs,
+        options.lr,
+        options.beta_words,
+        options.beta_pairs,
+        options.beta_sparse,
+        options.temperature,
+        options.batch_size,
+        options.seed,
+    )
+    label_map = check_label_map(options.label_map)
+    check_folder_out(options.out, "--out")
+    check_settings(settings, options.vocab)
+    corpus = read_corpus(
+        options.corpus,
+        text_column=options.text_column,
+        label_column=options.label_column,
+        label_map=label_map,  # type: ignore[arg-type]
+    )
+    parts = parts_of_corpus(corpus, options.seed)
+    texts = [sentence.text for sentence in parts.train]
+    if options.limit is not None and options.limit < len(texts):
+        ordered = sorted(texts, key=lambda text: shuffle_key(options.seed, "limit", text))
+        texts = ordered[: options.limit]
+    encoder = load_encoder(options.model, device=options.device)
+    for note in encoder.notes:
+        warnings.warn(note, S2lctWarning, stacklevel=2)
+    vocabulary = Vocabulary.of_texts(encoder.tokenizer, texts, options.vocab, encoder.max_tokens)
+    checkpoint = options.out / CHECKPOINT_FILE
+    if options.restart:
+        checkpoint.unlink(missing_ok=True)
+    bar = bars("steps", steps_of(len(texts), settings))
+    learned = learn_masks(
+        encoder,
+        texts,
+        [sentence.text for sentence in parts.dev],
+        vocabulary,
+        settings,
+        most_words=options.keep_words,
+        checkpoint=checkpoint,
+        advance=lambda done, terms: bar(
+            done, f"cross entropy {terms['cross_entropy']:.3f}" if terms else ""
+        ),
+    )
+    about: dict[str, Any] = {
+        "model": options.model,
+        "weights_sha256": encoder.fingerprint,
+        "corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint, "texts": len(texts)},
+        "settings": asdict(settings) | {"keep_words": options.keep_words},
+        "held_out": learned.held_out,
+        "fidelity": learned.fidelity,
+        "fidelity_of_masks": learned.fidelity_of_masks,
+        "losses": learned.losses,
+        "words_kept": int(learned.word_mask.sum()),
+        "pairs_kept": int(learned.pair_mask.sum()),
+        "pairs_seen": int(learned.pairs_seen.sum()),
+    }
+    learned.masks(about).save(options.out / MASKS_FILE)
+    names = (*vocabulary.pieces, "")
+    ranked = sorted(range(len(names)), key=lambda n: (-learned.words[n], n))
+    words = {names[n]: round(float(learned.words[n]), 6) for n in ranked}
+    report = json.dumps(about | {"words": words}, indent=1, ensure_ascii=False)
+    write_text(options.out / REPORT_FILE, report + "\n")
+    return WrittenMasks(learned, options.out / MASKS_FILE)

@@ -1,0 +1,53 @@
+"""Results side by side, with what explains their failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from s2lct.options import Argument, Option, Options, takes
+from s2lct.progress import Bars
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.results.record import Result
+
+
+class ReportOptions(Options):
+    """Options of `report`."""
+
+    results: Annotated[
+        tuple[Path, ...],
+        Argument("Result files that `s2lct score` wrote.", path="existing file"),
+    ]
+    html: Annotated[Path | None, Option("Write the report as an HTML page.", path="file")] = None
+    recompute: Annotated[bool, Option("Refuse figures that do not follow from the cases.")] = False
+    explanations: Annotated[
+        tuple[Path, ...],
+        Option(
+            "Add what `s2lct explain` wrote to the page; may be given again.",
+            path="existing file",
+        ),
+    ] = ()
+
+
+@takes(ReportOptions)
+def report(options: ReportOptions, bars: Bars) -> tuple[Result, ...]:
+    """Put results side by side, worst first, with examples."""
+    from s2lct.analysis.explain.report import html_section
+    from s2lct.analysis.explain.search import read_explanations
+    from s2lct.leaderboard.results.read import current, read_outcomes, recompute
+    from s2lct.leaderboard.site.report import Scored, check_same_suite, write_html
+
+    results = tuple(
+        recompute(path) if options.recompute else current(path) for path in options.results
+    )
+    check_same_suite(results)
+    fingerprint = results[0].suite.fingerprint
+    explained = [read_explanations(path, fingerprint) for path in options.explanations]
+    if options.html is not None:
+        scored = [
+            Scored(result, read_outcomes(path))
+            for result, path in zip(results, options.results, strict=True)
+        ]
+        write_html(scored, options.html, [html_section(file) for file in explained])
+    return results

@@ -1,0 +1,158 @@
+"""Building a suite, and looking at one: a function a command, which takes its options by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from s2lct.builder.config import BuildConfig
+from s2lct.options import Argument, Count, Option, Options, takes
+from s2lct.progress import Bars
+
+if TYPE_CHECKING:
+    from s2lct.builder.built import CapabilityCounts
+    from s2lct.builder.capabilities import Capability
+    from s2lct.builder.models.inventory import ModelEntry
+
+SUITE = "Folder of a built suite."
+
+
+@dataclass(frozen=True)
+class Built:
+    """A suite that was written.
+
+    Attributes:
+        config: its options, those that were not given filled in.
+        counts: what happened to each capability on the way.
+        left_out: how many cases of ``config.exclude`` were met.
+    """
+
+    config: BuildConfig
+    counts: dict[str, CapabilityCounts]
+
+    @property
+    def left_out(self) -> int:
+        """How many cases of ``config.exclude`` were met."""
+        return sum(count.excluded for count in self.counts.values())
+
+
+class Stages:
+    """The stages of a build, as bars."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._bar: dict[str, Callable[..., None]] = {}
+
+    def start(self, stage: str, total: int) -> None:
+        """A stage begins that has ``total`` shards or steps."""
+        self._bar[stage] = self._bars(stage, total)
+
+    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
+        """Some are done."""
+        self._bar[stage](steps, note)
+
+
+@takes(BuildConfig)
+def build(config: BuildConfig, bars: Bars) -> Built:
+    """Build a suite of linked seeds and expansions.
+
+    It is a Hugging Face dataset. Interrupted, the same command goes on where it stopped.
+    """
+    from s2lct.builder.pipeline import build_suite
+
+    return Built(config, build_suite(config, Stages(bars)))
+
+
+class CapabilitiesOptions(Options):
+    """Options of `capabilities`."""
+
+    show: Annotated[str | None, Option("Print this capability's whole specification.")] = None
+    yaml: Annotated[bool, Option("With --show: print the file, to start your own from.")] = False
+    files: Annotated[
+        tuple[Path, ...],
+        Option(
+            "YAML file with a capability of your own; may be repeated.",
+            flags="--capabilities",
+            path="existing file",
+        ),
+    ] = ()
+
+
+@takes(CapabilitiesOptions)
+def capabilities(options: CapabilitiesOptions, bars: Bars) -> list[tuple[Capability, Path]]:
+    """List the capabilities, or print what one is."""
+    from s2lct.builder.capabilities import capability_files, load_capabilities
+
+    chosen = load_capabilities(() if options.show is None else (options.show,), options.files)
+    files = capability_files(options.files)
+    return [files[capability.id] for capability in chosen]
+
+
+class InspectOptions(Options):
+    """Options of `inspect`."""
+
+    suite: Annotated[Path, Argument(SUITE)]
+    capability: Annotated[tuple[str, ...], Option("Only this capability; may be repeated.")] = ()
+    n: Annotated[Count, Option("Seeds of each capability.", flags="--n")] = 5
+
+
+@takes(InspectOptions)
+def inspect(options: InspectOptions, bars: Bars) -> dict[str, list[list[dict[str, Any]]]]:
+    """Show seeds with their expansions, inserted words marked."""
+    from s2lct.suite.inspect import families
+
+    return families(options.suite, options.capability, options.n)
+
+
+class VerifyOptions(Options):
+    """Options of `verify`."""
+
+    suite: Annotated[Path, Argument(SUITE)]
+    quick: Annotated[bool, Option("Leave out what needs tagger and parser.")] = False
+
+
+@takes(VerifyOptions)
+def verify(options: VerifyOptions, bars: Bars) -> list[str]:
+    """Check that a built suite keeps every invariant.
+
+    The exit status is 1, with a list, where it breaks one.
+    """
+    from s2lct.builder.verify import verify_suite
+
+    return list(map(str, verify_suite(options.suite, quick=options.quick, progress=Stages(bars))))
+
+
+class ExportOptions(Options):
+    """Options of `export`."""
+
+    suite: Annotated[Path, Argument(SUITE)]
+    out: Annotated[Path, Option("File to write.", path="file")]
+    format: Annotated[
+        Literal["jsonl", "csv", "checklist"],
+        Option("jsonl, csv, or checklist (its test cases as JSON)."),
+    ] = "jsonl"
+
+
+@takes(ExportOptions)
+def export(options: ExportOptions, bars: Bars) -> int:
+    """Write a suite's rows to one file."""
+    from s2lct.suite.export import export_suite
+
+    return export_suite(options.suite, options.out, options.format)
+
+
+class ModelsOptions(Options):
+    """`models` has none."""
+
+
+@takes(ModelsOptions)
+def models(options: ModelsOptions, bars: Bars) -> list[ModelEntry]:
+    """List the models that suites are built with.
+
+    With sizes, sources, licences and figures.
+    """
+    from s2lct.builder.models.inventory import inventory
+
+    return inventory()
