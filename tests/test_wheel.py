@@ -1,0 +1,54 @@
+"""The package as pip installs it: built, unpacked elsewhere, used from an empty directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the wheel holds."""
+    wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, ROOT], check=True)
+    (wheel,) = wheels.glob("s2lct-*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", site, wheel], check=True)
+    return site
+
+
+def test_a_wheel_builds_scores_and_ranks_from_an_empty_directory(
+    installed: Path, corpus_path: Path, tmp_path: Path
+) -> None:
+    def s2lct(*arguments: object) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "s2lct", *map(str, arguments)],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(installed)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    s2lct("build", "--out", "suite", "--corpus", f"csv:{corpus_path}", "--seeds", "1")
+    assert "suite keeps every invariant" in s2lct("verify", "suite", "--quick")
+    s2lct("score", "vader", "embedded-3class", "--suite", "suite", "--out", "results")
+    s2lct("report", "results/vader.json", "--html", "report.html")
+    s2lct("leaderboard", "build", "results", "--out", "site")
+    assert "embedded-3class" in (tmp_path / "site" / "index.html").read_text("utf-8")
+
+
+def test_a_wheel_holds_every_file_that_the_package_reads(installed: Path) -> None:
+    data = {".yaml", ".parquet", ".safetensors", ".json", ".jinja", ".txt", ".typed"}
+    for folder in ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in data and "__pycache__" not in path.parts:
+                assert (installed / "s2lct" / path.relative_to(ROOT)).is_file(), path
