@@ -8,7 +8,7 @@ import typer
 
 from s2lct.analysis.commands import augment, coverage, diversity, explain, masks, retrain, study
 from s2lct.cli.commands import INSIDE, JUDGING
-from s2lct.cli.console import console, errors
+from s2lct.cli.console import console, error_console
 from s2lct.cli.options import command
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def show_masks(written: masks.WrittenMasks, options: masks.MasksOptions) -> None
     """How far the masked model agrees with the model itself."""
     console.print(fidelity_table({options.model: written.learned}))
     if written.learned.fidelity < LOW_FIDELITY:
-        errors.print(
+        error_console.print(
             f"The masked model agrees with {options.model} on {written.learned.fidelity:.1%} of "
             "the held-out texts only: give a lower --lr, or more texts.",
             style="yellow",

@@ -74,14 +74,14 @@ def _as_text(shown: RenderableType) -> RenderableType:
 
 
 console = PlainConsole()
-errors = PlainConsole(stderr=True)
+error_console = PlainConsole(stderr=True)
 
 
 def tell(problem: str, mend: str) -> None:
     """Print what is wrong and what to do about it, a line each, on standard error."""
-    errors.print("Error:", style="bold red", end=" ")
-    errors.print(problem, soft_wrap=True)
-    errors.print(f"  → {mend}", soft_wrap=True)
+    error_console.print("Error:", style="bold red", end=" ")
+    error_console.print(problem, soft_wrap=True)
+    error_console.print(f"  → {mend}", soft_wrap=True)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def told_warnings(kind: type[Warning]) -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
             if issubclass(category, kind):
-                errors.print(f"Warning: {message}", style="yellow", soft_wrap=True)
+                error_console.print(f"Warning: {message}", style="yellow", soft_wrap=True)
             else:
                 others(message, category, *more, **named)
 
@@ -110,7 +110,9 @@ def told_errors() -> Iterator[None]:
         tell(error.problem, error.mend)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        errors.print("Interrupted. The same command goes on where it stopped.", style="yellow")
+        error_console.print(
+            "Interrupted. The same command goes on where it stopped.", style="yellow"
+        )
         raise typer.Exit(INTERRUPTED) from None
     except ModuleNotFoundError as error:
         extra = extra_of(error.name or "")

@@ -15,7 +15,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.cli.analysis import add_commands as add_analyses
 from s2lct.cli.command_line import run
 from s2lct.cli.commands import BUILDING, Commands, examples
-from s2lct.cli.console import console, errors
+from s2lct.cli.console import console, error_console
 from s2lct.cli.leaderboard import add_commands as add_leaderboard
 from s2lct.cli.options import command
 from s2lct.cli.publish import add_commands as add_publishing
@@ -75,7 +75,7 @@ def show_build(built: commands.Built, config: BuildConfig) -> None:
 
     console.print(ClosingTable(built.counts))
     if empty := [name for name, count in built.counts.items() if not count.seeds]:
-        errors.print(
+        error_console.print(
             f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
         )
     if config.exclude is not None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from s2lct.cli.commands import examples
-from s2lct.cli.console import errors, told_errors, told_warnings
+from s2lct.cli.console import error_console, told_errors, told_warnings
 from s2lct.errors import S2lctWarning
 from s2lct.options import Argument, Command, Options, PathKind, shown_in
 from s2lct.progress import shown_bars
@@ -51,7 +51,7 @@ def command(
             given = {name: value for name, value in values.items() if _is_given(context, name)}
             with told_errors(), told_warnings(S2lctWarning):
                 options = _checked(function.options, given)
-                with shown_bars(errors) as bars:
+                with shown_bars(error_console) as bars:
                     answer = function(options, bars=bars)
                 show(answer, options)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from s2lct.cli.commands import PUBLISHING
-from s2lct.cli.console import console, errors
+from s2lct.cli.console import console, error_console
 from s2lct.cli.options import command
 from s2lct.dataset_script import commands
 from s2lct.options import Command, Options
@@ -78,7 +78,7 @@ def show_installed(installed: Installed, options: commands.InstallOptions) -> No
     ]
     console.print("\n".join(lines), soft_wrap=True)
     if installed.shadow is not None:
-        errors.print(
+        error_console.print(
             f"{installed.shadow}: in this directory both lines take this folder instead of what is "
             "installed. Rename it, or work from another directory.",
             style="yellow",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,13 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the wheel holds."""
-    wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
+    work = tmp_path_factory.mktemp("wheel")
+    wheels, site, source = work / "wheels", work / "site", work / "source"
+    # pip builds in the folder it is given, and would leave its work there.
+    leave = shutil.ignore_patterns(".*", "build", "dist", "tests", "*.egg-info", "__pycache__")
+    shutil.copytree(ROOT, source, ignore=leave)
     pip = [sys.executable, "-m", "pip", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, ROOT], check=True)
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, source], check=True)
     (wheel,) = wheels.glob("s2lct-*.whl")
     subprocess.run([*pip, "install", "--no-deps", "--target", site, wheel], check=True)
     return site
