@@ -105,10 +105,9 @@ class BuildConfig(Options):
     mask_tags: Annotated[
         tuple[str, ...],
         Option(
-            r"A part of speech that may become a mask; may be repeated \[default: JJ, NN, RB; "
-            "paper form: all].",
+            "Parts of speech that may become masks [default: JJ, NN, RB; paper form: all].",
             MASKED,
-            flags="--mask-tag",
+            in_python_only=True,
             filled=True,
         ),
     ]
@@ -149,10 +148,10 @@ class BuildConfig(Options):
     fluency_rules: Annotated[
         bool,
         Option(
-            "Leave out what a fluent writer does not write "
-            r"\[default: yes; paper form: no].",
+            "Leave out what a fluent writer does not write [default: yes; paper form: no].",
             MASKED,
             filled=True,
+            in_python_only=True,
         ),
     ]
     seed: Annotated[

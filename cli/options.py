@@ -20,6 +20,8 @@ from s2lct.progress import shown_bars
 
 Given = TypeVar("Given", bound=Options)
 Answer = TypeVar("Answer")
+_SHOWN_MOST = 65_535
+"""A larger bound is left to pydantic: it says nothing to who reads the help."""
 _PATHS: dict[PathKind | None, dict[str, bool]] = {
     None: {},
     "existing": {"exists": True},
@@ -55,9 +57,16 @@ def command(
                     answer = function(options, bars=bars)
                 show(answer, options)
 
-        fields = function.options.own_first()
+        fields = {
+            name: field
+            for name, field in function.options.own_first().items()
+            if not shown_in(field).in_python_only
+        }
         own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        parameters = [own, *(_parameter(name, field) for name, field in fields.items())]
+        parameters = [
+            own,
+            *(_parameter(name, field) for name, field in fields.items()),
+        ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__doc__ = function.summary
@@ -146,7 +155,7 @@ def _bounds(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
         for bound in inner:
             if isinstance(bound, annotated_types.Ge):
                 yield "min", bound.ge
-            elif isinstance(bound, annotated_types.Le):
+            elif isinstance(bound, annotated_types.Le) and bound.le <= _SHOWN_MOST:
                 yield "max", bound.le
 
 

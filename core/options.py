@@ -29,6 +29,7 @@ class Option:
         path: what a path must be.
         text: whether the command line takes it as text, whatever the field's type is.
         filled: whether its default depends on other options.
+        in_python_only: whether the command line does not ask for it.
         shown_default: the default in words, where the value says little.
     """
 
@@ -38,6 +39,7 @@ class Option:
     path: PathKind | None = None
     text: bool = False
     filled: bool = False
+    in_python_only: bool = False
     shown_default: str = ""
 
 

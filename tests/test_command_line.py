@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import typer
@@ -26,12 +27,14 @@ from typer.testing import CliRunner
 import s2lct
 from s2lct.cli.console import told_errors
 from s2lct.cli.main import app
+from s2lct.errors import OptionError
 from s2lct.extras import extra_of
+from s2lct.options import ModelClasses, Option, Seed
 from s2lct.suite.capability_ids import spelled
 
 RUNNER = CliRunner()
 ROOT = Path(__file__).parents[1]
-HEAVY = {"torch", "transformers", "datasets", "numpy", "pyarrow", "pydantic", "spacy", "scipy"}
+HEAVY = {"torch", "transformers", "datasets", "numpy", "pyarrow", "spacy", "scipy"}
 OWN_IDS = ("LCnegation", "hearsay")
 
 
@@ -477,16 +480,29 @@ def test_every_extra_is_known_by_its_modules() -> None:
         assert extra_of(module) is None
 
 
-def test_bands_hold_numbers() -> None:
-    from s2lct.cli.commands import MOST_SEED, band, usable_seed
+def test_options_hold_what_they_can_have() -> None:
+    class SeededOptions(ModelClasses):
+        seed: Annotated[Seed, Option("Of draws.")] = 0
 
-    assert band((1 / 3, 2 / 3)) == (1 / 3, 2 / 3)
-    assert usable_seed(MOST_SEED) == MOST_SEED
-    for low, high in ((0.5, math.nan), (0.6, 0.5), (-0.1, 0.5), (0.5, 1.1)):
-        with pytest.raises(typer.BadParameter):
-            band((low, high))
-    with pytest.raises(typer.BadParameter):
-        usable_seed(MOST_SEED + 1)
+    assert SeededOptions.checked(seed=2**32 - 1, neutral_band=(0.2, 0.4)).neutral_band[0] == 0.2
+    for band in ((0.5, math.nan), (0.6, 0.5), (-0.1, 0.5), (0.5, 1.1)):
+        with pytest.raises(OptionError, match="two probabilities"):
+            SeededOptions.checked(neutral_band=band)
+    with pytest.raises(OptionError, match="--seed: "):
+        SeededOptions.checked(seed=2**32)
+    with pytest.raises(OptionError, match="--sede: "):
+        SeededOptions.checked(sede=1)
+
+
+def test_every_command_is_a_function_of_the_same_options() -> None:
+    functions = {name for name in dir(s2lct) if not name.startswith("_")}
+    assert {"build", "score", "report", "coverage", "retrain", "install"} <= functions
+    for name in functions:
+        function = getattr(s2lct, name)
+        assert function.summary and "Args:" in function.__doc__
+        assert set(inspect.signature(function).parameters) == set(function.options.model_fields)
+    with pytest.raises(OptionError, match="--models: "):
+        s2lct.score(suite="dist/s2lct")
 
 
 def test_a_package_that_is_imported_late_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -507,7 +507,7 @@ def test_the_command_writes_masks_and_what_they_are(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--lr", "nan"], "'--lr': nan: give a number above 0"),
+        (["--lr", "nan"], "'--lr': nan: Input should be"),
         (["--model", "vader"], "model vader: is no encoder"),
     ],
 )
