@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.results.collection import Collection
 
 leaderboard = typer.Typer(
-    help="Rank models: a page, an app, checks of submitted results.",
+    help="Rank models: a page, a server, checks of submitted results.",
     no_args_is_help=True,
 )
 Source = Annotated[
@@ -62,19 +62,25 @@ def serve(
     results: Source,
     suite: Official = None,
     host: Annotated[
-        str | None, typer.Option(help="Address; this machine alone by default.")
-    ] = None,
+        str, typer.Option(help="Address; this machine alone by default.")
+    ] = "127.0.0.1",
     port: Annotated[
         int | None,
         typer.Option(help="Port; the first free one by default.", min=1, max=65_535),
     ] = None,
 ) -> None:
-    """Serve an app with the same data."""
-    from s2lct.cli.console import told_errors
-    from s2lct.leaderboard.site.app import serve as serve_app
+    """Serve the same page; it is built again when the results change."""
+    from s2lct.cli.console import console, told_errors
+    from s2lct.leaderboard.site.server import serve as serve_page
 
     with told_errors():
-        serve_app(_collected(results, suite), host=host, port=port)
+        serve_page(
+            results,
+            lambda: _collected(results, suite),
+            host=host,
+            port=port,
+            announce=lambda address: console.print(f"Leaderboard at {address}"),
+        )
 
 
 leaderboard.command(

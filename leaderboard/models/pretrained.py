@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, pretrained, said_by
-
-if TYPE_CHECKING:
-    pass
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 
 

@@ -6,16 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.predictions import Array
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,17 @@ def snapshot(name: str) -> Path:
     return _fetched(name, ["*.json", "*.parquet"])
 
 
+def newest_commit(name: str) -> str:
+    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now.
+
+    Raises:
+        ScoringError: the Hub does not tell.
+    """
+    repo, _, revision = name.partition("@")
+    with told_hub_errors(name):
+        return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
+
+
 def _fetched(name: str, patterns: Sequence[str]) -> Path:
     repo, _, revision = name.partition("@")
     with told_hub_errors(name):

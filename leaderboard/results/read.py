@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from s2lct.leaderboard.scoring.score import Outcomes
-
-if TYPE_CHECKING:
-    pass
-from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.record import Result
-
-if TYPE_CHECKING:
-    pass
 from s2lct.leaderboard.results.figures import NOT_IN_FORMAT_1, with_figures_of, wrong_figures
-from s2lct.leaderboard.results.record import FORMAT
+from s2lct.leaderboard.results.record import FORMAT, Result
+from s2lct.leaderboard.scoring.score import Outcomes
 
 
 def read_result(path: Path) -> Result:

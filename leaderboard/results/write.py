@@ -11,17 +11,10 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of, write_text
-from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.suite.cases import Case
-
-if TYPE_CHECKING:
-    pass
-from typing import TYPE_CHECKING
-
 from s2lct.leaderboard.results.figures import figures_of
 from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.read import read_result
@@ -34,6 +27,8 @@ from s2lct.leaderboard.results.record import (
     SelectionRecord,
     SuiteRecord,
 )
+from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.suite.cases import Case
 
 
 def file_name(model: str) -> str:
