@@ -158,7 +158,7 @@ def augment(
             corpus,
             text_column=text_column,
             label_column=label_column,
-            label_map=mapping,  # type: ignore[arg-type]
+            label_map=mapping,
         )
         parts = parts_of_corpus(read, seed)
         encoder = load_encoder(model, device=device)

@@ -146,7 +146,7 @@ def masks(
             corpus,
             text_column=text_column,
             label_column=label_column,
-            label_map=mapping,  # type: ignore[arg-type]
+            label_map=mapping,
         )
         parts = parts_of_corpus(read, seed)
         texts = [sentence.text for sentence in parts.train]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS
+from s2lct.labels import LABELS, TASK
 from s2lct.leaderboard.answers.label_rules import Array, LabelRule, Labels, rule_for
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.load import load_classifier
@@ -378,11 +378,10 @@ def _doubts(name: str, classes: Sequence[str], options: OptionsRecord) -> Iterat
 
 def _doubts_of_words(words: Sequence[str]) -> Iterator[str]:
     """Label words that say another label than they stand for."""
-    for word, label in zip(
-        words, LABELS if len(words) == len(LABELS) else LABELS[::2], strict=True
-    ):
+    labels = LABELS if len(words) == len(LABELS) else TASK.ends
+    for word, label in zip(words, labels, strict=True):
         try:
-            rule = rule_for((word, LABELS[0], LABELS[-1]))
+            rule = rule_for((word, *TASK.ends))
         except ScoringError:  # a word that says none of them
             continue
         if LABELS[rule.meanings[0]] != label:
