@@ -30,7 +30,8 @@ from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.live_page import LivePage
 from s2lct.leaderboard.site.server import listen
-from s2lct.leaderboard.site.site import build_site, capability_columns, page
+from s2lct.leaderboard.site.site import build_site, page
+from s2lct.leaderboard.site.tables import capability_columns
 from s2lct.suite.cases import Case, SuiteCases
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -28,15 +28,15 @@ from s2lct.leaderboard.results.collection import (
     read_collection,
     write_collection,
 )
-from s2lct.leaderboard.results.read import read_outcomes, read_result
+from s2lct.leaderboard.results.read import read_outcomes, read_result, read_scored
 from s2lct.leaderboard.results.record import OptionsRecord
 from s2lct.leaderboard.results.scored import own_options
 from s2lct.leaderboard.results.standings import all_standings
-from s2lct.leaderboard.results.untrusted import read_untrusted_result
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.site.site import build_site, flat_rows, page, short_ids
+from s2lct.leaderboard.site.site import build_site, page, short_ids
+from s2lct.leaderboard.site.tables import flat_rows
 from s2lct.suite.capability_ids import is_capability_id
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -237,7 +237,7 @@ def test_report_and_compare_refuse_what_build_leaves_out(kind: str, tmp_path: Pa
 def test_a_folder_of_any_name_can_be_reported(tmp_path: Path) -> None:
     path = written(tmp_path, "/home/me/My models/grün")
     assert read_result(path).model.name == read_outcomes(path).model == "/home/me/My models/grün"
-    result, outcomes = read_untrusted_result(path)
+    result, outcomes = read_scored(path)
     assert (result.overall.cases, outcomes.cases) == (ROWS, SUITE.cases)
 
 

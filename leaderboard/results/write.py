@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.files import sha256_of, write_text
+from s2lct.files import check_folder_out, sha256_of, write_text
 from s2lct.leaderboard.results.figures import figures_of
 from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.read import read_result
@@ -70,7 +69,8 @@ def write_result(
     Returns:
         The path of the JSON file.
     """
-    check_out_folder(folder)
+    check_folder_out(folder, "--out")
+    folder.mkdir(parents=True, exist_ok=True)
     partial = outcomes.suite.partial
     parts = figures_of(outcomes)
     suite = SuiteRecord(
@@ -107,24 +107,6 @@ def write_result(
     path = folder / f"{stem}.json"
     write_text(path, result.model_dump_json(indent=2) + "\n")
     return path
-
-
-def check_out_folder(folder: Path) -> None:
-    """Make a folder for results, before time goes into them.
-
-    Raises:
-        ScoringError: it cannot be made or written to.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        why = "it is no folder" if os.path.isfile(folder) else error.strerror or error  # noqa: PTH113
-        raise ScoringError(
-            f"--out {folder}: no result can be written there ({why})",
-            mend="choose a folder that can be written to, or one that does not exist yet",
-        ) from error
 
 
 def plain_path(model: ModelRecord, folder: Path) -> Path | None:

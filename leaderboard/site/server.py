@@ -20,7 +20,8 @@ from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.collection import Collection, collect
 from s2lct.leaderboard.results.hub_results import official_suites
 from s2lct.leaderboard.site.live_page import LivePage
-from s2lct.leaderboard.site.site import OUTCOMES, PAGE, TABLES
+from s2lct.leaderboard.site.site import OUTCOMES, PAGE
+from s2lct.leaderboard.site.tables import TABLES
 
 PORTS = range(7860, 7960)
 LOCAL_SECONDS, HUB_SECONDS = 2.0, 60.0
