@@ -115,11 +115,10 @@ def score(
     from s2lct.cli.console import console, errors, told_errors, told_warnings
     from s2lct.cli.options import label_map_of
     from s2lct.errors import ScoringError
-    from s2lct.files import check_folder_out
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
-    from s2lct.leaderboard.results.write import plain_path, write_result
+    from s2lct.leaderboard.results.write import check_out_folder, plain_path, write_result
     from s2lct.leaderboard.scoring.cache import CacheWarning
     from s2lct.leaderboard.scoring.score import default_cache
     from s2lct.leaderboard.scoring.score import score as score_model
@@ -130,7 +129,7 @@ def score(
     with told_errors(), told_warnings(CacheWarning):
         mapping = label_map_of(label_map)
         asks = _asked(llm, prompt, label_words)
-        check_folder_out(out, "--out")
+        check_out_folder(out)
         chosen = load_cases(suite).select(capability, kind.value if kind else None, limit)
         selection = SelectionRecord(
             capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from s2lct.errors import ScoringError
+from s2lct.errors import OutputError, ScoringError
 from s2lct.files import check_folder_out, sha256_of, write_text
 from s2lct.leaderboard.results.figures import figures_of
 from s2lct.leaderboard.results.outcomes import write_outcomes
@@ -69,8 +69,7 @@ def write_result(
     Returns:
         The path of the JSON file.
     """
-    check_folder_out(folder, "--out")
-    folder.mkdir(parents=True, exist_ok=True)
+    check_out_folder(folder)
     partial = outcomes.suite.partial
     parts = figures_of(outcomes)
     suite = SuiteRecord(
@@ -107,6 +106,21 @@ def write_result(
     path = folder / f"{stem}.json"
     write_text(path, result.model_dump_json(indent=2) + "\n")
     return path
+
+
+def check_out_folder(folder: Path) -> None:
+    """Make a folder for results, before time goes into them.
+
+    Raises:
+        OutputError: it cannot be made or written to.
+    """
+    check_folder_out(folder, "--out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"--out {folder}: cannot be written ({error.strerror})", mend="choose another place"
+        ) from error
 
 
 def plain_path(model: ModelRecord, folder: Path) -> Path | None:

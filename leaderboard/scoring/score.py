@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from s2lct.leaderboard.scoring.chance import (
     reference_means,
     references,
 )
-from s2lct.leaderboard.scoring.statistics import Failed, Rate, flips, macro_average, model_figures
+from s2lct.leaderboard.scoring.statistics import Failed, flips, macro_average, model_figures
 from s2lct.leaderboard.scoring.training_data import (
     GROUPS,
     comparisons_for,
@@ -175,19 +175,10 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
     }
     for name, of in found.capabilities.items():
         result[name] = {
-            kind: _in_numbers(one)
+            kind: asdict(one) | {"ci": list(one.ci)}
             for kind, one in (("all", of.all), ("seed", of.seed), ("expansion", of.expansion))
         } | {"pass_to_fail": of.pass_to_fail, "fail_to_pass": of.fail_to_pass}
     return result
-
-
-def _in_numbers(one: Rate) -> dict[str, Any]:
-    return {
-        "cases": one.cases,
-        "failures": one.failures,
-        "failure_rate": one.failure_rate,
-        "ci": list(one.ci),
-    }
 
 
 def answers(outcomes: Outcomes) -> dict[Label, int]:
