@@ -197,11 +197,10 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
         "revision": model.revision,
         "weights": model.weights_sha256,
         "rule": model.label_rule,
-        "options": model.options,
-        "parameters": model.parameters,
-        "licence": model.licence,
-        "date": model.date,
-        "verified": model.verified,
+        **{
+            name: getattr(model, name)
+            for name in ("options", "parameters", "licence", "date", "verified")
+        },
         "cases": standing.cases,
         "rank": standing.rank,
         "overall": _figure(standing.overall),

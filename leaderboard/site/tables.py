@@ -56,6 +56,7 @@ _COLUMNS_BEHIND = (
     "weights_sha256",
     "result_sha256",
 )
+_OF_MODEL = ("revision", "parameters", "licence", "date", "label_rule", "weights_sha256")
 _RATE_SUFFIXES = ("", "_ci_low", "_ci_high", "_seeds", "_expansions")
 
 
@@ -112,7 +113,6 @@ def _flat_row(
         rank_low=low,
         rank_high=high,
         model=model.name,
-        revision=model.revision,
         options=model.options or None,
         failure_rate=standing.overall.failure_rate,
         ci_low=standing.overall.ci[0],
@@ -128,13 +128,9 @@ def _flat_row(
         outside_training=outside.failure_rate if outside else None,
         outside_training_cases=outside.cases if outside else 0,
         cases=standing.cases,
-        parameters=model.parameters,
-        licence=model.licence,
-        date=model.date,
         verified=model.verified or None,
-        label_rule=model.label_rule,
-        weights_sha256=model.weights_sha256,
         result_sha256=model.key,
+        **{name: getattr(model, name) for name in _OF_MODEL},
     )
 
 
