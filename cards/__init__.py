@@ -75,22 +75,14 @@ def render_metric_card(repo: str, dataset: str, sdk_version: str) -> str:
     return _render("metric_card.md.jinja", repo=repo, dataset=dataset, sdk_version=sdk_version)
 
 
-def render_leaderboard_card(repo: str, results: str, dataset: str, sdk_version: str) -> str:
+def render_leaderboard_card(results: str, dataset: str) -> str:
     """The README of the leaderboard's Space.
 
     Args:
-        repo: the Hub id of the Space.
         results: the Hub id of the dataset with the results.
         dataset: the Hub id of the suite; empty if it is not known.
-        sdk_version: the version of Gradio that runs it.
     """
-    return _render(
-        "leaderboard_card.md.jinja",
-        repo=repo,
-        results=results,
-        dataset=dataset,
-        sdk_version=sdk_version,
-    )
+    return _render("leaderboard_card.md.jinja", results=results, dataset=dataset)
 
 
 def render_results_card(repo: str, results: Sequence[Mapping[str, Any]]) -> str:

@@ -16,7 +16,7 @@ def extra_of(module: str) -> str | None:
     """The extra that brings a module; None for a module that no extra brings.
 
     Args:
-        module: such as ``gradio`` or ``matplotlib.pyplot``.
+        module: such as ``evaluate`` or ``matplotlib.pyplot``.
     """
     package = module.partition(".")[0].casefold()
     try:

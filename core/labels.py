@@ -1,11 +1,107 @@
-"""The labels of the task."""
+"""The task: its labels, and what the classes of models mean, as a file defines them."""
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-Label = Literal["negative", "neutral", "positive"]
-LABELS: tuple[Label, ...] = ("negative", "neutral", "positive")
+from s2lct.errors import ScoringError
+
+TASK_FILE = Path(__file__).with_name("sentiment.json")
+SLOT = "{text}"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What texts are classified for; labels are numbers in the order of ``labels``.
+
+    Attributes:
+        name: of the task.
+        labels: their names.
+        prompt: what a language model is asked, with `SLOT` where the text stands.
+        low, middle, high: labels on a scale. A model whose classes mean only low and high says
+            middle where p(high) lies strictly within ``middle_band``.
+        middle_band: two bounds.
+        columns: by number of columns the labels that they are for, where nothing names them.
+        class_names: what the usual names of classes mean, in lower case without - and _.
+        known_models: what the classes of models mean whose cards say so and whose names do not.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    prompt: str
+    low: int
+    middle: int
+    high: int
+    middle_band: tuple[float, float]
+    columns: Mapping[int, tuple[int, ...]]
+    class_names: Mapping[str, int]
+    known_models: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def read(cls, path: Path) -> Task:
+        """The task that a JSON file defines, as `TASK_FILE` does.
+
+        Raises:
+            ScoringError: it defines none.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            labels, scale = tuple(map(str, content["labels"])), content["scale"]
+            number = {label: n for n, label in enumerate(labels)}
+            low, high = map(float, scale["middle_band"])
+            # Results keep a label in two bits, with one value for texts that were not asked.
+            if not 2 <= len(number) == len(labels) <= 3 or not 0 <= low <= high <= 1:
+                raise ValueError("labels are two or three, and bounds of a band in order")
+            if SLOT not in content["prompt"]:
+                raise ValueError(f"the prompt has no {SLOT}")
+            return cls(
+                name=str(content["name"]),
+                labels=labels,
+                prompt=content["prompt"],
+                low=number[scale["low"]],
+                middle=number[scale["middle"]],
+                high=number[scale["high"]],
+                middle_band=(low, high),
+                columns={
+                    len(one): tuple(number[name] for name in one) for one in content["columns"]
+                },
+                class_names={
+                    str(name): number[label]
+                    for label, names in content["class_names"].items()
+                    for name in names
+                },
+                known_models={
+                    model: tuple(number[name] for name in names)
+                    for model, names in content["known_models"].items()
+                },
+            )
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ScoringError(
+                f"{path}: defines no task ({type(error).__name__}: {error})",
+                mend=f"write it like {TASK_FILE}",
+            ) from error
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The names of the labels at both ends of the scale."""
+        return self.labels[self.low], self.labels[self.high]
+
+    @property
+    def numbered(self) -> str:
+        """The labels with their numbers, for messages."""
+        return ", ".join(f"{number} {label}" for number, label in enumerate(self.labels))
+
+
+TASK = Task.read(TASK_FILE)
+LABELS = TASK.labels
+if TYPE_CHECKING:
+    Label = str
+else:
+    Label = Literal[LABELS]  # what pydantic checks
 
 
 def labels_of_pairs(text: str) -> dict[str, str]:

@@ -73,42 +73,36 @@ def _refusal(error: OSError, repo: str) -> tuple[str, str]:
     status: int = response.status_code
     said = getattr(error, "server_message", None) or ""
     owner = repo.split("/")[0]
-    if status == 401:
-        if get_token() is None:
-            return "not logged in (401)", "log in with `hf auth login`, or set HF_TOKEN"
-        return (
+    again = "give the same command again"
+    if status == 401 and get_token() is None:
+        return "not logged in (401)", "log in with `hf auth login`, or set HF_TOKEN"
+    wait = response.headers.get("Retry-After")
+    refusals = {
+        401: (
             "the Hub does not know the token (401)",
             "make a new one in the Hub's settings and log in again with `hf auth login`",
-        )
-    if status == 403:
-        return (
+        ),
+        403: (
             f"the token may not write to {owner} (403)",
             f"log in with a token that may write to {owner}, or propose it with --create-pr",
-        )
-    if status == 404:
-        return (
+        ),
+        404: (
             "there is no such repository, or the token may not see it (404)",
             "check its name, and `hf auth whoami`",
-        )
-    if status in (409, 412):
-        return (
-            f"somebody else changed it at the same time ({status}{_in_brackets(said)})",
-            "give the same command again; it compares anew",
-        )
-    if status == 429:
-        wait = response.headers.get("Retry-After")
-        return (
+        ),
+        429: (
             "too many requests (429)",
-            f"wait {wait} seconds and give the same command again"
-            if wait
-            else "wait some minutes and give the same command again",
-        )
+            f"wait {f'{wait} seconds' if wait else 'some minutes'} and {again}",
+        ),
+    }
+    if status in refusals:
+        return refusals[status]
+    told = f"({status}{_in_brackets(said)})"
+    if status in (409, 412):
+        return f"somebody else changed it at the same time {told}", f"{again}; it compares anew"
     if status >= 500:
-        return (
-            f"the Hub failed ({status}{_in_brackets(said)})",
-            "see https://status.huggingface.co and give the same command again",
-        )
-    return f"the Hub refused it ({status}{_in_brackets(said)})", "mend what it names"
+        return f"the Hub failed {told}", f"see https://status.huggingface.co and {again}"
+    return f"the Hub refused it {told}", "mend what it names"
 
 
 def _in_brackets(said: str) -> str:

@@ -55,6 +55,7 @@ class Publication:
         description: body of the commit's message.
         tag: tag to set on the commit; None for none.
         private: whether a new repository is made private.
+        sdk: what runs a new Space, ``gradio`` or ``docker``.
     """
 
     repo: str
@@ -65,6 +66,7 @@ class Publication:
     description: str = ""
     tag: str | None = None
     private: bool = False
+    sdk: str | None = None
 
     def differs_from(self, state: RepoState | None) -> tuple[list[str], list[str]]:
         """Paths to write and paths to delete, to get from a state to this."""
@@ -281,7 +283,7 @@ class Hub:
                 repo_type=publication.kind,
                 private=publication.private,
                 exist_ok=True,
-                space_sdk="gradio" if publication.kind == "space" else None,
+                space_sdk=publication.sdk,
             )
         outcome.lines.append(f"created the {named}")
 

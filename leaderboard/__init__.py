@@ -23,7 +23,7 @@ _HOME = {
     "ScoringError": "s2lct.errors",
     "compute": "s2lct.leaderboard.integrations.metric",
     "load_cases": "s2lct.suite.cases",
-    "load_classifier": "s2lct.leaderboard.models.classifiers",
+    "load_classifier": "s2lct.leaderboard.models.load",
     "score": "s2lct.leaderboard.scoring.score",
 }
 __all__ = [

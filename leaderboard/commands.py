@@ -295,7 +295,7 @@ def build_leaderboard(options: BuildOptions, bars: Bars) -> list[SuiteStandings]
 class ServeOptions(CollectionOptions):
     """Options of `serve_leaderboard`."""
 
-    host: Annotated[str | None, Option("Address; this machine alone by default.")] = None
+    host: Annotated[str, Option("Address; this machine alone by default.")] = "127.0.0.1"
     port: Annotated[
         int | None,
         Field(ge=1, le=65_535),
@@ -305,10 +305,16 @@ class ServeOptions(CollectionOptions):
 
 @takes(ServeOptions)
 def serve_leaderboard(options: ServeOptions, bars: Bars) -> None:
-    """Serve an app with the same data."""
-    from s2lct.leaderboard.site.app import serve
+    """Serve the same page; it is built again when the results change."""
+    from s2lct.leaderboard.site.server import serve
 
-    serve(collected(options, bars), host=options.host, port=options.port)
+    serve(
+        options.results,
+        lambda: collected(options, bars),
+        host=options.host,
+        port=options.port,
+        announce=lambda address: print(f"Leaderboard at {address}", flush=True),
+    )
 
 
 class CheckLimits(Options):

@@ -445,7 +445,6 @@ class Hidden(MetaPathFinder):
         ("vaderSentiment", "baselines", ["score", "vader", "--suite", "SUITE", "--no-cache"]),
         ("textblob", "baselines", ["score", "textblob", "--suite", "SUITE", "--no-cache"]),
         ("afinn", "baselines", ["score", "afinn", "--suite", "SUITE", "--no-cache"]),
-        ("gradio", "leaderboard", ["leaderboard", "serve", "RESULTS"]),
     ],
 )
 def test_a_missing_extra_is_told_with_the_command_that_installs_it(
@@ -457,10 +456,7 @@ def test_a_missing_extra_is_told_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    score = ["score", "embedded-2class", "--suite", str(suite_folder)]
-    if "RESULTS" in arguments:
-        assert run(*score, "--out", "results").exit_code == 0
-    places = {"SUITE": str(suite_folder), "RESULTS": "results"}
+    places = {"SUITE": str(suite_folder)}
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Hidden(package), *sys.meta_path])
@@ -474,7 +470,6 @@ def test_a_missing_extra_is_told_with_the_command_that_installs_it(
 def test_every_extra_is_known_by_its_modules() -> None:
     assert extra_of("vaderSentiment.vaderSentiment") == "baselines"
     assert extra_of("matplotlib.pyplot") == "analysis"
-    assert extra_of("gradio") == "leaderboard"
     assert extra_of("evaluate") == "metric"
     for module in ("torch", "hypothesis", "nothing_of_that_name", ""):
         assert extra_of(module) is None

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.models import classifiers as models
+from s2lct.leaderboard.models import word_lists as models
 from s2lct.leaderboard.models.fingerprint import model_fingerprint
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier

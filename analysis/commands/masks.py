@@ -103,7 +103,7 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
         options.corpus,
         text_column=options.text_column,
         label_column=options.label_column,
-        label_map=label_map,  # type: ignore[arg-type]
+        label_map=label_map,
     )
     parts = parts_of_corpus(corpus, options.seed)
     texts = [sentence.text for sentence in parts.train]

@@ -23,11 +23,10 @@ from s2lct.leaderboard.results.read import recompute
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import (
     MOST_TABLE_BYTES,
-    faults_of_names,
-    faults_of_words,
     parse_result,
 )
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.results.words import faults_of_names, faults_of_words, names_of
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SHORT = 12
@@ -63,7 +62,7 @@ class CheckedResult:
         suite = read.suite.model_copy(update={"name": without_place(read.suite.name)})
         model = read.model.model_copy(update={"name": without_place(read.model.name)})
         result = read.model_copy(update={"suite": suite, "model": model})
-        if fault := next(faults_of_names(result), ""):
+        if fault := next(faults_of_names(names_of(result)), ""):
             raise PublishError(
                 f"{path}: {fault}", mend="rename the model's folder and score it again"
             )
@@ -198,7 +197,7 @@ def _published(
             result = parse_result(content)
         except RefusedError:
             continue
-        if not [*faults_of_words(result), *faults_of_names(result)]:
+        if not [*faults_of_words(result), *faults_of_names(names_of(result))]:
             yield path, result
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from s2lct.cards import render_app, render_leaderboard_card, render_metric_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, dry_run_without_hub, require_repo
+from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
 
 PACKAGE = "package"
-METRIC_FILE = Path(__file__).parents[1] / "metric" / "s2lct.py"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")
 _SHIPPED = (".py", ".jinja", ".json", ".parquet", ".yaml", ".js", ".css", ".html", "py.typed")
 # Weights, corpora and what trains them are for building suites, not for scoring on them.
@@ -40,7 +41,20 @@ METRIC_REQUIREMENTS = (
     "transformers",
     "vaderSentiment",
 )
-LEADERBOARD_REQUIREMENTS = (*_COMMON, "pandas")
+GRADIO = "6.31.0"
+"""The version that the metric's app was tried with."""
+# A Space of the SDK gradio is meant for Gradio's own server; any other program that listens at a
+# port is what Hugging Face has the SDK docker for, which runs as the user 1000.
+DOCKERFILE = f"""\
+FROM python:{sys.version_info.major}.{sys.version_info.minor}-slim
+RUN useradd --create-home --uid 1000 user
+USER user
+WORKDIR /home/user/app
+COPY --chown=user requirements.txt .
+RUN pip install --no-cache-dir --user -r requirements.txt
+COPY --chown=user . .
+CMD ["python", "app.py"]
+"""
 
 
 def publish_metric(
@@ -65,10 +79,10 @@ def publish_metric(
     Raises:
         PublishError: the Space has another name than the module, or the Hub refuses.
     """
-    if repo.rpartition("/")[2] != METRIC_FILE.stem:
+    if repo.rpartition("/")[2] != NAME:
         raise PublishError(
             f"--repo {repo}: `evaluate` would look for a module of that name in it",
-            mend=f"name the Space ORG/{METRIC_FILE.stem}",
+            mend=f"name the Space ORG/{NAME}",
         )
     require_repo("--repo", repo)
     dataset = dataset or repo
@@ -76,12 +90,12 @@ def publish_metric(
     files = {
         METRIC_FILE.name: METRIC_FILE.read_text(encoding="utf-8"),
         "app.py": render_app("metric", dataset=dataset),
-        "README.md": render_metric_card(repo, dataset, _gradio()),
+        "README.md": render_metric_card(repo, dataset, GRADIO),
         "requirements.txt": requirements(METRIC_REQUIREMENTS),
     }
-    return _publish_space(
-        repo, "Publish the metric", files, private, create_pr, dry_run, hub or Hub()
-    )
+    space = Publication(repo, "space", "Publish the metric", _encoded(files), sdk="gradio")
+    space = replace(space, private=private)
+    return _publish_space(space, create_pr=create_pr, dry_run=dry_run, hub=hub or Hub())
 
 
 def publish_leaderboard(
@@ -94,11 +108,11 @@ def publish_leaderboard(
     dry_run: bool = False,
     hub: Hub | None = None,
 ) -> Outcome:
-    """Publish the leaderboard's app as a Space.
+    """Publish the leaderboard's server as a Space.
 
     Args:
         repo: ``ORG/NAME`` of the Space.
-        results: Hub id of the dataset with the results; the app reads it when it starts.
+        results: Hub id of the dataset with the results; the server follows what changes in it.
         dataset: Hub id of the suite that the leaderboard is for; None if it is for none in
             particular.
         private: make a new Space private.
@@ -121,58 +135,38 @@ def publish_leaderboard(
         )
     files = {
         "app.py": render_app("leaderboard", results=results, dataset=dataset or ""),
-        "README.md": render_leaderboard_card(repo, results, dataset or "", _gradio()),
-        "requirements.txt": requirements(LEADERBOARD_REQUIREMENTS),
+        "Dockerfile": DOCKERFILE,
+        "README.md": render_leaderboard_card(results, dataset or ""),
+        "requirements.txt": requirements(_COMMON),
     }
-    return _publish_space(repo, "Publish the leaderboard", files, private, create_pr, dry_run, hub)
+    space = Publication(repo, "space", "Publish the leaderboard", _encoded(files), sdk="docker")
+    space = replace(space, private=private)
+    return _publish_space(space, create_pr=create_pr, dry_run=dry_run, hub=hub)
 
 
-def _publish_space(
-    repo: str,
-    title: str,
-    files: dict[str, str],
-    private: bool,
-    create_pr: bool,
-    dry_run: bool,
-    hub: Hub,
-) -> Outcome:
-    encoded = {path: text.encode() for path, text in files.items()} | package_files()
-    size = sum(map(len, encoded.values()))
+def _encoded(files: dict[str, str]) -> dict[str, bytes]:
+    """Files of a Space and all of our code, content by path."""
+    return {path: text.encode() for path, text in files.items()} | package_files()
+
+
+def _publish_space(space: Publication, *, create_pr: bool, dry_run: bool, hub: Hub) -> Outcome:
+    size = sum(map(len, space.files.values()))
     checked = [
-        f"{repo} can be a repository's name",
-        f"card and app can be made; {len(encoded)} files, {size:,} bytes",
+        f"{space.repo} can be a repository's name",
+        f"card and app can be made; {len(space.files)} files, {size:,} bytes",
     ]
-    with dry_run_without_hub(checked, f"what {repo} holds", dry_run=dry_run) as outcomes:
-        outcomes.append(_uploaded(repo, title, encoded, private, create_pr, dry_run, hub))
+    with dry_run_without_hub(checked, f"what {space.repo} holds", dry_run=dry_run) as outcomes:
+        state = hub.state(space.repo, "space")
+        stale = [path for path in state.hashes if path.startswith(f"{PACKAGE}/")] if state else []
+        space = replace(space, removed=[path for path in stale if path not in space.files])
+        outcome = hub.publish(space, state, create_pr=create_pr, dry_run=dry_run)
+        packed = [line for line in outcome.lines if f" {PACKAGE}/" in line]
+        outcome.lines = [line for line in outcome.lines if line not in packed]
+        if packed:
+            wrote = "would write" if dry_run else "wrote"
+            outcome.lines.append(f"{wrote} s2lct itself: {len(packed)} files of {PACKAGE}/")
+        outcomes.append(outcome)
     return outcomes[0]
-
-
-def _uploaded(
-    repo: str,
-    title: str,
-    encoded: dict[str, bytes],
-    private: bool,
-    create_pr: bool,
-    dry_run: bool,
-    hub: Hub,
-) -> Outcome:
-    state = hub.state(repo, "space")
-    stale = [path for path in state.hashes if path.startswith(f"{PACKAGE}/")] if state else []
-    publication = Publication(
-        repo=repo,
-        kind="space",
-        title=title,
-        files=encoded,
-        removed=[path for path in stale if path not in encoded],
-        private=private,
-    )
-    outcome = hub.publish(publication, state, create_pr=create_pr, dry_run=dry_run)
-    packed = [line for line in outcome.lines if f" {PACKAGE}/" in line]
-    outcome.lines = [line for line in outcome.lines if line not in packed]
-    if packed:
-        wrote = "would write" if dry_run else "wrote"
-        outcome.lines.append(f"{wrote} s2lct itself: {len(packed)} files of {PACKAGE}/")
-    return outcome
 
 
 def package_files() -> dict[str, bytes]:
@@ -217,13 +211,3 @@ def _own_version() -> str:
         return version("s2lct")
     except PackageNotFoundError:
         return "0"
-
-
-def _gradio() -> str:
-    try:
-        return version("gradio")
-    except PackageNotFoundError as error:
-        raise PublishError(
-            "the package gradio is not installed, and its version goes into the Space's card",
-            mend='pip install "s2lct[leaderboard]"',
-        ) from error

@@ -1,4 +1,4 @@
-"""Label rules: how a model's classes become negative, neutral and positive.
+"""Label rules: how a model's classes become the labels of the task.
 
 A rule is explicit and recorded with every result. Where a model does not say what its classes
 mean, it is refused: nothing is guessed.
@@ -16,37 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS
+from s2lct.labels import TASK, Task
 from s2lct.leaderboard.answers.predictions import SOFTMAX, is_integer, unsound
 from s2lct.leaderboard.answers.predictions import Array as Array
 
-NEGATIVE, NEUTRAL, POSITIVE = range(3)
+NEUTRAL, POSITIVE, NEUTRAL_BAND = TASK.middle, TASK.high, TASK.middle_band
 MOST_CLASSES = 5
-NEUTRAL_BAND = (1 / 3, 2 / 3)
-"""CheckList's rule (Ribeiro et al. 2020, sentiment notebook): a binary model whose p(positive)
-lies strictly within says neutral."""
 
 Labels = npt.NDArray[np.int64]
-
-_MEANINGS: dict[str, int] = {
-    **dict.fromkeys(("negative", "neg", "very negative", "strong negative"), NEGATIVE),
-    **dict.fromkeys(("1 star", "2 stars", "one star", "two stars", "bad"), NEGATIVE),
-    **dict.fromkeys(("neutral", "neu", "mixed", "3 stars", "three stars"), NEUTRAL),
-    **dict.fromkeys(("positive", "pos", "very positive", "strong positive"), POSITIVE),
-    **dict.fromkeys(("4 stars", "5 stars", "four stars", "five stars", "good"), POSITIVE),
-}
-
-KNOWN_MODELS: dict[str, tuple[int, ...]] = {
-    # The paper's three models.
-    "textattack/bert-base-uncased-SST-2": (NEGATIVE, POSITIVE),
-    "textattack/roberta-base-SST-2": (NEGATIVE, POSITIVE),
-    "distilbert-base-uncased-finetuned-sst-2-english": (NEGATIVE, POSITIVE),
-    "distilbert/distilbert-base-uncased-finetuned-sst-2-english": (NEGATIVE, POSITIVE),
-    # Model cards say what LABEL_n means.
-    "cardiffnlp/twitter-roberta-base-sentiment": (NEGATIVE, NEUTRAL, POSITIVE),
-    "textattack/distilbert-base-uncased-SST-2": (NEGATIVE, POSITIVE),
-    "textattack/albert-base-v2-SST-2": (NEGATIVE, POSITIVE),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +32,18 @@ class LabelRule:
 
     Attributes:
         classes: the model's names of its classes, in its order.
-        meanings: for each class 0 negative, 1 neutral or 2 positive.
+        meanings: for each class the number of a label.
         neutral_band: for models without a neutral class: p(positive) strictly within is neutral.
         origin: where the meanings were taken from.
+        task: whose labels they are; in another one, its middle stands for neutral and its high
+            end for positive.
     """
 
     classes: tuple[str, ...]
     meanings: tuple[int, ...]
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     origin: str = "the model's id2label"
+    task: Task = TASK
 
     def __post_init__(self) -> None:
         checked_band(self.neutral_band)
@@ -71,30 +51,34 @@ class LabelRule:
     @property
     def has_neutral(self) -> bool:
         """Whether a class means neutral."""
-        return NEUTRAL in self.meanings
+        return self.task.middle in self.meanings
 
     def __str__(self) -> str:
-        meanings = ", ".join(
-            f"{name} → {LABELS[meaning]}"
-            for name, meaning in zip(self.classes, self.meanings, strict=True)
-        )
         if self.has_neutral:
-            return f"{meanings} (from {self.origin}); probabilities summed, the largest wins"
-        low, high = self.neutral_band
+            return f"{self.told_meanings}; probabilities summed, the largest wins"
+        (low, high), labels = self.neutral_band, self.task.labels
         return (
-            f"{meanings} (from {self.origin}); neutral where {low:.3g} < p(positive) < {high:.3g}"
+            f"{self.told_meanings}; {labels[self.task.middle]} where "
+            f"{low:.3g} < p({labels[self.task.high]}) < {high:.3g}"
         )
 
+    @property
+    def told_meanings(self) -> str:
+        """What each class means, and where that was taken from."""
+        labels = [self.task.labels[meaning] for meaning in self.meanings]
+        pairs = zip(self.classes, labels, strict=True)
+        return f"{', '.join(f'{name} → {label}' for name, label in pairs)} (from {self.origin})"
+
     def folded(self, probabilities: Array) -> Array:
-        """Probabilities of negative, neutral and positive.
+        """Probabilities of the labels.
 
         Args:
             probabilities: shape (texts, classes).
 
         Returns:
-            Shape (texts, 3), classes of one meaning summed.
+            Shape (texts, labels), classes of one meaning summed.
         """
-        folded = np.zeros((len(probabilities), len(LABELS)))
+        folded = np.zeros((len(probabilities), len(self.task.labels)))
         for column, meaning in enumerate(self.meanings):
             folded[:, meaning] += probabilities[:, column]
         return folded
@@ -125,13 +109,13 @@ class LabelRule:
         folded = self.folded(probabilities)
         if self.has_neutral:
             return np.asarray(folded.argmax(axis=1), dtype=np.int64)
-        return self.banded(folded[:, POSITIVE])
+        return self.banded(folded[:, self.task.high])
 
     def banded(self, positive: Array) -> Labels:
         """Labels of a model without a neutral class by its p(positive), shape (texts,)."""
-        low, high = self.neutral_band
-        labels = np.where(positive >= high, POSITIVE, NEUTRAL)
-        return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
+        (low, high), task = self.neutral_band, self.task
+        labels = np.where(positive >= high, task.high, task.middle)
+        return np.where(positive <= low, task.low, labels).astype(np.int64)
 
     def could_be(
         self, labels: Labels, probabilities: Array, margin: float
@@ -151,9 +135,11 @@ class LabelRule:
         if self.has_neutral:
             own = folded[np.arange(len(labels)), labels]
             return np.asarray(folded.max(axis=1) - own <= margin)
-        positive = folded[:, POSITIVE]
+        positive = folded[:, self.task.high]
+        place = np.empty(len(self.task.labels), dtype=np.int64)
+        place[[self.task.low, self.task.middle, self.task.high]] = range(3)
         lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
-        return np.asarray((lowest <= labels) & (labels <= highest))
+        return np.asarray((place[lowest] <= place[labels]) & (place[labels] <= place[highest]))
 
 
 def checked_band(neutral_band: Any) -> tuple[float, float]:
@@ -173,13 +159,21 @@ def checked_band(neutral_band: Any) -> tuple[float, float]:
     return float(band[0]), float(band[1])
 
 
-def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str] | None:
+def band_of(neutral_band: Any, task: Task) -> tuple[float, float]:
+    """`checked_band` of a band; the task's where the default was left."""
+    return checked_band(task.middle_band if neutral_band is NEUTRAL_BAND else neutral_band)
+
+
+def check_label_map(
+    label_map: str | Mapping[Any, Any] | None, task: Task = TASK
+) -> dict[str, str] | None:
     """What classes mean, with every label by its name; no model is asked.
 
     Args:
         label_map: from the name or number of a class to ``negative``, ``neutral`` or ``positive``
             in any case, or to 0, 1 or 2; or ``LABEL_0=negative,LABEL_1=positive`` as on the
             command line. None for none.
+        task: whose labels.
 
     Raises:
         ScoringError: it is no map, empty, names a class twice or means no label.
@@ -187,7 +181,7 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
     if label_map is None:
         return None
     if isinstance(label_map, str):
-        pairs, called = _pairs(label_map), f"--label-map {label_map}"
+        pairs, called = _pairs(label_map, task), f"--label-map {label_map}"
     elif isinstance(label_map, Mapping):
         pairs, called = list(label_map.items()), f"label map {dict(label_map)!r}"
     else:
@@ -206,7 +200,7 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
         name = str(key).strip()
         if name in checked:
             raise ScoringError(f"{called}: names {name} twice", mend="give each class one label")
-        checked[name] = _label_named(value, called)
+        checked[name] = _label_named(value, called, task)
     if not checked:
         raise ScoringError(
             f"{called}: names no class",
@@ -215,26 +209,26 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
     return checked
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
+def _pairs(text: str, task: Task) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for pair in text.split(","):
         # A label holds no "=", and the name of a class may.
         name, equals, label = pair.rpartition("=")
         if not equals or not name.strip():
             raise ScoringError(
-                f"--label-map {text}: {pair!r} is not LABEL=negative|neutral|positive",
+                f"--label-map {text}: {pair!r} is not LABEL={'|'.join(task.labels)}",
                 mend="write it like 0=negative,1=positive",
             )
         pairs.append((name, label))
     return pairs
 
 
-def _label_named(value: Any, called: str) -> str:
-    if isinstance(value, str) and value.strip().lower() in LABELS:
+def _label_named(value: Any, called: str, task: Task) -> str:
+    if isinstance(value, str) and value.strip().lower() in task.labels:
         return value.strip().lower()
-    if is_integer(value) and value in range(len(LABELS)):
-        return LABELS[int(value)]
-    raise ScoringError(f"{called}: {value!r} is no label", mend=f"use {', '.join(LABELS)}")
+    if is_integer(value) and value in range(len(task.labels)):
+        return task.labels[int(value)]
+    raise ScoringError(f"{called}: {value!r} is no label", mend=f"use {', '.join(task.labels)}")
 
 
 def check_classes(classes: Any) -> tuple[str, ...]:
@@ -286,14 +280,16 @@ def rule_for(
     model: str = "",
     label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
+    task: Task = TASK,
 ) -> LabelRule:
     """The rule of a model.
 
     Args:
         classes: the model's names of its classes, in its order.
-        model: its id, looked up in `KNOWN_MODELS`.
+        model: its id, looked up in the task's ``known_models``.
         label_map: what a user says the classes mean, see `check_label_map`.
-        neutral_band: see `LabelRule`.
+        neutral_band: see `LabelRule`; the task's if not given.
+        task: whose labels.
 
     Raises:
         ScoringError: fewer than two or more than five classes, classes without a meaning, or a
@@ -306,11 +302,11 @@ def rule_for(
             f"model {called}: has {len(names)} classes",
             mend=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
         )
-    band = checked_band(neutral_band)
-    stated = [meaning_of(name) for name in names]
-    known = KNOWN_MODELS.get(model, ())
-    if (mapping := check_label_map(label_map)) is not None:
-        meanings, origin = _mapped(names, mapping, called), "--label-map"
+    band = band_of(neutral_band, task)
+    stated = [meaning_of(name, task) for name in names]
+    known = task.known_models.get(model, ())
+    if (mapping := check_label_map(label_map, task)) is not None:
+        meanings, origin = _mapped(names, mapping, called, task), "--label-map"
     elif len(known) == len(names) and all(
         own in (None, meaning) for own, meaning in zip(stated, known, strict=True)
     ):
@@ -319,27 +315,27 @@ def rule_for(
         meanings, origin = stated, "the model's id2label"
     unknown = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
     if unknown:
-        example = ",".join(f"{name}=negative|neutral|positive" for name in unknown)
+        example = ",".join(f"{name}={'|'.join(task.labels)}" for name in unknown)
         raise ScoringError(
             f"model {called}: nothing says what {', '.join(unknown)} means",
             mend=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
         )
     told = tuple(meaning for meaning in meanings if meaning is not None)
-    if not {NEGATIVE, POSITIVE} <= set(told):
+    if not {task.low, task.high} <= set(told):
         raise ScoringError(
-            f"model {called}: classes {', '.join(names)} lack negative or positive",
-            mend="pass a sentiment model, or say what its classes mean with --label-map",
+            f"model {called}: classes {', '.join(names)} lack {' or '.join(task.ends)}",
+            mend=f"pass a {task.name} model, or say what its classes mean with --label-map",
         )
-    return LabelRule(names, told, band, origin)
+    return LabelRule(names, told, band, origin, task)
 
 
 def _plain_name(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name.strip().lower())
 
 
-def meaning_of(name: str) -> int | None:
+def meaning_of(name: str, task: Task = TASK) -> int | None:
     """The label that the name of a class means; None where it says nothing."""
-    return _MEANINGS.get(_plain_name(name))
+    return task.class_names.get(_plain_name(name))
 
 
 def number_of(name: str, classes: Sequence[str]) -> int | None:
@@ -350,7 +346,9 @@ def number_of(name: str, classes: Sequence[str]) -> int | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _mapped(names: Sequence[str], label_map: Mapping[str, str], called: str) -> list[int | None]:
+def _mapped(
+    names: Sequence[str], label_map: Mapping[str, str], called: str, task: Task
+) -> list[int | None]:
     labels: list[int | None] = [None] * len(names)
     for key, label in label_map.items():
         numbers = [n for n, name in enumerate(names) if name == key]
@@ -369,5 +367,5 @@ def _mapped(names: Sequence[str], label_map: Mapping[str, str], called: str) -> 
                     f"--label-map: says twice what class {names[number]} of model {called} means",
                     mend="give each class one label, by its name or its number",
                 )
-            labels[number] = LABELS.index(label)
+            labels[number] = task.labels.index(label)
     return labels

@@ -6,6 +6,7 @@ a row leaves open which label its model gives, it is refused.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,17 +15,14 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS
+from s2lct.labels import TASK, Task
 from s2lct.leaderboard.answers.label_rules import (
-    NEGATIVE,
-    NEUTRAL,
     NEUTRAL_BAND,
-    POSITIVE,
     LabelRule,
     Labels,
+    band_of,
     check_classes,
     check_label_map,
-    checked_band,
     meaning_of,
     number_of,
     rule_for,
@@ -53,19 +51,22 @@ def labels_of_predictions(
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     classes: Sequence[str] | None = None,
     label_map: Mapping[Any, Any] | None = None,
+    task: Task = TASK,
 ) -> tuple[Labels, str]:
     """Labels from predictions made elsewhere.
 
     Args:
         predictions: label ids (0 negative, 1 neutral, 2 positive), label names, probabilities of
-            shape (cases, 2, 3 or 5) from negative to positive or by class name, or what a
-            `text-classification` pipeline returns: a dict a text, or a list of dicts.
+            shape (cases, 2, 3 or 5) from negative to positive (the task's ``columns``) or by class
+            name, or what a `text-classification` pipeline returns: a dict a text, or a list of
+            dicts.
         count: how many there must be.
         neutral_band: for two classes, see `LabelRule`.
         classes: the names of all classes of the model, in its order; numbers are then classes'
             numbers, and columns are theirs.
         label_map: what the classes mean, see `check_label_map`; without ``classes`` it names them
             all.
+        task: whose labels.
 
     Returns:
         Label ids, shape (count,), and the rule in words.
@@ -73,8 +74,8 @@ def labels_of_predictions(
     Raises:
         ScoringError: another number of predictions, none, or one that means nothing.
     """
-    band = checked_band(neutral_band)
-    rule = _stated_rule(classes, label_map, band)
+    band = band_of(neutral_band, task)
+    rule = _stated_rule(classes, label_map, band, task)
     rows = listed(predictions)
     if len(rows) != count:
         shape = tuple(getattr(predictions, "shape", ()))
@@ -87,48 +88,53 @@ def labels_of_predictions(
         raise ScoringError("there are no predictions", mend="give one a reference, at least one")
     form = read(rows)
     if isinstance(form, Names):
-        return _of_names(form, rule)
+        return _of_names(form, rule, task)
     if isinstance(form, Numbers):
-        return _of_numbers(form, rule, named=classes is not None)
+        return _of_numbers(form, rule, task, named=classes is not None)
     if isinstance(form, Table):
-        return _of_table(form, rule, band, named=classes is not None)
-    return _of_scores(form, rule, band)
+        return _of_table(form, rule, band, task, named=classes is not None)
+    return _of_scores(form, rule, band, task)
 
 
 def _stated_rule(
-    classes: Sequence[str] | None, label_map: Mapping[Any, Any] | None, band: tuple[float, float]
+    classes: Sequence[str] | None,
+    label_map: Mapping[Any, Any] | None,
+    band: tuple[float, float],
+    task: Task,
 ) -> LabelRule | None:
-    mapping = check_label_map(label_map)
+    mapping = check_label_map(label_map, task)
     if classes is not None:
         names: tuple[str, ...] = check_classes(classes)
     elif mapping is not None:
         names = tuple(sorted(mapping, key=int) if all(map(str.isdecimal, mapping)) else mapping)
     else:
         return None
-    rule = rule_for(names, label_map=mapping, neutral_band=band)
+    rule = rule_for(names, label_map=mapping, neutral_band=band, task=task)
     return rule if mapping is not None else replace(rule, origin="the names of the classes")
 
 
-def _of_names(form: Names, rule: LabelRule | None) -> tuple[Labels, str]:
+def _of_names(form: Names, rule: LabelRule | None, task: Task) -> tuple[Labels, str]:
     labels: list[int] = []
     for number, name in enumerate(form.rows):
         if rule is not None:
             labels.append(rule.meanings[_class(name, rule, number)])
-        elif (meaning := meaning_of(name)) is not None:
+        elif (meaning := meaning_of(name, task)) is not None:
             labels.append(meaning)
         else:
             raise ScoringError(
                 f"predictions[{number}]: {name!r} is no label",
-                mend=f"use {', '.join(LABELS)}, or say what every class means: label_map={{…}}",
+                mend=f"use {', '.join(task.labels)}, or say what every class means: "
+                "label_map={…}",
             )
     return np.array(labels, dtype=np.int64), _as_they_stand("label names", rule)
 
 
-def _of_numbers(form: Numbers, rule: LabelRule | None, *, named: bool) -> tuple[Labels, str]:
-    values = np.array(form.rows, dtype=object)
+def _of_numbers(
+    form: Numbers, rule: LabelRule | None, task: Task, *, named: bool
+) -> tuple[Labels, str]:
     if rule is None:
-        known = {str(n): n for n in range(len(LABELS))}
-        mend = "use 0 negative, 1 neutral, 2 positive, or pass probabilities"
+        known = {str(n): n for n in range(len(task.labels))}
+        mend = f"use {task.numbered}, or pass probabilities"
     else:
         of_name = dict(zip(rule.classes, rule.meanings, strict=True))
         of_number = {str(n): meaning for n, meaning in enumerate(rule.meanings)}
@@ -146,44 +152,38 @@ def _of_numbers(form: Numbers, rule: LabelRule | None, *, named: bool) -> tuple[
             )
         known = of_number if named else of_name
         mend = f"use the numbers of the classes, {', '.join(known)}"
-    for number, value in enumerate(values):
+    for number, value in enumerate(form.rows):
         if str(value) not in known:
             raise ScoringError(f"predictions[{number}]: {value} is no label id", mend=mend)
-    if rule is None and {*form.rows} == {0, 1}:
+    if rule is None and len(task.labels) > 2 and {*form.rows} == {0, 1}:
         warnings.warn(
-            "predictions are 0 and 1 alone, taken for negative and neutral: for the numbers of "
-            'two classes pass classes=["negative", "positive"]',
+            f"predictions are 0 and 1 alone, taken for {' and '.join(task.labels[:2])}: for the "
+            f"numbers of two classes pass classes={json.dumps(task.ends)}",
             stacklevel=2,
         )
-    labels = np.array([known[str(value)] for value in values], dtype=np.int64)
+    labels = np.array([known[str(value)] for value in form.rows], dtype=np.int64)
     return labels, _as_they_stand("label ids", rule)
 
 
 def _as_they_stand(what: str, rule: LabelRule | None) -> str:
-    if rule is None:
-        return what
-    meanings = zip(rule.classes, rule.meanings, strict=True)
-    told = ", ".join(f"{name} → {LABELS[meaning]}" for name, meaning in meanings)
-    return f"{what}: {told} (from {rule.origin})"
+    return what if rule is None else f"{what}: {rule.told_meanings}"
 
 
 def _of_table(
-    form: Table, rule: LabelRule | None, band: tuple[float, float], *, named: bool
+    form: Table, rule: LabelRule | None, band: tuple[float, float], task: Task, *, named: bool
 ) -> tuple[Labels, str]:
     shape = form.rows.shape
     if rule is None:
-        meanings = {
-            2: (NEGATIVE, POSITIVE),
-            3: (NEGATIVE, NEUTRAL, POSITIVE),
-            5: (NEGATIVE, NEGATIVE, NEUTRAL, POSITIVE, POSITIVE),
-        }.get(shape[1])
+        meanings = task.columns.get(shape[1])
         if meanings is None:
+            *fewer, most = sorted(task.columns)
+            counts = " or ".join(filter(None, (", ".join(map(str, fewer)), str(most))))
             raise ScoringError(
                 f"predictions of shape {shape}",
-                mend="pass probabilities of 2, 3 or 5 classes, from negative to positive",
+                mend=f"pass probabilities of {counts} classes, from {' to '.join(task.ends)}",
             )
         names = tuple(f"column {number}" for number in range(len(meanings)))
-        rule = LabelRule(names, meanings, band, "the order of the columns")
+        rule = LabelRule(names, meanings, band, "the order of the columns", task)
     elif not named and list(rule.classes) != [str(n) for n in range(len(rule.classes))]:
         raise ScoringError(
             f"predictions are columns, and nothing says which is which of "
@@ -200,10 +200,10 @@ def _of_table(
 
 
 def _of_scores(
-    form: Scores, rule: LabelRule | None, band: tuple[float, float]
+    form: Scores, rule: LabelRule | None, band: tuple[float, float], task: Task
 ) -> tuple[Labels, str]:
     if rule is None:
-        rule = _rule_of_whole_rows(form, band)
+        rule = _rule_of_whole_rows(form, band, task)
         table = np.array([[row[name] for name in rule.classes] for row in form.rows])
         return rule.labels(table, "predictions[{}]"), str(rule)
     labels: list[int] = []
@@ -221,7 +221,7 @@ def _of_scores(
     return np.array(labels, dtype=np.int64), str(rule)
 
 
-def _rule_of_whole_rows(form: Scores, band: tuple[float, float]) -> LabelRule:
+def _rule_of_whole_rows(form: Scores, band: tuple[float, float], task: Task) -> LabelRule:
     """The rule of rows that name all classes of their model.
 
     A row that names some of them is refused, as no row tells what it left out: of two classes an
@@ -231,7 +231,7 @@ def _rule_of_whole_rows(form: Scores, band: tuple[float, float]) -> LabelRule:
         ScoringError: a row whose scores do not make up the whole, or with other classes.
     """
     first = form.rows[0]
-    unknown = [name for row in form.rows for name in row if meaning_of(name) is None]
+    unknown = [name for row in form.rows for name in row if meaning_of(name, task) is None]
     if unknown:
         raise ScoringError(
             f"predictions: nothing says what {', '.join(dict.fromkeys(unknown))} means",
@@ -256,8 +256,8 @@ def _rule_of_whole_rows(form: Scores, band: tuple[float, float]) -> LabelRule:
                 f"predictions[{number}] names {', '.join(row)}, predictions[0] {', '.join(first)}",
                 mend=_WHOLE,
             )
-    names = sorted(first, key=lambda name: (meaning_of(name), name))
-    return replace(rule_for(names, neutral_band=band), origin="the names of the classes")
+    names = sorted(first, key=lambda name: (meaning_of(name, task), name))
+    return replace(rule_for(names, neutral_band=band, task=task), origin="the names of the classes")
 
 
 _LEFT_OUT = 1e-3
@@ -306,16 +306,17 @@ def _label_of(scores: Mapping[int, float], rule: LabelRule, number: int, *, rank
         known[0, missing[0]] = rest
     if len(missing) <= 1:
         return int(rule.labels(known, f"predictions[{number}]")[0])
-    open_to = np.bincount([rule.meanings[place] for place in missing], minlength=len(LABELS))
+    count, high_end = len(rule.task.labels), rule.task.high
+    open_to = np.bincount([rule.meanings[place] for place in missing], minlength=count)
     held = rule.folded(known)[0]
     least = held + np.maximum(0, rest - most * (len(missing) - open_to))
     greatest = held + np.minimum(rest, most * open_to)
     if rule.has_neutral:
-        for meaning in range(len(LABELS)):
+        for meaning in range(count):
             if least[meaning] >= np.delete(greatest, meaning).max():
                 return meaning
     else:
-        low, high = rule.banded(np.array([least[POSITIVE], greatest[POSITIVE]])).tolist()
+        low, high = rule.banded(np.array([least[high_end], greatest[high_end]])).tolist()
         if low == high:
             return int(low)
     raise ScoringError(

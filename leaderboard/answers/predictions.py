@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
+from s2lct.labels import TASK
 
 Array = npt.NDArray[np.float64]
 
@@ -28,12 +29,12 @@ SOFTMAX = (
     'function_to_apply="softmax" in a pipeline'
 )
 _FORMS = (
-    "give every row in one form: label names, label ids (0 negative, 1 neutral, 2 positive), "
+    f"give every row in one form: label names, label ids ({TASK.numbered}), "
     "probabilities, or what a text-classification pipeline returns"
 )
 _INTEGERS = (
-    "give label ids as integers (0 negative, 1 neutral, 2 positive), or a probability a class, "
-    "[1 - p, p] for p(positive)"
+    f"give label ids as integers ({TASK.numbered}), or a probability a class, "
+    f"[1 - p, p] for p({TASK.ends[1]})"
 )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from transformers import TrainerCallback
 
 from s2lct.errors import ScoringError
@@ -109,14 +108,13 @@ class CapabilityCallback(TrainerCallback):
             state.log_history.append(logged | {"step": state.global_step})
 
     def _figures(self, outcomes: Outcomes) -> dict[str, float]:
-        of_capability: dict[str, list[bool]] = {}
-        for case, failed in zip(outcomes.cases, outcomes.failed.tolist(), strict=True):
-            of_capability.setdefault(case.capability, []).append(failed)
-        rates = {name: float(np.mean(failed)) for name, failed in of_capability.items()}
-        few = {"failure_rate": float(np.mean(list(rates.values())))} | {
-            f"{name}/failure_rate": rate for name, rate in rates.items()
+        nested = figures(outcomes)
+        few = {"failure_rate": nested["overall"]["failure_rate"]} | {
+            f"{name}/failure_rate": of["all"]["failure_rate"]
+            for name, of in nested.items()
+            if name != "overall"
         }
-        return few | flattened(figures(outcomes)) if self.all_figures else few
+        return few | flattened(nested) if self.all_figures else few
 
 
 def _tokenizer_of(given: Mapping[str, Any]) -> Any:

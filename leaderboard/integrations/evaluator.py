@@ -12,7 +12,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from evaluate import EvaluationModule, EvaluationSuite, TextClassificationEvaluator
 from evaluate.evaluation_suite import SubTask
 from transformers import Pipeline, PreTrainedModel, pipeline
@@ -30,6 +29,7 @@ from s2lct.leaderboard.answers.predictions import listed
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import CLASSIFICATION as TASK
 from s2lct.leaderboard.models.load import as_classifier, load_classifier
+from s2lct.leaderboard.scoring.ask import probabilities_of
 from s2lct.suite.cases import read_hub
 from s2lct.suite.read import load_suite
 from s2lct.suite.tables import ALL, SPLIT
@@ -150,10 +150,7 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         if isinstance(pipe, Function):
             said = listed(pipe.predict(texts))
         else:
-            said = [[] for _ in texts]
-            for numbers, batch in pipe.probabilities(texts):
-                for number, row in zip(numbers, np.asarray(batch).tolist(), strict=True):
-                    said[number] = row
+            said = probabilities_of(pipe, texts).tolist()
         took = self._compute_time_perf(start, perf_counter(), len(said))
         return Said(said, self.classes if pipe.classes is None else pipe.classes), took
 

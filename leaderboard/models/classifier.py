@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from s2lct.leaderboard.answers.predictions import Array
-
-if TYPE_CHECKING:
-    pass
 
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.predictions import Array
-
-if TYPE_CHECKING:
-    pass
 
 
 class Embedded:

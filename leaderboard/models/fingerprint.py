@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
-
-if TYPE_CHECKING:
-    pass
 
 WEIGHT_FILES = (
     "model.safetensors",

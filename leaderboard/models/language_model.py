@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS
+from s2lct.labels import LABELS, SLOT, TASK
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
 from s2lct.leaderboard.models.network import TOKENS_A_BATCH
 from s2lct.leaderboard.models.pretrained import hub_commit, load_pretrained, place
 
-SLOT = "{text}"
-PROMPT = f"Review: {SLOT}\nSentiment (negative, neutral or positive):"
+PROMPT = TASK.prompt
 OPENING = ('"', "'", "“", "‘", "«", "(", "[")
 """Behind these a word follows without a space."""
 
@@ -70,7 +69,7 @@ class LabelPrompt:
     @property
     def classes(self) -> tuple[str, ...]:
         """What the words mean, in their order."""
-        return LABELS if len(self.words) == len(LABELS) else (LABELS[0], LABELS[-1])
+        return LABELS if len(self.words) == len(LABELS) else TASK.ends
 
     def completed(self, text: str) -> list[str]:
         """The prompt with a text, completed with each word."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.predictions import Array
-from s2lct.threads import batches_at_once
-
-if TYPE_CHECKING:
-    pass
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
 from s2lct.leaderboard.models.pretrained import hub_commit, load_pretrained, place
+from s2lct.threads import batches_at_once
 
 TOKENS_A_BATCH = 1_024
 TOKENS_A_BATCH_ON_GPU = 65_536

@@ -6,15 +6,13 @@ Nothing that was downloaded is executed: safetensors, or torch's ``weights_only`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, pretrained, said_by
-
-if TYPE_CHECKING:
-    pass
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 
 
@@ -84,6 +82,18 @@ def hub_commit(name: str, revision: str | None) -> str:
         return ""  # loading it tells what is wrong
 
 
+_SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
+
+
+@contextmanager
+def _refused(problem: str, mend: str) -> Iterator[None]:
+    """Whatever goes wrong is a problem with its cause in brackets."""
+    try:
+        yield
+    except Exception as error:
+        raise ScoringError(f"{problem} ({said_by(error)})", mend=mend) from error
+
+
 def load_pretrained(
     name: str, revision: str | None, auto_class: str, check: Callable[[str, Sequence[str]], None]
 ) -> tuple[Any, Any]:
@@ -105,30 +115,26 @@ def load_pretrained(
 
     register()  # a retrained embedded model is a folder like any other
     pinned = {} if revision is None else {"revision": revision}
-    try:
+    with _refused(
+        f"model {name}: cannot be loaded",
+        "check the id or folder; without a network, download it where there is one "
+        "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
+        + ", ".join(EMBEDDED_MODELS),
+    ):
         config = pretrained(AutoConfig, name, **pinned)
-    except Exception as error:
-        raise ScoringError(
-            f"model {name}: cannot be loaded ({said_by(error)})",
-            mend="check the id or folder; without a network, download it where there is one "
-            "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
-            + ", ".join(EMBEDDED_MODELS),
-        ) from error
     check(name, config.architectures or [])
-    try:
+    with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
-    except Exception as error:
-        raise ScoringError(
-            f"model {name}: its tokenizer cannot be loaded ({said_by(error)})",
-            mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
-        ) from error
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         # transformers makes an empty tokenizer where the files are missing.
         raise ScoringError(
             f"model {name}: has no tokenizer files",
-            mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
+            mend=_SAVE_TOKENIZER,
         )
-    try:
+    with _refused(
+        f"model {name}: its weights cannot be loaded",
+        "save them as safetensors: model.save_pretrained(FOLDER)",
+    ):
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
         model, told = pretrained(
             getattr(transformers, auto_class),
@@ -137,11 +143,6 @@ def load_pretrained(
             output_loading_info=True,
             **pinned,
         )
-    except Exception as error:
-        raise ScoringError(
-            f"model {name}: its weights cannot be loaded ({said_by(error)})",
-            mend="save them as safetensors: model.save_pretrained(FOLDER)",
-        ) from error
     if lacking := sorted(told["missing_keys"]):
         # transformers fills them with random numbers.
         raise ScoringError(

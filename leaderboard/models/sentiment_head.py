@@ -63,6 +63,13 @@ class SentimentHead(nn.Module):
         return logits
 
 
+def pooled(states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
+    """Features of hidden states: of each the mean over the word pieces, and [CLS]."""
+    weights = (mask / mask.sum(dim=1, keepdim=True)).to(states[0].dtype)[:, None]
+    parts = [part for state in states for part in ((weights @ state)[:, 0], state[:, 0])]
+    return torch.cat(parts, dim=1)
+
+
 class SentenceEncoder:
     """The frozen encoder and its tokenizer.
 
@@ -121,9 +128,7 @@ class SentenceEncoder:
         states = self._model(
             input_ids=ids, attention_mask=mask, output_hidden_states=True
         ).hidden_states
-        weights = (mask / mask.sum(dim=1, keepdim=True)).to(torch.float32)[:, None]
-        parts = [part for state in states for part in ((weights @ state)[:, 0], state[:, 0])]
-        return torch.cat(parts, dim=1)
+        return pooled(states, mask)
 
 
 class EmbeddedSentiment:

@@ -26,6 +26,7 @@ from s2lct.leaderboard.models.sentiment_head import (
     SentimentHead,
     head_path,
     load_head,
+    pooled,
 )
 
 if TYPE_CHECKING:
@@ -75,11 +76,7 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
         ).hidden_states
         if attention_mask is None:
             attention_mask = torch.ones(states[0].shape[:2], device=states[0].device)
-        weights = (attention_mask / attention_mask.sum(dim=1, keepdim=True)).to(states[0].dtype)
-        parts = [
-            part for state in states for part in ((weights[:, None] @ state)[:, 0], state[:, 0])
-        ]
-        logits = self.head(torch.cat(parts, dim=1))
+        logits = self.head(pooled(states, attention_mask))
         loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)
 

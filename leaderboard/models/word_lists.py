@@ -6,16 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from s2lct.identity import fingerprint_of
-from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.predictions import Array
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -30,7 +25,7 @@ class WordList:
     package: str
     load: Callable[[], Callable[[str], float]]
     threshold: float = 0.0
-    classes: tuple[str, ...] = LABELS
+    classes: tuple[str, ...] = ("negative", "neutral", "positive")
 
     @property
     def revision(self) -> str:
@@ -59,7 +54,7 @@ class WordList:
             2,
             np.where((scores <= -self.threshold) & (scores < 0), 0, 1),
         )
-        yield list(range(len(texts))), np.eye(len(LABELS))[labels]
+        yield list(range(len(texts))), np.eye(len(self.classes))[labels]
 
 
 def _vader() -> Callable[[str], float]:

@@ -21,14 +21,13 @@ from s2lct.leaderboard.results.scored import (
 )
 from s2lct.leaderboard.results.suite_groups import ReadResult, by_suite
 from s2lct.leaderboard.results.untrusted import (
-    LONGEST_NAME,
     LONGEST_TEXT,
     Untrusted,
     UntrustedReader,
-    moment,
 )
 from s2lct.leaderboard.results.untrusted_files import RefusedError, files_below
 from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
+from s2lct.leaderboard.results.words import LONGEST_NAME, moment
 from s2lct.plain_text import plain
 from s2lct.suite.cases import KINDS, Case, SuiteCases
 

@@ -23,16 +23,11 @@ from s2lct.leaderboard.results.scored import (
     passing,
 )
 from s2lct.leaderboard.results.untrusted import (
-    LONGEST_NAME,
     LONGEST_TEXT,
-    MODEL_NAME,
-    REVISION,
-    SHA256,
-    VERSION,
     checked_cases,
-    moment,
 )
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.results.words import LONGEST_NAME, SHA256, faults_of_names, moment
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case
 
@@ -209,20 +204,20 @@ def _suites(table: pa.Table) -> list[SuiteOutcomes]:
             tuple(models),
             head.get("suite_official"),
         )
-        if not VERSION.fullmatch(suite.version) or not SHA256.fullmatch(
-            suite.fingerprint or "0" * 64
-        ):
-            raise ValueError("it names no suite")
+        named = {"suite.version": suite.version, "suite.fingerprint": suite.fingerprint}
+        if fault := next(faults_of_names(named), ""):
+            raise ValueError(fault)
         found.append(suite)
     return found
 
 
 def _check_head(model: ScoredModel) -> None:
-    """The same bounds as for result files: see `untrusted.faults_of_names`."""
-    if not MODEL_NAME.fullmatch(model.name) or len(model.name) > LONGEST_NAME:
-        raise ValueError(f"{model.name!r} is no name of a model")
-    if not REVISION.fullmatch(model.revision) or not SHA256.fullmatch(model.key):
-        raise ValueError(f"{model.name} has no revision or no SHA-256 of its result")
+    """The same bounds as for result files."""
+    named = {"model.name": model.name, "model.revision": model.revision}
+    if fault := next(faults_of_names(named), ""):
+        raise ValueError(fault)
+    if not SHA256.fullmatch(model.key):
+        raise ValueError(f"{model.name} has no SHA-256 of its result")
     for text in (model.label_rule, model.options, model.licence or "", model.verified):
         if not text.isprintable() or len(text) > LONGEST_TEXT:
             raise ValueError(f"{model.name} holds control characters or too long a text")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from s2lct.leaderboard.results.record import FORMAT, FlippingRecord, Result
 from s2lct.leaderboard.scoring.chance import references
 from s2lct.leaderboard.scoring.score import (
     Outcomes,
@@ -15,13 +17,6 @@ from s2lct.leaderboard.scoring.score import (
     flipping_words,
     seen_in_training,
 )
-
-if TYPE_CHECKING:
-    pass
-import re
-from typing import TYPE_CHECKING
-
-from s2lct.leaderboard.results.record import FORMAT, FlippingRecord, Result
 
 
 def figures_of(outcomes: Outcomes) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, said_by
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import SUITE_FILE
+from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 MOST_VERSIONS = 50
-_VERSION_TAG = re.compile(r"v\d+\.\d+\.\d+", re.ASCII)
 
 
 def hub_api() -> HfApi:
@@ -60,6 +60,17 @@ def snapshot(name: str) -> Path:
             mend="name a folder of result files, or ORG/NAME",
         )
     return _fetched(name, ["*.json", "*.parquet"])
+
+
+def newest_commit(name: str) -> str:
+    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now.
+
+    Raises:
+        ScoringError: the Hub does not tell.
+    """
+    repo, _, revision = name.partition("@")
+    with told_hub_errors(name):
+        return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
 
 
 def _fetched(name: str, patterns: Sequence[str]) -> Path:
@@ -104,13 +115,10 @@ def _suites_named(name: str) -> Iterator[SuiteCases]:
     if not revision:
         with told_hub_errors(f"--suite {name}"):
             refs = hub_api().list_repo_refs(repo, repo_type="dataset")
-        tags = [tag.name for tag in refs.tags if _VERSION_TAG.fullmatch(tag.name)]
-        revisions = sorted(tags, key=_numbers, reverse=True)[:MOST_VERSIONS] or ["main"]
+        versions = filter(None, (Version.of_tag(tag.name) for tag in refs.tags))
+        newest = sorted(versions, reverse=True)[:MOST_VERSIONS]
+        revisions = [version.tag for version in newest] or ["main"]
     for one in revisions:
         # Read from its files, as a folder is: that needs no library but the Hub's client.
         folder = _fetched(f"{repo}@{one}", [SUITE_FILE, "*.parquet"])
         yield replace(load_cases(folder), name=f"{repo}@{one}")
-
-
-def _numbers(tag: str) -> tuple[int, ...]:
-    return tuple(map(int, tag[1:].split(".")))

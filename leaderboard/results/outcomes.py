@@ -15,43 +15,43 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_CASE_FIELDS = {
+    "id": "string",
+    "capability": "string",
+    "kind": "string",
+    "seed_id": "string",
+    "text": "string",
+    "passes": "numbers",
+    "inserted": "strings",
+    "production": "string",
+    "splits": "strings",
+    "sources": "strings",
+}
+"""The columns that the suite decides: fields of a `Case`, and what they hold."""
+
+
 def case_columns(cases: Sequence[Case]) -> dict[str, list[Any]]:
-    """The columns of an outcomes file that the suite decides."""
-    return {
-        "id": [case.id for case in cases],
-        "capability": [case.capability for case in cases],
-        "kind": [case.kind for case in cases],
-        "seed_id": [case.seed_id for case in cases],
-        "text": [case.text for case in cases],
-        "passes": [sorted(case.passes) for case in cases],
-        "inserted": [list(case.inserted) for case in cases],
-        "production": [case.production for case in cases],
-        "splits": [sorted(case.splits) for case in cases],
-        "sources": [list(case.sources) for case in cases],
-    }
+    """The columns of an outcomes file that the suite decides; sets are sorted."""
+    return {name: [_listed(getattr(case, name)) for case in cases] for name in _CASE_FIELDS}
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def outcomes_schema() -> pa.Schema:
     """The columns of a result's Parquet file."""
     import pyarrow as pa
 
-    text = pa.string()
-    return pa.schema(
-        {
-            "id": text,
-            "capability": text,
-            "kind": text,
-            "seed_id": text,
-            "text": text,
-            "passes": pa.list_(pa.int64()),
-            "inserted": pa.list_(text),
-            "production": text,
-            "splits": pa.list_(text),
-            "sources": pa.list_(text),
-            "label": text,
-            "failed": pa.bool_(),
-        }
-    )
+    types = {
+        "string": pa.string(),
+        "strings": pa.list_(pa.string()),
+        "numbers": pa.list_(pa.int64()),
+    }
+    columns = {name: types[kind] for name, kind in _CASE_FIELDS.items()}
+    return pa.schema(columns | {"label": pa.string(), "failed": pa.bool_()})
 
 
 def write_outcomes(outcomes: Outcomes, path: Path) -> None:
@@ -73,15 +73,9 @@ def write_outcomes(outcomes: Outcomes, path: Path) -> None:
 
 def case_of_outcome(row: Mapping[str, Any]) -> Case:
     """The case of a row of outcomes; those of format 1 do not tell its sources."""
-    return Case(
-        id=row["id"],
-        capability=row["capability"],
-        kind=row["kind"],
-        seed_id=row["seed_id"],
-        text=row["text"],
-        passes=frozenset(row["passes"]),
-        inserted=tuple(row["inserted"]),
-        production=row["production"],
-        splits=frozenset(row["splits"]),
-        sources=tuple(row.get("sources") or ()),
-    )
+    values: dict[str, Any] = dict(row) | {"sources": row.get("sources") or ()}
+    for name in ("passes", "splits"):
+        values[name] = frozenset(values[name])
+    for name in ("inserted", "sources"):
+        values[name] = tuple(values[name])
+    return Case(**{name: values[name] for name in _CASE_FIELDS})

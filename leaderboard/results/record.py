@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,9 +13,6 @@ from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.models.word_lists import WORD_LISTS
-
-if TYPE_CHECKING:
-    pass
 
 FORMAT: Literal[2] = 2
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"

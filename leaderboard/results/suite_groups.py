@@ -12,7 +12,7 @@ import numpy as np
 
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results.scored import UNSCORED, ScoredModel, SuiteOutcomes
-from s2lct.leaderboard.results.untrusted import LONGEST_NAME, moment
+from s2lct.leaderboard.results.words import LONGEST_NAME, moment
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
 

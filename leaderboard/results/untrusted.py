@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,18 +18,22 @@ from typing import Any, NoReturn
 import numpy as np
 from pydantic import ValidationError
 
-from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.results.decoder import Decoded, Decoder, DecoderError
 from s2lct.leaderboard.results.outcomes import case_columns, case_of_outcome, outcomes_schema
-from s2lct.leaderboard.results.record import Result, asked
+from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.scoring.chance import RANDOM
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.results.words import (
+    LONGEST_NAME,
+    faults_of_names,
+    faults_of_words,
+    names_of,
+)
+from s2lct.leaderboard.scoring.score import failed_cases
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import is_capability_id
-from s2lct.suite.cases import KINDS, Case, SuiteCases
+from s2lct.suite.cases import KINDS, Case
 
 MOST_JSON_BYTES = 1 << 20
 MOST_TABLE_BYTES = 64 << 20
@@ -42,23 +42,7 @@ MOST_ROWS = 200_000
 MOST_CASES = 2_000_000
 """Of all suites together that nobody has named as trusted."""
 LONGEST_TEXT = 20_000
-LONGEST_NAME = 200
-FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
-
-_LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
-_LONGEST_WORD = 300
-_MOST_PARAMETERS = 10**15
 NOT_IN_FORMAT_1 = ("sources",)
-_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
-_NAME = r"[A-Za-z0-9_.-]"
-MODEL_NAME = re.compile(rf"/?(?!-){_NAME}+(?:/(?!-){_NAME}+)*/?")
-"""Hub ids, built-in models, and folders."""
-REVISION = re.compile(rf"(?!-)(?:{_NAME}|[+!])*")
-VERSION = re.compile(rf"(?!-)(?:{_NAME}|\+){{0,64}}")
-SHA256 = re.compile(r"[0-9a-f]{64}")
-REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
-"""Rows that stand among the models and are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +98,7 @@ class UntrustedReader:
             RefusedError: it cannot be read, is no result, or is not what a result may be.
         """
         data = bytes_of(path, MOST_JSON_BYTES)
-        result = _record(data, names=self._names)
+        result = checked_record(data, names=self._names)
         table = decoded(
             self._decoder,
             path,
@@ -158,68 +142,21 @@ def _all_of(cases: tuple[Case, ...]) -> tuple[object, ...]:
 _LABEL_IDS = {label: number for number, label in enumerate(LABELS)}
 
 
-def read_untrusted_record(path: Path) -> Result:
-    """A result file without its outcomes, whoever wrote it.
+def checked_record(data: bytes, *, names: bool) -> Result:
+    """Bytes as a result whose words may be shown.
+
+    Args:
+        data: a result file.
+        names: see `UntrustedReader`.
 
     Raises:
-        ScoringError: it cannot be read, is no result, or says what no result may say.
+        RefusedError: they are none.
     """
-    with _told(path):
-        return _record(bytes_of(path, MOST_JSON_BYTES), names=False)
-
-
-def read_untrusted_result(path: Path) -> tuple[Result, Outcomes]:
-    """A result file and the outcomes that it was made from, whoever wrote them.
-
-    Models may be named by folders, whatever those are called.
-
-    Raises:
-        ScoringError: it cannot be read, is no result, or is not what a result may be.
-    """
-    with _told(path), UntrustedReader(names=False) as reader:
-        read = reader.read(path)
-    result, model = read.result, read.result.model
-    suite = SuiteCases(
-        result.suite.name,
-        result.suite.version,
-        result.suite.fingerprint,
-        read.cases,
-        result.partial,
-    )
-    return result, Outcomes(
-        model=model.name,
-        revision=model.revision,
-        weights_sha256=model.weights_sha256,
-        label_rule=model.label_rule,
-        label_map=model.options.label_map,
-        neutral_band=model.options.neutral_band,
-        asks=asked(model.options),
-        suite=suite,
-        labels=read.labels,
-        failed=failed_cases(read.cases, read.labels),
-        parameters=model.parameters,
-        licence=model.licence,
-    )
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except RefusedError as refusal:
-        raise ScoringError(
-            plain(f"{path}: {refusal.reasons[0]}", 1_000),
-            mend="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
-            "and the Parquet file beside each other",
-        ) from None
-
-
-def _record(data: bytes, *, names: bool) -> Result:
     try:
         result = parse_result(data)
     except RefusedError as refusal:
         raise RefusedError(f"is no result file ({refusal.reasons[0]})") from None
-    if faults := [*faults_of_words(result), *(faults_of_names(result) if names else ())]:
+    if faults := [*faults_of_words(result), *(faults_of_names(names_of(result)) if names else ())]:
         raise RefusedError(*faults)
     return result
 
@@ -269,104 +206,6 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise RefusedError(f"the JSON holds {text[:20]}, which is no finite number")
     return number
-
-
-def faults_of_words(result: Result) -> Iterator[str]:
-    """What no result may say, wherever it is shown."""
-    model = result.model
-    for where, text in texts_of(result.model_dump(), ""):
-        name = where.rpartition(".")[2]
-        if len(text) > (most := _LONGEST_WORDS.get(name, _LONGEST_WORD)):
-            yield f"{where}: has {len(text):,} characters, at most {most:,}"
-        if text.isprintable():
-            continue
-        allowed = "\n\t" if name == "prompt" else ""
-        if hidden := [
-            c for c in text if unicodedata.category(c) in _INVISIBLE and c not in allowed
-        ]:
-            yield f"{where}: holds a control character (U+{ord(hidden[0]):04X})"
-    if not model.name.strip():
-        yield "model.name: is empty"
-    if model.parameters is not None and model.parameters > _MOST_PARAMETERS:
-        yield f"model.parameters: is {model.parameters:.1e}, too large to be true"
-    if (model.options.prompt is None) != (model.options.label_words is None):
-        yield "model.options: prompt and label_words belong together"
-    else:
-        try:
-            asked(model.options)
-        except ScoringError as error:
-            yield f"model.options: {error.problem}"
-    for name in result.capabilities:
-        if not is_capability_id(name):
-            yield f"capabilities: {name!r} is no name of a capability"
-    yield from faults_of_date(result.date)
-
-
-def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
-    """Every text of nested data with its place, keys included."""
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            inner = f"{where}.{key}" if where else str(key)
-            yield f"a key in {where or 'the file'}", str(key)
-            yield from texts_of(part, inner)
-    elif isinstance(value, (list, tuple)):
-        for number, part in enumerate(value):
-            yield from texts_of(part, f"{where}.{number}")
-
-
-def faults_of_names(result: Result) -> Iterator[str]:
-    """Names that a page cannot put beside others: what is none, or looks like another."""
-    model, suite = result.model, result.suite
-    for where, name in (("model.name", model.name), ("suite.name", suite.name)):
-        if len(name) > LONGEST_NAME:
-            yield f"{where}: has {len(name):,} characters, at most {LONGEST_NAME}"
-    if not MODEL_NAME.fullmatch(model.name):
-        yield (
-            f"model.name: {model.name!r} is no name of letters, digits, _, . and -, with / "
-            "between owner and name"
-        )
-    if model.name.lower() in REFERENCE_NAMES:
-        yield f"model.name: {model.name!r} is what an answer is called that reads no case"
-    if not REVISION.fullmatch(model.revision):
-        yield f"model.revision: {model.revision!r} is no revision"
-    if not SHA256.fullmatch(model.weights_sha256 or "0" * 64):
-        yield "model.weights_sha256: is no SHA-256"
-    if not VERSION.fullmatch(suite.version):
-        yield f"suite.version: {suite.version!r} is no version"
-    if not SHA256.fullmatch(suite.fingerprint or "0" * 64):
-        yield "suite.fingerprint: is no SHA-256"
-
-
-def faults_of_date(text: str) -> Iterator[str]:
-    """Whether a date is one between `FIRST_DAY` and tomorrow."""
-    try:
-        moment(text)
-    except ValueError as error:
-        yield f"date: {text!r} {error}"
-
-
-def moment(text: str) -> datetime:
-    """An ISO date in UTC; without a time zone it counts as UTC.
-
-    Raises:
-        ValueError: it is none, or lies before `FIRST_DAY` or after tomorrow.
-    """
-    if not _DATE.fullmatch(text):
-        raise ValueError("is no ISO date")
-    try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        found = (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).astimezone(
-            timezone.utc
-        )
-    except (ValueError, OverflowError):
-        raise ValueError("is no ISO date") from None
-    if found < FIRST_DAY:
-        raise ValueError(f"lies before {FIRST_DAY.year}")
-    if found > datetime.now(timezone.utc) + timedelta(days=1):
-        raise ValueError("lies in the future")
-    return found
 
 
 def decoded(

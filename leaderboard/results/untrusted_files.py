@@ -72,8 +72,8 @@ def _blob_of(path: Path) -> Path | None:
     return real if real.parent == snapshots.parent.resolve() / "blobs" else None
 
 
-def files_below(folder: Path, suffix: str) -> Iterator[Path]:
-    """Files with a suffix, by path, but not below hidden folders or links to folders.
+def files_below(folder: Path, suffix: str | tuple[str, ...]) -> Iterator[Path]:
+    """Files with a suffix (or one of several), by path; none below hidden folders and links.
 
     Raises:
         RefusedError: there are too many.

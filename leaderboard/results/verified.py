@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.untrusted import MOST_TABLE_BYTES, SHA256, moment
+from s2lct.leaderboard.results.untrusted import MOST_TABLE_BYTES
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.results.words import SHA256, moment
 
 VERIFIED_FILE = "verified.json"
 

@@ -10,18 +10,10 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from s2lct.errors import ScoringError
-from s2lct.files import sha256_of, write_text
-from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.suite.cases import Case
-
-if TYPE_CHECKING:
-    pass
-from typing import TYPE_CHECKING
-
+from s2lct.errors import OutputError, ScoringError
+from s2lct.files import check_folder_out, sha256_of, write_text
 from s2lct.leaderboard.results.figures import figures_of
 from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.read import read_result
@@ -34,6 +26,8 @@ from s2lct.leaderboard.results.record import (
     SelectionRecord,
     SuiteRecord,
 )
+from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.suite.cases import Case
 
 
 def file_name(model: str) -> str:
@@ -118,17 +112,14 @@ def check_out_folder(folder: Path) -> None:
     """Make a folder for results, before time goes into them.
 
     Raises:
-        ScoringError: it cannot be made or written to.
+        OutputError: it cannot be made or written to.
     """
+    check_folder_out(folder, "--out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
     except OSError as error:
-        why = "it is no folder" if os.path.isfile(folder) else error.strerror or error  # noqa: PTH113
-        raise ScoringError(
-            f"--out {folder}: no result can be written there ({why})",
-            mend="choose a folder that can be written to, or one that does not exist yet",
+        raise OutputError(
+            f"--out {folder}: cannot be written ({error.strerror})", mend="choose another place"
         ) from error
 
 

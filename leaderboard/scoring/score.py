@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from s2lct.cache import cache_folder
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, Label
 from s2lct.leaderboard.answers.label_rules import (
     NEUTRAL_BAND,
-    Array,
     LabelRule,
     Labels,
     check_label_map,
@@ -26,14 +24,14 @@ from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.facts import licence_of, parameters_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.scoring.cache import Kept
+from s2lct.leaderboard.scoring.ask import Advance, probabilities_of
 from s2lct.leaderboard.scoring.chance import (
     chance_corrected,
     chance_of,
     reference_means,
     references,
 )
-from s2lct.leaderboard.scoring.statistics import Failed, Rate, flips, macro_average, model_figures
+from s2lct.leaderboard.scoring.statistics import Failed, flips, macro_average, model_figures
 from s2lct.leaderboard.scoring.training_data import (
     GROUPS,
     comparisons_for,
@@ -41,8 +39,6 @@ from s2lct.leaderboard.scoring.training_data import (
     training_data_of,
 )
 from s2lct.suite.cases import Case, SuiteCases
-
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -121,7 +117,9 @@ def score(
         rule = rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
-        labels = rule.labels(probabilities_of(model, suite.cases, cache, advance))
+        labels = rule.labels(
+            probabilities_of(model, [case.text for case in suite.cases], cache, advance)
+        )
         rule_text = rule_in_words(rule, asks)
     return Outcomes(
         model=model.name,
@@ -154,53 +152,7 @@ def failed_cases(cases: Sequence[Case], labels: Labels) -> Failed:
 
 def default_cache() -> Path:
     """Where outcomes are kept: ``$S2LCT_CACHE`` or ``~/.cache/s2lct``."""
-    folder = os.environ.get("S2LCT_CACHE")
-    return Path(folder or Path.home() / ".cache" / "s2lct") / "outcomes.sqlite"
-
-
-def probabilities_of(
-    model: Classifier,
-    cases: Sequence[Case],
-    cache: Path | None = None,
-    advance: Advance | None = None,
-) -> Array:
-    """Probabilities of each case, shape (cases, classes); equal texts are asked once.
-
-    Args:
-        model: what is asked.
-        cases: the cases.
-        cache: see `score`.
-        advance: see `score`.
-
-    Raises:
-        ScoringError: the outputs cannot be used.
-    """
-    wanted = list(dict.fromkeys(case.text for case in cases))
-    with closing(Kept(cache if model.fingerprint else None)) as kept:
-        known = kept.read(model, wanted)
-        missing = [text for text in wanted if text not in known]
-        if advance and known:
-            advance(len(known))
-        for numbers, batch in model.probabilities(missing) if missing else ():
-            if batch.shape != (len(numbers), len(model.classes)):
-                raise ScoringError(
-                    f"model {model.name}: gave {batch.shape} for {len(numbers)} texts and "
-                    f"{len(model.classes)} classes",
-                    mend="give one row a text and one column a class",
-                )
-            if not np.isfinite(batch).all():
-                raise ScoringError(
-                    f"model {model.name}: its output is not a number (NaN or infinite)",
-                    mend="check the model's weights; in half precision try --dtype float32",
-                )
-            said = {missing[n]: row for n, row in zip(numbers, batch, strict=True)}
-            known |= said
-            kept.write(model, said)
-            if advance:
-                advance(len(numbers))
-    if not cases:
-        return np.zeros((0, len(model.classes)))
-    return np.stack([known[case.text] for case in cases])
+    return cache_folder() / "outcomes.sqlite"
 
 
 def figures(outcomes: Outcomes) -> dict[str, Any]:
@@ -223,19 +175,10 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
     }
     for name, of in found.capabilities.items():
         result[name] = {
-            kind: _in_numbers(one)
+            kind: asdict(one) | {"ci": list(one.ci)}
             for kind, one in (("all", of.all), ("seed", of.seed), ("expansion", of.expansion))
         } | {"pass_to_fail": of.pass_to_fail, "fail_to_pass": of.fail_to_pass}
     return result
-
-
-def _in_numbers(one: Rate) -> dict[str, Any]:
-    return {
-        "cases": one.cases,
-        "failures": one.failures,
-        "failure_rate": one.failure_rate,
-        "ci": list(one.ci),
-    }
 
 
 def answers(outcomes: Outcomes) -> dict[Label, int]:

@@ -18,6 +18,7 @@ from s2lct.files import write_text
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.comparison import TEST_WORDS, Comparison, shown_p, verdicts
 from s2lct.leaderboard.results.record import CapabilityRecord, RateRecord, Result
+from s2lct.leaderboard.results.standings import capability_key
 from s2lct.leaderboard.scoring.chance import (
     CHANCE_WORDS,
     chance_corrected,
@@ -52,7 +53,7 @@ class Scored:
 def capabilities_of(results: Sequence[Result]) -> list[str]:
     """The capabilities that any result has, by number."""
     names = dict.fromkeys(name for result in results for name in result.capabilities)
-    return sorted(names, key=lambda name: (int(name[2:]) if name[2:].isdigit() else 99, name))
+    return sorted(names, key=capability_key)
 
 
 def worst_first(results: Sequence[Result]) -> list[Result]:

@@ -21,7 +21,8 @@ from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
 from s2lct.leaderboard.results.layout import FOLDER, repository_path
 from s2lct.leaderboard.results.untrusted import MOST_JSON_BYTES, MOST_TABLE_BYTES, parse_result
 from s2lct.leaderboard.submission.check import Verdict, check, one_line
-from s2lct.leaderboard.submission.rescoring import DEFAULT_BRANCH, Limits
+from s2lct.leaderboard.submission.model_files import DEFAULT_BRANCH
+from s2lct.leaderboard.submission.rescoring import Limits
 from s2lct.suite.cases import SuiteCases
 
 MOST_RESULTS = 20

@@ -34,15 +34,18 @@ from s2lct.leaderboard.results.outcomes import case_columns
 from s2lct.leaderboard.results.record import FORMAT, Result, asked
 from s2lct.leaderboard.results.untrusted import (
     MOST_JSON_BYTES,
-    SHA256,
     decoded,
-    faults_of_names,
-    faults_of_words,
     parse_result,
-    texts_of,
 )
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
+from s2lct.leaderboard.results.words import (
+    SHA256,
+    faults_of_names,
+    faults_of_words,
+    names_of,
+    texts_of,
+)
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.submission.rescoring import Limits, ask_again
 from s2lct.plain_text import plain
@@ -182,7 +185,7 @@ def _faults_of_record(result: Result) -> Iterator[str]:
             "that others can load it"
         )
     else:
-        yield from faults_of_names(result)
+        yield from faults_of_names(names_of(result))
     if result.format != FORMAT:
         yield f"format: is {result.format}; score the model again with this version of s2lct"
     if not model.label_rule.strip():

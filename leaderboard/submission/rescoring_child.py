@@ -24,22 +24,19 @@ def asked_model(request: dict[str, Any]) -> dict[str, Any]:
     Args:
         request: ``folder``, ``texts``, and ``prompt`` and ``words`` for a language model.
     """
-    import numpy as np
     import torch
 
     from s2lct.errors import ScoringError
     from s2lct.leaderboard.models.facts import licence_of, parameters_of
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.models.load import load_classifier
+    from s2lct.leaderboard.scoring.ask import probabilities_of
 
     torch.use_deterministic_algorithms(True, warn_only=True)
     asks = LabelPrompt(request["prompt"], tuple(request["words"])) if request["prompt"] else None
     try:
         model = load_classifier(request["folder"], device="cpu", dtype="float32", asks=asks)
-        texts = request["texts"]
-        said = np.full((len(texts), len(model.classes)), np.nan)
-        for numbers, batch in model.probabilities(texts):
-            said[numbers] = batch
+        said = probabilities_of(model, request["texts"])
     except ScoringError as error:
         return {"problem": error.problem.replace(request["folder"], request["name"])}
     except (MemoryError, RuntimeError) as error:
