@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pydantic import TypeAdapter
 
 from s2lct.builder import write
-from s2lct.builder.capabilities import Capability, Form, SearchRule, load_capabilities
+from s2lct.builder.capabilities import Capability, Form, SearchRule, load_capabilities, recorded
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.read import Corpus, read_corpus
@@ -206,7 +206,7 @@ def build_suite(
     models = Models(config)
     inputs = {
         "options": options,
-        "capabilities": fingerprint_of([c.model_dump(mode="json") for c in capabilities]),
+        "capabilities": fingerprint_of(list(map(recorded, capabilities))),
         "corpus": corpus.fingerprint,
         "lexicon": lexicon.fingerprint,
         "grammar": grammar.fingerprint,

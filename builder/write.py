@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from s2lct.builder.capabilities import recorded
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.read import Corpus
 from s2lct.files import sha256_of, write_text
@@ -148,7 +149,7 @@ def write_suite(
         "models": {name: inputs[name] for name in ("parser", "tagger", "mlm")},
         "lexicon": inputs["lexicon"],
         "grammar": inputs["grammar"],
-        "capabilities": [c.model_dump(mode="json") for c in suite.capabilities],
+        "capabilities": [recorded(capability) for capability in suite.capabilities],
         "counts": {name: asdict(counts) for name, counts in suite.counts.items()},
         "files": files,
     }

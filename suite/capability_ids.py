@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
 _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions")
@@ -68,8 +68,8 @@ def is_capability_id(name: str) -> bool:
     return re.fullmatch(ID_PATTERN, name) is not None and not taken
 
 
-def spelled(asked: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Ids in the spelling they are known by, each once.
+def spelled(asked: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Ids in the spelling they are known by, each once, for everything that takes an id.
 
     An id that is known as it stands is that one, whatever else differs from it in case alone.
 

@@ -12,26 +12,15 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS, Label
-
-TEST_OF = {
-    "LC1": "neutral words in context",
-    "LC2": "Sentiment-laden words in context",
-    "LC3": "used to, but now",
-    "LC4": "simple negations: not negative",
-    "LC5": "simple negations: not neutral is still neutral",
-    "LC6": "simple negations: I thought x was negative, but it was not "
-    "(should be neutral or positive)",
-    "LC7": "Hard: Negation of positive with neutral stuff in the middle (should be negative)",
-    "LC8": "my opinion is what matters",
-    "LC9": "Q & A: yes",
-    "LC10": "Q & A: no",
-    "LC11": "Q & A: no",
-}
-"""The test of CheckList's that a capability was modelled on."""
 
 _MEND = "pass a file of JSON lines, .jsonl or .jsonl.gz, with test, capability, texts and expected"
 
@@ -70,16 +59,27 @@ def read_checklist(path: Path) -> list[CheckListCase]:
 
 
 def cases_for(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
-    """The cases of the test that a capability was modelled on; all cases for other capabilities.
+    """The cases of the test that a capability stands beside; all cases where its file names none.
 
-    LC10 and LC11 share a test, whose cases with a positive and a negative question they divide.
+    Two capabilities may divide a test's cases by the labels that pass.
     """
-    test = TEST_OF.get(capability)
-    chosen = [case for case in cases if case.test == test]
-    if capability in ("LC10", "LC11"):
-        negative = capability == "LC10"
-        chosen = [case for case in chosen if (case.passes == ("negative",)) == negative]
-    return chosen or cases
+    beside = tests_of_capabilities().get(capability)
+    if beside is None:
+        return cases
+    passes = set(beside.get("passes", LABELS))
+    own = [case for case in cases if case.test == beside["test"] and passes.issuperset(case.passes)]
+    return own or cases
+
+
+@cache
+def tests_of_capabilities() -> dict[str, dict[str, Any]]:
+    """What the shipped capability files say under ``checklist``, by id.
+
+    The files are read as data: their model belongs to the builder, which stands above this.
+    """
+    files = resources.files("s2lct.builder.capabilities").iterdir()
+    read = [yaml.safe_load(file.read_text("utf-8")) for file in files if file.name[-5:] == ".yaml"]
+    return {one["id"]: one["checklist"] for one in read if "checklist" in one}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
