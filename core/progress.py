@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from rich import progress as bars
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     ProgressColumn,
     TaskID,
     TextColumn,
@@ -17,14 +17,24 @@ from rich.progress import (
 )
 
 
-def counted_progress(console: Console, *more: ProgressColumn) -> Progress:
+class Progress:
+    """Told how far each stage of a long task is; this one says nothing."""
+
+    def start(self, stage: str, total: int) -> None:
+        """A stage begins that has ``total`` steps."""
+
+    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
+        """Some of them are done."""
+
+
+def counted_progress(console: Console, *more: ProgressColumn) -> bars.Progress:
     """Bars with counts and the time left.
 
     Args:
         console: where they are shown.
         more: further columns, behind these.
     """
-    return Progress(
+    return bars.Progress(
         # Names are text: what is in brackets is no markup.
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -35,11 +45,11 @@ def counted_progress(console: Console, *more: ProgressColumn) -> Progress:
     )
 
 
-class StageProgress:
+class StageProgress(Progress):
     """Shows each stage of a build as a bar."""
 
     def __init__(self, console: Console) -> None:
-        self._progress = Progress(
+        self._progress = bars.Progress(
             TextColumn("{task.description:<10}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),

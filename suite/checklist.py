@@ -63,7 +63,7 @@ def cases_for(cases: list[CheckListCase], capability: str) -> list[CheckListCase
 
     Two capabilities may divide a test's cases by the labels that pass.
     """
-    beside = tests_of_capabilities().get(capability)
+    beside = checklist_tests().get(capability)
     if beside is None:
         return cases
     passes = set(beside.get("passes", LABELS))
@@ -72,7 +72,7 @@ def cases_for(cases: list[CheckListCase], capability: str) -> list[CheckListCase
 
 
 @cache
-def tests_of_capabilities() -> dict[str, dict[str, Any]]:
+def checklist_tests() -> dict[str, dict[str, Any]]:
     """What the shipped capability files say under ``checklist``, by id.
 
     The files are read as data: their model belongs to the builder, which stands above this.

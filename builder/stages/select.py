@@ -139,6 +139,22 @@ def richest(
     return [seeds[number] for number in sorted((fresh + again)[:most])]
 
 
+def chosen(families: Iterable[Family], most: int) -> tuple[list[Family], int]:
+    """The families of a capability that a suite keeps: the last choice there is.
+
+    Returns:
+        At most ``most`` families, and how many expansions were dropped as duplicates.
+    """
+    kept, dropped = without_duplicates(families)
+    richest_families = richest(
+        kept,
+        most,
+        size=lambda family: len(family.expansions),
+        sources=lambda family: family.seed.seed.sources,
+    )
+    return richest_families, dropped.total()
+
+
 def _distinct(expansions: Iterable[Expansion]) -> list[Expansion]:
     """One expansion for each text of a seed: the most probable production, then the best score."""
     best: dict[tuple[str, str], Expansion] = {}
