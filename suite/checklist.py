@@ -8,9 +8,7 @@ that pass).
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,6 +18,7 @@ from typing import Any
 import yaml
 
 from s2lct.errors import AnalysisError
+from s2lct.json_lines import read_json_lines
 from s2lct.labels import LABELS, Label
 
 _MEND = "pass a file of JSON lines, .jsonl or .jsonl.gz, with test, capability, texts and expected"
@@ -49,7 +48,9 @@ def read_checklist(path: Path) -> list[CheckListCase]:
         AnalysisError: the file cannot be read or a line is no case; it names the line.
     """
     try:
-        cases = [_case(line, f"{path}: line {number}") for number, line in _lines(path)]
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            rows = read_json_lines(file, lambda number, error: _no_case(path, number, error))
+            cases = [_case(row, path, number) for number, row in rows]
     except (OSError, EOFError, zlib.error) as error:
         fault = getattr(error, "strerror", None) or str(error)
         raise AnalysisError(f"{path}: {fault}", mend=_MEND) from error
@@ -82,21 +83,17 @@ def checklist_tests() -> dict[str, dict[str, Any]]:
     return {one["id"]: one["checklist"] for one in read if "checklist" in one}
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield number, line
-
-
-def _case(line: bytes, where: str) -> CheckListCase:
+def _case(row: Any, path: Path, number: int) -> CheckListCase:
     try:
-        row = json.loads(line)
         (text,) = row["texts"]
         test, capability = row["test"], row["capability"]
         passes = tuple(label for label in LABELS if label in row["expected"])
         if not passes or not all(isinstance(one, str) for one in (text, test, capability)):
             raise ValueError("no text, or no label that passes")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise AnalysisError(f"{where}: is no case ({error!r})", mend=_MEND) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _no_case(path, number, error) from error
     return CheckListCase(test, capability, text, passes)
+
+
+def _no_case(path: Path, number: int, error: BaseException) -> AnalysisError:
+    return AnalysisError(f"{path}: line {number}: is no case ({error!r})", mend=_MEND)
