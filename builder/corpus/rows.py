@@ -10,9 +10,7 @@ from typing import Any, cast
 from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.errors import CorpusError
 from s2lct.labels import LABELS, Label
-from s2lct.natural_text import (
-    natural,
-)
+from s2lct.natural_text import natural
 
 TEXT_COLUMNS = ("text", "sentence", "content", "review")
 LABEL_COLUMNS = ("label", "labels", "sentiment")

@@ -7,12 +7,8 @@ from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.corpus.spec import CorpusSpec, local_path
 from s2lct.download import download, is_url
 from s2lct.labels import Label
-from s2lct.natural_text import (
-    capitalise_first,
-    detokenise,
-    mend_mojibake,
-    sentence_case,
-)
+from s2lct.natural_text import detokenise, mend_mojibake
+from s2lct.sentence_case import capitalise_first, sentence_case
 
 
 def read_sst(spec: CorpusSpec) -> Corpus:

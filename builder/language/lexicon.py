@@ -9,40 +9,22 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import re
-import zipfile
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, cast, get_args
+from typing import Final
 
-from s2lct.errors import LexiconError
+from s2lct.builder.language.sentiwordnet import POSES, Entry, Pos, Sentiment, read_entries
 
-Pos = Literal["adj", "adv", "noun", "verb"]
-Sentiment = Literal["positive", "negative", "neutral"]
-
-POSES: Final[tuple[Pos, ...]] = get_args(Pos)
 OPINIONATED: Final = 0.25
 """From this absolute score on, a word counts as opinionated whatever its part of speech."""
-
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "sentiwordnet.parquet"
-_COLUMNS: Final = ("word", "pos", "score", "pure_neutral", "senses")
-_POS_OF_LETTER: Final[dict[str, Pos]] = {
-    "a": "adj", "s": "adj", "n": "noun", "v": "verb", "r": "adv",
-}  # fmt: skip
 _POS_OF_TAG: Final[dict[str, Pos]] = {
     **dict.fromkeys(("JJ", "JJR", "JJS"), "adj"),
     **dict.fromkeys(("NN", "NNS"), "noun"),
     **dict.fromkeys(("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"), "verb"),
     **dict.fromkeys(("RB", "RBR", "RBS"), "adv"),
 }
-_MEND: Final = (
-    "pass SentiWordNet_3.0.0.txt, a zip that holds it, an NLTK data folder with "
-    "corpora/sentiwordnet, or a table written by "
-    "`python -m s2lct.builder.training.compute_lexicon`"
-)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -51,7 +33,6 @@ def _words(text: str) -> frozenset[str]:
 
 FUNCTION_TAGS: Final = _words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB CD POS")
 """Closed-class tags of the Penn Treebank."""
-
 CLOSED_CLASS: Final = _words(
     """
     i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
@@ -69,7 +50,6 @@ CLOSED_CLASS: Final = _words(
 """Pronouns, determiners, conjunctions, prepositions, question words and modals that are nothing
 else. SentiWordNet lists some as nouns or adjectives (*it* as information technology, *he* as
 helium, *i* as iodine); they are never looked up as such."""
-
 _NUMERALS: Final = _words(
     """
     one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
@@ -89,7 +69,6 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "RBS": ("est",),
 }
 _NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
-
 FUNCTION_WORDS: Final = (
     CLOSED_CLASS
     | _NUMERALS
@@ -102,7 +81,6 @@ FUNCTION_WORDS: Final = (
     )
 )
 """Words that a closed-class tag is believed for; some are nouns, verbs or adjectives elsewhere."""
-
 POLARITY_SHIFTERS: Final = frozenset().union(
     # Negators.
     _words(
@@ -179,20 +157,6 @@ POLARITY_SHIFTERS: Final = frozenset().union(
 None is ever inserted, whatever its tag."""
 
 
-class Entry(NamedTuple):
-    """What the lexicon knows of one (word, part of speech).
-
-    Attributes:
-        score: rank-weighted mean of positive minus negative, in [-1, 1], to four decimals.
-        pure_neutral: whether every sense is neither positive nor negative at all.
-        senses: how many senses the word has.
-    """
-
-    score: float
-    pure_neutral: bool
-    senses: int
-
-
 class Lexicon:
     """Sentiment of words by part of speech.
 
@@ -219,7 +183,7 @@ class Lexicon:
         Raises:
             LexiconError: if there is no SentiWordNet at ``path``, or it cannot be read.
         """
-        return _shipped() if path is None else cls(_read(path))
+        return _shipped() if path is None else cls(read_entries(path))
 
     def __len__(self) -> int:
         """Return the number of entries."""
@@ -337,119 +301,9 @@ def is_polarity_shifter(word: str) -> bool:
     )
 
 
-def entries_from_text(lines: Iterable[str], name: str) -> dict[tuple[str, Pos], Entry]:
-    """Compute the entries from the lines of the original SentiWordNet file.
-
-    Terms of several words (``a_cappella``) are left out.
-
-    Args:
-        lines: tab-separated POS, ID, PosScore, NegScore, SynsetTerms and Gloss.
-        name: the file's name, for messages.
-
-    Raises:
-        LexiconError: if a line is not of this form, or no line is.
-    """
-    senses: defaultdict[tuple[str, Pos], list[tuple[int, Fraction, bool]]] = defaultdict(list)
-    for number, line in enumerate(lines, 1):
-        if line.startswith("#") or not line.strip():
-            continue
-        try:
-            letter, _, positive, negative, terms = line.rstrip("\r\n").split("\t")[:5]
-            pos = _POS_OF_LETTER[letter]
-            difference = Fraction(positive) - Fraction(negative)
-            pure = Fraction(positive) == 0 == Fraction(negative)
-            for term in terms.split():
-                word, rank = term.rsplit("#", 1)
-                if "_" not in word:
-                    weight = Fraction(1, int(rank))
-                    senses[word.lower(), pos].append((int(rank), difference * weight, pure))
-        except (ValueError, KeyError, ZeroDivisionError) as error:
-            raise LexiconError(
-                f"{name}, line {number}: not a SentiWordNet line: {line.strip()[:60]!r}",
-                mend=_MEND,
-            ) from error
-    if not senses:
-        raise LexiconError(f"{name} has no SentiWordNet entries", mend=_MEND)
-    return {key: _entry(ranked) for key, ranked in senses.items()}
-
-
-def read_original(path: Path) -> tuple[str, bytes]:
-    """Find the original SentiWordNet file and return its name and bytes.
-
-    Args:
-        path: the text file, a zip that holds it, or an NLTK data folder.
-
-    Raises:
-        LexiconError: if there is none.
-    """
-    if path.is_dir():
-        for folder in (
-            path,
-            path / "corpora",
-            path / "sentiwordnet",
-            path / "corpora/sentiwordnet",
-        ):
-            for found in sorted(folder.glob("[Ss]enti[Ww]ord[Nn]et*.txt")):
-                return found.name, found.read_bytes()
-            if (folder / "sentiwordnet.zip").is_file():
-                return read_original(folder / "sentiwordnet.zip")
-        raise LexiconError(f"no SentiWordNet in the folder {path}", mend=_MEND)
-    try:
-        if not zipfile.is_zipfile(path):
-            return path.name, path.read_bytes()
-        with zipfile.ZipFile(path) as archive:
-            for member in sorted(archive.namelist()):
-                if re.search(r"(^|/)sentiwordnet[^/]*\.txt$", member, re.IGNORECASE):
-                    return member.rsplit("/", 1)[-1], archive.read(member)
-    except FileNotFoundError as error:
-        raise LexiconError(f"no SentiWordNet at {path}", mend=_MEND) from error
-    except (OSError, zipfile.BadZipFile) as error:
-        raise LexiconError(f"cannot read SentiWordNet {path}: {error}", mend=_MEND) from error
-    raise LexiconError(f"no SentiWordNet*.txt in the zip {path}", mend=_MEND)
-
-
-def _entry(ranked: list[tuple[int, Fraction, bool]]) -> Entry:
-    total = sum((Fraction(1, rank) for rank, _, _ in ranked), Fraction())
-    weighted = sum((difference for _, difference, _ in ranked), Fraction())
-    return Entry(
-        score=float(round(weighted / total, 4)),
-        pure_neutral=all(pure for _, _, pure in ranked),
-        senses=len(ranked),
-    )
-
-
 @functools.cache
 def _shipped() -> Lexicon:
-    return Lexicon(_read(SHIPPED))
-
-
-def _read(path: Path) -> dict[tuple[str, Pos], Entry]:
-    if path.suffix == ".parquet":
-        return _entries_from_parquet(path)
-    name, content = read_original(path)
-    text = io.StringIO(content.decode("utf-8", errors="replace"))
-    return entries_from_text(text, name)
-
-
-def _entries_from_parquet(path: Path) -> dict[tuple[str, Pos], Entry]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        words, poses, scores, pure, senses = (table.column(name).to_pylist() for name in _COLUMNS)
-    except KeyError as error:
-        raise LexiconError(f"{path} is not a word table: {error}", mend=_MEND) from error
-    except FileNotFoundError as error:
-        raise LexiconError(f"no word table at {path}", mend=_MEND) from error
-    except (OSError, pa.ArrowException) as error:
-        raise LexiconError(f"cannot read the word table {path}: {error}", mend=_MEND) from error
-    if unknown := set(poses) - set(POSES):
-        raise LexiconError(f"{path} has unknown parts of speech: {unknown}", mend=_MEND)
-    return {
-        (word, cast(Pos, pos)): Entry(round(score, 4), neutral, count)
-        for word, pos, score, neutral, count in zip(words, poses, scores, pure, senses, strict=True)
-    }
+    return Lexicon(read_entries(SHIPPED))
 
 
 def _is_function_word(form: str, tag: str) -> bool:
