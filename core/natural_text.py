@@ -7,10 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import cast
 
-
-def words(text: str) -> frozenset[str]:
-    """The words of a text, each once."""
-    return frozenset(text.split())
+from s2lct.plain_text import words
 
 
 def natural(text: str) -> str:

@@ -4,26 +4,9 @@ from __future__ import annotations
 
 import re
 
-_ABBREVIATIONS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "jr",
-        "sr",
-        "st",
-        "vs",
-        "etc",
-        "co",
-        "inc",
-        "no",
-        "pa",
-        "prof",
-        "rev",
-        "al",
-    ]
-)
+from s2lct.plain_text import words
+
+_ABBREVIATIONS = words("mr mrs ms dr jr sr st vs etc co inc no pa prof rev al")
 _SENTENCE_START = re.compile(r"""(\S*?)(?<!\.\.)([.!?])(["')\]]*)(\s+["'(\[]*)([a-z])""")
 _TITLE = re.compile(r"\b(?:mr|mrs|ms)\. [a-z]")
 _INITIALS = re.compile(r"(?<![\w.'])(?:[a-z]\. ?){2,}")

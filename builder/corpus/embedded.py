@@ -11,7 +11,8 @@ from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.corpus.tables import csv_rows
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
-from s2lct.natural_text import detokenise, mend_c1, words
+from s2lct.natural_text import detokenise, mend_c1
+from s2lct.plain_text import words
 from s2lct.sentence_case import sentence_case
 
 NEUTRAL_SENTENCES = Path(__file__).parents[1] / "data" / "neutral_film_sentences.txt"

@@ -75,7 +75,6 @@ _SAID = frozenset({"JJ", "VBN", "VBG"})
 _OPENING = frozenset({"DT", "PRP$", "IN"})
 _SUBJECTS = frozenset({"NN", "NNS", "NNP", "PRP"})
 _NEGATORS = frozenset({"not", "n't", "never"})
-_VERBS = frozenset({"VB", "VBD", "VBN", "VBP", "VBZ"})
 LEAST_SCORES = {
     "DT": -1.5,
     "PRP$": -1.5,

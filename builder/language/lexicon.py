@@ -12,9 +12,12 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from s2lct.builder.language.sentiwordnet import POSES, Entry, Pos, Sentiment, read_entries
+from s2lct.plain_text import words
 
 OPINIONATED: Final = 0.25
 """From this absolute score on, a word counts as opinionated whatever its part of speech."""
@@ -27,36 +30,20 @@ _POS_OF_TAG: Final[dict[str, Pos]] = {
 }
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-FUNCTION_TAGS: Final = _words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB CD POS")
+FUNCTION_TAGS: Final = words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB CD POS")
 """Closed-class tags of the Penn Treebank."""
-CLOSED_CLASS: Final = _words(
-    """
-    i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
-    himself she her hers herself it its itself they them their theirs themselves oneself thou thee
-    thy thine thyself ye em 'em 's who whom whose which what whoever whomever whatever whichever
-    someone somebody something anyone anybody anything everyone everybody everything noone nobody
-    nothing none a an the this that these those some any each every all both either neither no
-    another and or but nor yet so for if because since unless although though whereas whether than
-    lest albeit as of at by from with without within in into on onto upon to toward towards until
-    till during among amongst between amid amidst despite per via except about above across after
-    against along alongside around before behind below beneath beside besides beyond through
-    throughout would could should shall cannot ought when where why how whenever wherever however
-    """
+
+_LISTS: Final[dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parents[1] / "data" / "lexicon_words.yaml").read_text(encoding="utf-8")
 )
-"""Pronouns, determiners, conjunctions, prepositions, question words and modals that are nothing
-else. SentiWordNet lists some as nouns or adjectives (*it* as information technology, *he* as
-helium, *i* as iodine); they are never looked up as such."""
-_NUMERALS: Final = _words(
-    """
-    one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-    sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety
-    hundred thousand million billion trillion
-    """
-)
+CLOSED_CLASS: Final = words(_LISTS["closed_class"])
+"""Words of closed classes that are nothing else; they are never looked up as anything else."""
+_NUMERALS: Final = words(_LISTS["numerals"])
+FUNCTION_WORDS: Final = CLOSED_CLASS | _NUMERALS | words(_LISTS["function_words"])
+"""Words that a closed-class tag is believed for; some are nouns, verbs or adjectives elsewhere."""
+POLARITY_SHIFTERS: Final = words(" ".join(_LISTS["polarity_shifters"].values()))
+"""Words that can turn, weaken, suspend or contrast the sentiment of what they stand with.
+None is ever inserted, whatever its tag."""
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
     "VBZ": ("s",),
@@ -69,92 +56,6 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "RBS": ("est",),
 }
 _NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
-FUNCTION_WORDS: Final = (
-    CLOSED_CLASS
-    | _NUMERALS
-    | _words(
-        """
-        ' 'll will there such many plus & 'n times over under underneath round inside outside up
-        down off out back away together forth ahead forward next following including regarding
-        concerning given now atop aboard whereby wherein
-        """
-    )
-)
-"""Words that a closed-class tag is believed for; some are nouns, verbs or adjectives elsewhere."""
-POLARITY_SHIFTERS: Final = frozenset().union(
-    # Negators.
-    _words(
-        """
-        not n't nt 't never no none nobody noone nothing neither nor nowhere without cannot nought
-        naught zero nil non un anti ain't aint can't cant couldnt didnt doesnt dont hadnt hasnt
-        havent isnt shouldnt wasnt werent wont wouldnt nay sans minus nope
-        """
-    ),
-    # Diminishers and approximators: "almost good" is not good.
-    _words(
-        """
-        hardly barely scarcely rarely seldom infrequently sporadically occasionally sometimes
-        little few less least fewer lesser only merely mere solely alone too overly excessively
-        excess almost nearly near virtually practically partly partially partial part half halfway
-        semi quasi pseudo somewhat slightly slight mildly moderately marginally marginal minimally
-        minimal minimum vaguely faintly relatively comparatively fairly reasonably rather quite
-        pretty kinda sorta sort kind enough insufficiently insufficient inadequately sufficiently
-        limited incompletely superficially nominally nominal technically ostensibly ostensible
-        roughly approximately
-        """
-    ),
-    # Contrast, concession, condition, exception and comparison.
-    _words(
-        """
-        but however although though tho despite notwithstanding unless except excepting excluding
-        exclusive instead against otherwise if whether lest albeit nevertheless nonetheless
-        regardless irrespective whereas while whilst conversely contrarily contrary alternatively
-        else apart aside barring versus vs unlike opposite opposed reverse reversed inverse than
-        beside besides until till unlike like provided providing supposing assuming assumed
-        conditional conditionally oppositely
-        """
-    ),
-    # Focus and time adverbs that set what is said against what was expected or what once was.
-    _words(
-        """
-        even still yet just already anymore ever once formerly former previously previous
-        initially initial originally original erstwhile onetime one-time sometime ex past used
-        eventually finally temporarily temporary momentarily briefly longer
-        """
-    ),
-    # Modality and hearsay: what is said is no longer asserted.
-    _words(
-        """
-        would could should might may must can ought shall 'd d need dare maybe perhaps possibly
-        possible probably probable potentially potential presumably presumed seemingly seeming
-        apparently apparent allegedly alleged supposedly supposed purportedly purported reportedly
-        reported rumored rumoured so-called self-styled self-proclaimed would-be wannabe
-        conceivably hypothetically hypothetical theoretically theoretical arguably likely unlikely
-        doubtfully doubtful dubious questionable debatable ironically sarcastically unexpectedly
-        intended attempted expected anticipated hopefully ideally typically normally usually
-        generally questionably improbably improbable impossibly impossible untrue false falsely
-        fake mock sham
-        """
-    ),
-    # Verbs and their nouns that deny, end, lessen or merely intend their complement.
-    _words(
-        """
-        lack lacking fail failed failing failure stop cease deny denial refuse refusal avoid
-        avoidance doubt miss missing forget neglect decline quit halt prevent prevention prohibit
-        forbid ban block hinder discontinue discontinuation end abandon reject rejection dispute
-        disprove refute contradict contradiction disagree dismiss omit omission exclude exclusion
-        eliminate elimination remove removal cancel cancellation reduce reduction diminish
-        decrease lessen weaken undermine minimize minimise limit restrict resist escape evade
-        dodge withhold abolish abolition reverse negate negation pretend claim allege allegation
-        purport suppose supposition presume assume assumption imagine wonder question suspect seem
-        appear try attempt want wish hope expect expectation promise intend struggle threaten
-        absence absent shortage scarcity scarce dearth deficiency deficient devoid void bereft
-        free loss lose empty exempt counter exception finish
-        """
-    ),
-)
-"""Words that can turn, weaken, suspend or contrast the sentiment of what they stand with.
-None is ever inserted, whatever its tag."""
 
 
 class Lexicon:

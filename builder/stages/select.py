@@ -26,7 +26,6 @@ from s2lct.suite.records import (
 )
 
 Item = TypeVar("Item")
-SELECTIONS = ("score", "random", "all")
 
 
 def select(
