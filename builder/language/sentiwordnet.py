@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast, get_args
 
+from s2lct.builder.language.tables import read_columns
 from s2lct.errors import LexiconError
 
 Pos = Literal["adj", "adv", "noun", "verb"]
@@ -136,18 +137,9 @@ def read_entries(path: Path) -> dict[tuple[str, Pos], Entry]:
 
 
 def _entries_from_parquet(path: Path) -> dict[tuple[str, Pos], Entry]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        words, poses, scores, pure, senses = (table.column(name).to_pylist() for name in COLUMNS)
-    except KeyError as error:
-        raise LexiconError(f"{path} is not a word table: {error}", mend=MEND) from error
-    except FileNotFoundError as error:
-        raise LexiconError(f"no word table at {path}", mend=MEND) from error
-    except (OSError, pa.ArrowException) as error:
-        raise LexiconError(f"cannot read the word table {path}: {error}", mend=MEND) from error
+    words, poses, scores, pure, senses = read_columns(
+        path, COLUMNS, what="word table", refused=LexiconError, mend=MEND
+    )
     if unknown := set(poses) - set(POSES):
         raise LexiconError(f"{path} has unknown parts of speech: {unknown}", mend=MEND)
     return {
