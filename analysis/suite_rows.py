@@ -10,7 +10,7 @@ from typing import Any
 from s2lct.errors import AnalysisError
 from s2lct.suite.capability_ids import spelled
 from s2lct.suite.cases import Case, case_from, read_rows
-from s2lct.suite.checks import CaseRow
+from s2lct.suite.rows import CaseRow
 
 
 @dataclass(frozen=True, slots=True)

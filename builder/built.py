@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from s2lct.builder.capabilities import Capability
 from s2lct.suite.records import Family
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass

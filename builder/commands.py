@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from s2lct.builder.config import BuildConfig
 from s2lct.options import Argument, Count, Option, Options, takes
-from s2lct.progress import Bars
+from s2lct.progress import Bars, Stages
 
 if TYPE_CHECKING:
     from s2lct.builder.built import CapabilityCounts
@@ -36,22 +35,6 @@ class Built:
     def left_out(self) -> int:
         """How many cases of ``config.exclude`` were met."""
         return sum(count.excluded for count in self.counts.values())
-
-
-class Stages:
-    """The stages of a build, as bars."""
-
-    def __init__(self, bars: Bars) -> None:
-        self._bars = bars
-        self._bar: dict[str, Callable[..., None]] = {}
-
-    def start(self, stage: str, total: int) -> None:
-        """A stage begins that has ``total`` shards or steps."""
-        self._bar[stage] = self._bars(stage, total)
-
-    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
-        """Some are done."""
-        self._bar[stage](steps, note)
 
 
 @takes(BuildConfig)

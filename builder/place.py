@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from s2lct.errors import BuildError
-from s2lct.files import write_bytes
+from s2lct.files import refill
 from s2lct.suite.tables import SUITE_FILE
 
 _MEND = "choose another folder for --out"
@@ -85,7 +85,7 @@ class Place:
             else:
                 return
         (self.work / _PLACING).touch()
-        self._fill(suite)
+        refill(self.out, suite, keep=[self.work, self.lock], last=SUITE_FILE)
 
     def _replace(self, suite: Path) -> None:
         replaced = self.work / "replaced"
@@ -99,19 +99,6 @@ class Place:
         except OSError:
             replaced.rename(self.out)
             raise
-
-    def _fill(self, suite: Path) -> None:
-        (self.out / SUITE_FILE).unlink(missing_ok=True)
-        for entry in self._entries():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
-        files = sorted(path for path in suite.rglob("*") if path.is_file())
-        for path in sorted(files, key=lambda path: path.name == SUITE_FILE):
-            target = self.out / path.relative_to(suite)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(target, path.read_bytes())
 
     def _entries(self) -> list[Path]:
         """What lies in the folder and is not a build's work or lock."""

@@ -16,14 +16,15 @@ from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK
-from s2lct.builder.pipeline import NoProgress, Progress
 from s2lct.builder.stages.parse import moved
 from s2lct.builder.stages.search import meets_text, meets_words
 from s2lct.builder.stages.transform import text_of
 from s2lct.files import regular_bytes
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
-from s2lct.suite.checks import description_faults, faults_told
+from s2lct.progress import Progress
+from s2lct.suite.description import description_faults
+from s2lct.suite.faults import faults_told
 from s2lct.suite.read import examine
 from s2lct.suite.records import Region, Sentence, Token
 from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
@@ -58,7 +59,7 @@ def verify_suite(
     Raises:
         SuiteError: the folder holds no suite at all.
     """
-    progress = progress or NoProgress()
+    progress = progress or Progress()
     suite = examine(folder)
     described = suite.described
     faults = list(map(str, suite.faults))

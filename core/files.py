@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -119,7 +120,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     try:
         yield partial
         if mounted:
-            _refill(target, partial)
+            refill(target, partial, keep=[partial])
         else:
             _exchange(target, partial)
     finally:
@@ -147,16 +148,37 @@ def _exchange(target: Path, ready: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _refill(target: Path, ready: Path) -> None:
-    """Put the contents of a folder in the place of another's, which lies around it."""
+def refill(target: Path, ready: Path, *, keep: Collection[Path], last: str = "") -> None:
+    """Put a folder's files in the place of all that another holds, which cannot be renamed.
+
+    Args:
+        target: the other.
+        ready: the folder, within the other or elsewhere.
+        keep: what is in the other and stays.
+        last: a file that goes first and comes last: without it a folder is not a whole one.
+
+    Raises:
+        OSError: something cannot be written.
+    """
+    if last:
+        (target / last).unlink(missing_ok=True)
     for entry in target.iterdir():
+        if entry in keep:
+            continue
         if entry.is_dir() and not entry.is_symlink():
-            if entry != ready:
-                shutil.rmtree(entry)
+            shutil.rmtree(entry)
         else:
             entry.unlink()
-    for entry in ready.iterdir():
-        entry.rename(target / entry.name)
+    files = sorted(path for path in ready.rglob("*") if path.is_file())
+    for path in sorted(files, key=lambda path: path.name == last):
+        place = target / path.relative_to(ready)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.replace(place)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            write_bytes(place, path.read_bytes())
 
 
 def check_file_out(path: Path, option: str = "") -> None:

@@ -37,3 +37,8 @@ def spreadsheet_cell(value: object) -> object:
     if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
         return f"'{value}"
     return value
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, each once."""
+    return frozenset(text.split())

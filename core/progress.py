@@ -52,3 +52,29 @@ def shown_bars(console: Console) -> Iterator[Bars]:
             return lambda done, note="": progress.update(task, advance=done, note=note)
 
         yield bar
+
+
+class Progress:
+    """Told how far each stage of a long task is; this one says nothing."""
+
+    def start(self, stage: str, total: int) -> None:
+        """A stage begins that has ``total`` steps."""
+
+    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
+        """Some of them are done."""
+
+
+class Stages(Progress):
+    """A bar a stage."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._bar: dict[str, Bar] = {}
+
+    def start(self, stage: str, total: int) -> None:
+        """Add the stage's bar."""
+        self._bar[stage] = self._bars(stage, total)
+
+    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
+        """Move its bar on."""
+        self._bar[stage](steps, note)

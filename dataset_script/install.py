@@ -20,7 +20,7 @@ from s2lct.dataset_script.errors import told_hub_errors
 from s2lct.errors import BuilderError, SuiteError
 from s2lct.files import write_text
 from s2lct.hub_calls import data_set
-from s2lct.suite.checks import in_order
+from s2lct.suite.description import in_order
 from s2lct.suite.read import read_description, read_suite
 from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
 from s2lct.suite.versions import Version

@@ -3,60 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+
+from s2lct.plain_text import words
 
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
 _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions")
 """Of columns of tables that have a column a capability."""
-_RESERVED = frozenset(
-    {
-        "all",
-        "capability",
-        "cases",
-        "chance",
-        "chance-corrected",
-        "chance_corrected",
-        "ci_high",
-        "ci_low",
-        "compared_with",
-        "contamination-free",
-        "contamination_free",
-        "contamination_free_cases",
-        "date",
-        "failure_rate",
-        "interval",
-        "kind",
-        "label_rule",
-        "licence",
-        "model",
-        "note",
-        "one_answer",
-        "one_answer_share",
-        "options",
-        "outside training data",
-        "outside_training",
-        "outside_training_cases",
-        "overall",
-        "parameters",
-        "pass-to-fail",
-        "pass_to_fail",
-        "passing_expansions",
-        "rank",
-        "rank_high",
-        "rank_low",
-        "result_sha256",
-        "revision",
-        "size",
-        "suite",
-        "suite_fingerprint",
-        "suite_official",
-        "suite_version",
-        "training_data_known",
-        "verified",
-        "weights",
-        "weights_sha256",
-    }
-)
+_RESERVED = words(
+    "all capability cases chance chance-corrected chance_corrected ci_high ci_low compared_with "
+    "contamination-free contamination_free contamination_free_cases date failure_rate interval "
+    "kind label_rule licence model note one_answer one_answer_share options outside_training "
+    "outside_training_cases overall parameters pass-to-fail pass_to_fail passing_expansions "
+    "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
+    "suite_version training_data_known verified weights weights_sha256"
+) | {"outside training data"}
 """What stands for all capabilities, and columns of tables that have a column a capability too: no
 capability may be called so, in whatever case."""
 
@@ -68,8 +29,8 @@ def is_capability_id(name: str) -> bool:
     return re.fullmatch(ID_PATTERN, name) is not None and not taken
 
 
-def spelled(asked: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Ids in the spelling they are known by, each once.
+def spelled(asked: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Ids in the spelling they are known by, each once, for everything that takes an id.
 
     An id that is known as it stands is that one, whatever else differs from it in case alone.
 

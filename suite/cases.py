@@ -12,9 +12,12 @@ from s2lct.errors import ScoringError, SuiteError
 from s2lct.files import is_folder, regular_bytes
 from s2lct.hub_calls import data_set, hub_call, said_by
 from s2lct.plain_text import plain
-from s2lct.suite.checks import CaseRow, Fault, Rows, SourceRow, natural_order, rows_fingerprint
+from s2lct.suite.capability_ids import spelled
+from s2lct.suite.checks import Rows, natural_order, rows_fingerprint
+from s2lct.suite.faults import Fault
 from s2lct.suite.known_splits import memberships_of
 from s2lct.suite.read import MOST_DESCRIPTION_BYTES, parse_description, read_suite
+from s2lct.suite.rows import CaseRow, SourceRow
 from s2lct.suite.tables import ALL, KINDS, SPLIT, SUITE_FILE
 
 if TYPE_CHECKING:
@@ -113,21 +116,20 @@ class SuiteCases:
             )
         return replace(self, cases=tuple(kept), partial=self.partial or len(kept) < len(self.cases))
 
-    def _named(self, capabilities: Sequence[str], known: Sequence[str]) -> list[str]:
+    def _named(self, capabilities: Sequence[str], known: Sequence[str]) -> Sequence[str]:
         asked = [capabilities] if isinstance(capabilities, str) else list(capabilities)
         if not asked:
             raise ScoringError(
                 f"suite {self.name}: no capability is named",
                 mend=f"choose among {', '.join(known)}, or leave them out to take all",
             )
-        of_name = {name.casefold(): name for name in known}
-        right = [name if name in known else of_name.get(str(name).casefold()) for name in asked]
-        if unknown := [str(name) for name, one in zip(asked, right, strict=True) if one is None]:
+        names = spelled(map(str, asked), known)
+        if unknown := [name for name in names if name not in known]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
                 mend=f"choose among {', '.join(known)}",
             )
-        return [name for name in right if name is not None]
+        return names
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,30 +8,18 @@ that pass).
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from s2lct.errors import AnalysisError
+from s2lct.json_lines import read_json_lines
 from s2lct.labels import LABELS, Label
-
-TEST_OF = {
-    "LC1": "neutral words in context",
-    "LC2": "Sentiment-laden words in context",
-    "LC3": "used to, but now",
-    "LC4": "simple negations: not negative",
-    "LC5": "simple negations: not neutral is still neutral",
-    "LC6": "simple negations: I thought x was negative, but it was not "
-    "(should be neutral or positive)",
-    "LC7": "Hard: Negation of positive with neutral stuff in the middle (should be negative)",
-    "LC8": "my opinion is what matters",
-    "LC9": "Q & A: yes",
-    "LC10": "Q & A: no",
-    "LC11": "Q & A: no",
-}
-"""The test of CheckList's that a capability was modelled on."""
 
 _MEND = "pass a file of JSON lines, .jsonl or .jsonl.gz, with test, capability, texts and expected"
 
@@ -60,7 +48,9 @@ def read_checklist(path: Path) -> list[CheckListCase]:
         AnalysisError: the file cannot be read or a line is no case; it names the line.
     """
     try:
-        cases = [_case(line, f"{path}: line {number}") for number, line in _lines(path)]
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            rows = read_json_lines(file, lambda number, error: _no_case(path, number, error))
+            cases = [_case(row, path, number) for number, row in rows]
     except (OSError, EOFError, zlib.error) as error:
         fault = getattr(error, "strerror", None) or str(error)
         raise AnalysisError(f"{path}: {fault}", mend=_MEND) from error
@@ -70,33 +60,40 @@ def read_checklist(path: Path) -> list[CheckListCase]:
 
 
 def cases_for(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
-    """The cases of the test that a capability was modelled on; all cases for other capabilities.
+    """The cases of the test that a capability stands beside; all cases where its file names none.
 
-    LC10 and LC11 share a test, whose cases with a positive and a negative question they divide.
+    Two capabilities may divide a test's cases by the labels that pass.
     """
-    test = TEST_OF.get(capability)
-    chosen = [case for case in cases if case.test == test]
-    if capability in ("LC10", "LC11"):
-        negative = capability == "LC10"
-        chosen = [case for case in chosen if (case.passes == ("negative",)) == negative]
-    return chosen or cases
+    beside = checklist_tests().get(capability)
+    if beside is None:
+        return cases
+    passes = set(beside.get("passes", LABELS))
+    own = [case for case in cases if case.test == beside["test"] and passes.issuperset(case.passes)]
+    return own or cases
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield number, line
+@cache
+def checklist_tests() -> dict[str, dict[str, Any]]:
+    """What the shipped capability files say under ``checklist``, by id.
+
+    The files are read as data: their model belongs to the builder, which stands above this.
+    """
+    files = resources.files("s2lct.builder.capabilities").iterdir()
+    read = [yaml.safe_load(file.read_text("utf-8")) for file in files if file.name[-5:] == ".yaml"]
+    return {one["id"]: one["checklist"] for one in read if "checklist" in one}
 
 
-def _case(line: bytes, where: str) -> CheckListCase:
+def _case(row: Any, path: Path, number: int) -> CheckListCase:
     try:
-        row = json.loads(line)
         (text,) = row["texts"]
         test, capability = row["test"], row["capability"]
         passes = tuple(label for label in LABELS if label in row["expected"])
         if not passes or not all(isinstance(one, str) for one in (text, test, capability)):
             raise ValueError("no text, or no label that passes")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise AnalysisError(f"{where}: is no case ({error!r})", mend=_MEND) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _no_case(path, number, error) from error
     return CheckListCase(test, capability, text, passes)
+
+
+def _no_case(path: Path, number: int, error: BaseException) -> AnalysisError:
+    return AnalysisError(f"{path}: line {number}: is no case ({error!r})", mend=_MEND)

@@ -12,6 +12,7 @@ from typing import Any
 
 from s2lct.errors import SuiteError
 from s2lct.files import check_file_out, write_text
+from s2lct.json_lines import as_json_lines
 from s2lct.labels import LABELS
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.read import WrittenSuite, read_suite
@@ -64,7 +65,7 @@ def _with_label_names(row: Row) -> Row:
 
 
 def _jsonl(rows: Iterable[Row], _: Mapping[str, Any]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return as_json_lines(rows)
 
 
 def _csv(rows: Iterable[Row], _: Mapping[str, Any]) -> str:

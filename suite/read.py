@@ -17,16 +17,11 @@ from s2lct.errors import SuiteError
 from s2lct.files import regular_bytes
 from s2lct.identity import fingerprint_of
 from s2lct.plain_text import plain
-from s2lct.suite.checks import (
-    CaseRow,
-    Fault,
-    Rows,
-    description_faults,
-    in_order,
-    is_data_file,
-    rows_fingerprint,
-    usable_files,
-)
+from s2lct.suite.capability_ids import spelled
+from s2lct.suite.checks import Rows, rows_fingerprint
+from s2lct.suite.description import description_faults, in_order, is_data_file, usable_files
+from s2lct.suite.faults import Fault
+from s2lct.suite.rows import CaseRow
 from s2lct.suite.tables import SUITE_FILE, arrow_schema
 
 if TYPE_CHECKING:
@@ -83,28 +78,13 @@ class WrittenSuite:
         Raises:
             SuiteError: the suite has no such capability.
         """
-        return chosen_names(capabilities, list(self.rows), "this suite") or list(self.rows)
-
-
-def chosen_names(asked: Sequence[str], known: Sequence[str], suite: str) -> list[str]:
-    """Capabilities by name, in upper or lower case; each once.
-
-    Args:
-        asked: the names.
-        known: those that there are.
-        suite: what they are looked for in, in words.
-
-    Raises:
-        SuiteError: one is not there.
-    """
-    of_name = {name.casefold(): name for name in known} | {name: name for name in known}
-    unknown = [name for name in asked if name not in of_name and name.casefold() not in of_name]
-    if unknown:
-        raise SuiteError(
-            f"--capability {', '.join(plain(name, _SHOWN) for name in unknown)}: not in {suite}",
-            mend=f"it has {', '.join(known)}" if known else "build one with more seeds",
-        )
-    return list(dict.fromkeys(of_name.get(name, of_name[name.casefold()]) for name in asked))
+        names = spelled(capabilities, self.rows) if capabilities else tuple(self.rows)
+        if unknown := [plain(name, _SHOWN) for name in names if name not in self.rows]:
+            raise SuiteError(
+                f"--capability {', '.join(unknown)}: not in this suite",
+                mend=f"it has {', '.join(self.rows)}" if self.rows else "build one with more seeds",
+            )
+        return list(names)
 
 
 def read_suite(folder: Path, told: str | None = None) -> WrittenSuite:
@@ -331,7 +311,6 @@ def _why(error: BaseException) -> str:
 
 __all__ = [
     "WrittenSuite",
-    "chosen_names",
     "examine",
     "is_data_file",
     "parse_description",

@@ -18,69 +18,64 @@ KINDS = ("seed", "expansion")
 ALL = "all"
 
 
+COLUMNS: dict[str, Any] = {
+    "id": "string",
+    "capability": "string",
+    "kind": "string",
+    "seed_id": "string",
+    "text": "string",
+    "labels": ["label"],
+    "label": "label",
+    "template": "string",
+    "sources": [
+        {
+            "corpus": "string",
+            "id": "string",
+            "split": "string",
+            "text": "string",
+            "label": "label",
+            "score": "float64",
+        }
+    ],
+    "masked_text": "string",
+    "production": {
+        "lhs": "string",
+        "seed_rhs": ["string"],
+        "reference_rhs": ["string"],
+        "probability": "float64",
+    },
+    "inserted": [{"word": "string", "tag": "string", "start": "int32", "end": "int32"}],
+    "score": "float64",
+}
+"""The columns of a suite and their types: a list is of one type, a mapping has named parts."""
+
+
 def features() -> Features:
-    """The columns of a suite."""
+    """The columns as `datasets` has them."""
     from datasets import ClassLabel, Features, List, Value
 
-    label = ClassLabel(names=list(LABELS))
-    text, number, score = Value("string"), Value("int32"), Value("float64")
-    return Features(
-        {
-            "id": text,
-            "capability": text,
-            "kind": text,
-            "seed_id": text,
-            "text": text,
-            "labels": List(label),
-            "label": label,
-            "template": text,
-            "sources": List(
-                {
-                    "corpus": text,
-                    "id": text,
-                    "split": text,
-                    "text": text,
-                    "label": label,
-                    "score": score,
-                }
-            ),
-            "masked_text": text,
-            "production": {
-                "lhs": text,
-                "seed_rhs": List(text),
-                "reference_rhs": List(text),
-                "probability": score,
-            },
-            "inserted": List({"word": text, "tag": text, "start": number, "end": number}),
-            "score": score,
-        }
-    )
+    def feature(kind: Any) -> Any:
+        if isinstance(kind, list):
+            return List(feature(kind[0]))
+        if isinstance(kind, dict):
+            return {name: feature(part) for name, part in kind.items()}
+        return ClassLabel(names=list(LABELS)) if kind == "label" else Value(kind)
+
+    return Features(feature(COLUMNS))
 
 
 def arrow_schema() -> pa.Schema:
-    """The types of the columns, without `datasets`, which takes long to import."""
+    """The same without `datasets`, which takes long to import."""
     import pyarrow as pa
 
-    text, number, score, label = pa.string(), pa.int32(), pa.float64(), pa.int64()
-    source = {"corpus": text, "id": text, "split": text, "text": text, "label": label}
-    production = {"lhs": text, "seed_rhs": pa.list_(text), "reference_rhs": pa.list_(text)}
-    inserted = {"word": text, "tag": text, "start": number, "end": number}
-    columns = {
-        "id": text,
-        "capability": text,
-        "kind": text,
-        "seed_id": text,
-        "text": text,
-        "labels": pa.list_(label),
-        "label": label,
-        "template": text,
-        "sources": pa.list_(pa.struct(source | {"score": score})),
-        "masked_text": text,
-        "production": pa.struct(production | {"probability": score}),
-        "inserted": pa.list_(pa.struct(inserted)),
-        "score": score,
-    }
-    return pa.schema(list(columns.items()))
+    def arrow_type(kind: Any) -> pa.DataType:
+        if isinstance(kind, list):
+            return pa.list_(arrow_type(kind[0]))
+        if isinstance(kind, dict):
+            return pa.struct([(name, arrow_type(part)) for name, part in kind.items()])
+        return pa.type_for_alias("int64" if kind == "label" else kind)
+
+    return pa.schema([(name, arrow_type(kind)) for name, kind in COLUMNS.items()])
 
 
 def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:

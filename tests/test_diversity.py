@@ -42,7 +42,7 @@ from s2lct.builder.models import load_parser, load_tagger
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import TEST_OF, cases_for, read_checklist
+from s2lct.suite.checklist import cases_for, checklist_tests, read_checklist
 from s2lct.suite.records import Token
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
@@ -304,6 +304,7 @@ def test_pages_and_tables_are_the_same_again_and_hold_the_figures(compared: Comp
     )
 
 
+TEST_OF = {name: beside["test"] for name, beside in checklist_tests().items()}
 CHECKLIST = [
     {"test": test, "capability": "X", "texts": [f"{text} {number}."], "expected": expected}
     for test, text, expected in [

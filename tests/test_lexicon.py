@@ -15,12 +15,10 @@ from s2lct.builder.language.lexicon import (
     FUNCTION_TAGS,
     FUNCTION_WORDS,
     POLARITY_SHIFTERS,
-    Entry,
     Lexicon,
-    Pos,
-    entries_from_text,
     is_polarity_shifter,
 )
+from s2lct.builder.language.sentiwordnet import Entry, Pos, entries_from_text
 from s2lct.errors import LexiconError
 
 SHARED = Path(__file__).parents[2] / "shared"

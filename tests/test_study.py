@@ -30,9 +30,9 @@ from s2lct.analysis.study.agreement import (
     read_answers,
 )
 from s2lct.analysis.study.form import (
-    DESCRIPTIONS,
     Key,
     Study,
+    descriptions_for_raters,
     draw,
     form_csv,
     form_html,
@@ -49,6 +49,7 @@ from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.exclude import read_excluded
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
+DESCRIPTIONS = descriptions_for_raters()
 TITLES = {one.id: one.title for one in load_capabilities()}
 HOSTILE = (
     "</script><script>document.title='broken'</script><img src=x onerror=alert(1)> \u2028 & \"x\""

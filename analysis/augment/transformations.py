@@ -238,7 +238,8 @@ class Entities:
 
 def is_opinionated(word: str) -> bool:
     """Whether a word is loaded or shifts polarity in any part of speech, by SentiWordNet."""
-    from s2lct.builder.language.lexicon import OPINIONATED, POSES, Lexicon, is_polarity_shifter
+    from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, is_polarity_shifter
+    from s2lct.builder.language.sentiwordnet import POSES
 
     if is_polarity_shifter(word):
         return True

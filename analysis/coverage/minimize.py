@@ -6,8 +6,8 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,6 @@ from s2lct.analysis.coverage.criteria import Advance, Coverage
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.suite.cases import Case, SuiteCases
-
-README = "README.md"
 
 if TYPE_CHECKING:
     from s2lct.suite.read import WrittenSuite
@@ -172,63 +170,28 @@ def write_reduced_suite(
 
 
 def _fill(work: Path, suite: WrittenSuite, reduced: Reduced, about: Mapping[str, Any]) -> None:
-    import pyarrow.parquet as pq
-
-    from s2lct.cards import render_dataset_card
-    from s2lct.files import one_folder, sha256_of, whole_file, write_text
-    from s2lct.suite.checks import rows_fingerprint
-    from s2lct.suite.tables import SPLIT, SUITE_FILE, marked, table_of
+    from s2lct.suite.write import write_suite_files
 
     described = suite.described
-    files: dict[str, dict[str, Any]] = {}
-    every: list[dict[str, Any]] = []
-    examples: dict[str, dict[str, str]] = {}
-    counts: dict[str, dict[str, Any]] = {}
-    for capability, whole in suite.rows.items():
-        rows = [row for row in whole if row["id"] in reduced.kept]
-        if not rows:
-            continue
-        path = work / "data" / one_folder(capability) / f"{SPLIT}-00000-of-00001.parquet"
-        table = table_of(rows)
-        with whole_file(path) as written:
-            pq.write_table(table, written, compression="zstd", store_schema=True)
-        files[capability] = {
-            "path": path.relative_to(work).as_posix(),
-            "rows": len(rows),
-            "bytes": path.stat().st_size,
-            "memory": table.nbytes,
-            "sha256": sha256_of(path),
-        }
-        every += rows
-        expansions = [row for row in rows if row["kind"] == "expansion"]
-        counts[capability] = dict(described["counts"][capability]) | {
-            "seeds": len(rows) - len(expansions),
-            "expansions": len(expansions),
-        }
-        examples[capability] = _example(rows, expansions, marked)
-    if not files:
+    rows_of = {
+        name: [row for row in rows if row["id"] in reduced.kept]
+        for name, rows in suite.rows.items()
+    }
+    if not any(rows_of.values()):
         raise AnalysisError(
             f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
         )
-    new = dict(described) | {
-        "fingerprint": rows_fingerprint(every),
-        "files": files,
-        "counts": dict(described["counts"]) | counts,
-        "reduced_from": dict(about)
-        | {
-            "fingerprint": described["fingerprint"],
-            "threshold": reduced.threshold,
-            "seeds_kept_for_expansions": len(reduced.for_expansions),
-        },
+    counts: dict[str, dict[str, Any]] = {}
+    for name, before in described["counts"].items():
+        kinds = Counter(row["kind"] for row in rows_of.get(name, ()))
+        counts[name] = {**before, "seeds": kinds["seed"], "expansions": kinds["expansion"]}
+    reduced_from = {
+        **about,
+        "fingerprint": described["fingerprint"],
+        "threshold": reduced.threshold,
+        "seeds_kept_for_expansions": len(reduced.for_expansions),
     }
-    for capability in described["counts"]:
-        if capability not in files:
-            new["counts"][capability] = dict(described["counts"][capability]) | {
-                "seeds": 0,
-                "expansions": 0,
-            }
-    write_text(work / SUITE_FILE, json.dumps(new, indent=2, sort_keys=True) + "\n")
-    write_text(work / README, render_dataset_card(new, examples))
+    write_suite_files(work, rows_of, {**described, "counts": counts, "reduced_from": reduced_from})
 
 
 def check_out(out: Path) -> None:
@@ -252,27 +215,6 @@ def check_out(out: Path) -> None:
     raise AnalysisError(
         f"--out {out}: something else is there", mend="name a folder that does not exist yet"
     )
-
-
-def _example(
-    rows: Sequence[Mapping[str, Any]], expansions: Sequence[Mapping[str, Any]], marked: Any
-) -> dict[str, str]:
-    """A seed with an expansion, as the card shows them."""
-    from types import SimpleNamespace
-
-    from s2lct.labels import LABELS
-
-    seed = next(
-        (row for row in rows if expansions and row["id"] == expansions[0]["seed_id"]), rows[0]
-    )
-    example = {
-        "seed": str(seed["text"]),
-        "labels": " or ".join(LABELS[label] for label in seed["labels"]),
-    }
-    if expansions:
-        words = [SimpleNamespace(**word) for word in expansions[0]["inserted"]]
-        example["expansion"] = marked(expansions[0]["text"], words)
-    return example
 
 
 def check_reducible(suite: SuiteCases) -> None:

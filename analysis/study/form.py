@@ -30,22 +30,6 @@ SENTIMENT_SCALE = ("very negative", "negative", "neutral or mixed", "positive", 
 RELEVANCE_SCALE = ("not at all", "hardly", "partly", "mostly", "fully")
 CSV_COLUMNS = ("id", "capability", "description", "text", "relevance", "sentiment")
 
-DESCRIPTIONS = {
-    "LC1": "A short text whose adjectives and nouns carry no feeling.",
-    "LC2": "A short text whose adjectives carry feeling.",
-    "LC3": "The author tells that a view held earlier has changed.",
-    "LC4": "Something unfavourable is said not to be so: “This is not a bad …”.",
-    "LC5": "Something neutral is said not to be so: “This is not a film about …”.",
-    "LC6": "Something unfavourable comes first and is taken back at the end.",
-    "LC7": "Something favourable is denied, and neutral words stand between the denial and it.",
-    "LC8": "Both other people's view and the author's own are told.",
-    "LC9": "The author asks what they themselves think, and answers yes.",
-    "LC10": "The author asks whether they hold a favourable view, and answers no.",
-    "LC11": "The author asks whether they hold an unfavourable view, and answers no.",
-}
-"""What raters judge relevance by. A capability's expectation names the label that passes, which
-raters must not see."""
-
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -70,6 +54,7 @@ class Study:
         seed: of the draw.
         sets: the items of each form, in the form's order.
         titles: the capabilities' titles.
+        descriptions: what raters judge relevance by, by capability.
     """
 
     id: str
@@ -77,6 +62,7 @@ class Study:
     seed: int
     sets: tuple[tuple[Item, ...], ...]
     titles: Mapping[str, str]
+    descriptions: Mapping[str, str]
 
 
 class _Part(BaseModel):
@@ -166,6 +152,7 @@ def draw(
             for number, cases in enumerate(ordered, 1)
         ),
         titles,
+        descriptions_for_raters(suite.name),
     )
 
 
@@ -210,11 +197,6 @@ def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> l
     return cases
 
 
-def description_of(capability: str) -> str:
-    """What raters are told about a capability; empty for one that is not ours."""
-    return DESCRIPTIONS.get(capability, "")
-
-
 def key_of(study: Study) -> Key:
     """The study's key."""
     return Key(
@@ -251,7 +233,10 @@ def form_html(study: Study, number: int) -> str:
             "study": study.id,
             "set": number,
             "capabilities": {
-                name: {"title": study.titles.get(name, name), "description": description_of(name)}
+                name: {
+                    "title": study.titles.get(name, name),
+                    "description": study.descriptions.get(name, ""),
+                }
                 for name in capabilities
             },
             "items": [
@@ -273,7 +258,7 @@ def form_csv(study: Study, number: int) -> str:
     for item in study.sets[number - 1]:
         name = item.case.capability
         title = study.titles.get(name, name)
-        told = (item.id, title, description_of(name), item.case.text, "", "")
+        told = (item.id, title, study.descriptions.get(name, ""), item.case.text, "", "")
         writer.writerow(map(spreadsheet_cell, told))
     return table.getvalue()
 
@@ -336,12 +321,23 @@ def read_key(path: Path) -> Key:
 
 def suite_titles(suite: str) -> dict[str, str]:
     """The titles of a suite's capabilities: from its folder, else those that are shipped."""
+    return _words_of_capabilities(suite, "title")
+
+
+def descriptions_for_raters(suite: str = "") -> dict[str, str]:
+    """What raters judge relevance by, likewise; a capability without such words is left out."""
+    return _words_of_capabilities(suite, "raters")
+
+
+def _words_of_capabilities(suite: str, field: str) -> dict[str, str]:
     from s2lct.builder.capabilities import load_capabilities
     from s2lct.suite.read import read_description
 
-    titles = {one.id: one.title for one in load_capabilities()}
-    folder = Path(suite)
-    if folder.is_dir():
-        described = read_description(folder)["capabilities"]
-        titles |= {str(one["id"]): str(one["title"]) for one in described}
-    return titles
+    words = {one.id: getattr(one, field) for one in load_capabilities()}
+    if suite and Path(suite).is_dir():
+        words |= {
+            one["id"]: str(one[field])
+            for one in read_description(Path(suite))["capabilities"]
+            if field in one
+        }
+    return {name: told for name, told in words.items() if told is not None}

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from s2lct.plain_text import words
 from s2lct.suite.records import Token
 
 DATA = Path(__file__).parents[1] / "data"
@@ -24,47 +25,18 @@ _BEFORE_NOUNS = _NOUNS | {"JJ", "VBN", "VBG"}
 _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _ARTICLES_AND_POSSESSIVES = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
 _FOR_THE_MOST_PART = frozenset({"mainly", "primarily"})
-_SAYING_NOTHING = frozenset(
-    {
-        *("current", "later", "earlier", "aforementioned", "eponymous", "respective", "overall"),
-        *(
-            "human",
-            "total",
-            "own",
-            "mini",
-            "multiple",
-            "individual",
-            "aforesaid",
-            "subsequent",
-            "entire",
-            "specific",
-        ),
-        *("much", "many", "such", "several", "various", "numerous", "latter", "former", "next"),
-        *(
-            "mid",
-            "middle",
-            "last",
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "tenth",
-        ),
-    }
+_SAYING_NOTHING = words(
+    "current later earlier aforementioned eponymous respective overall human total own mini "
+    "multiple individual aforesaid subsequent entire specific much many such several various "
+    "numerous latter former next mid middle last first second third fourth fifth sixth seventh "
+    "tenth"
 )
 _BEFORE_A_TITLE = frozenset({"own", "second", "third"})
-_OF_ANOTHER_FILM = frozenset(
-    {"western", "gangster", "lifetime", "student", "local", "national", "holiday", "hotel"}
-)
+_OF_ANOTHER_FILM = words("western gangster lifetime student local national holiday hotel")
 """Words that say what kind of film it is, or where: seldom true of the film that is spoken of."""
-_DETERMINED = frozenset(
-    {
-        *("other", "one", "own", "same", "someone", "something", "anyone", "anything", "everyone"),
-        *("everything", "somebody", "everybody", "nobody", "nothing"),
-    }
+_DETERMINED = words(
+    "other one own same someone something anyone anything everyone everything somebody everybody "
+    "nobody nothing"
 )
 # A bare noun in a corpus sentence is a plural or a mass: "a", "every" and "another" do not fit it.
 _DETERMINERS = frozenset({"the", "some", "all", "these", "those", "both", "this", "that"})
@@ -75,7 +47,6 @@ _SAID = frozenset({"JJ", "VBN", "VBG"})
 _OPENING = frozenset({"DT", "PRP$", "IN"})
 _SUBJECTS = frozenset({"NN", "NNS", "NNP", "PRP"})
 _NEGATORS = frozenset({"not", "n't", "never"})
-_VERBS = frozenset({"VB", "VBD", "VBN", "VBP", "VBZ"})
 LEAST_SCORES = {
     "DT": -1.5,
     "PRP$": -1.5,
@@ -88,30 +59,20 @@ LEAST_SCORES = {
 """Least mean log probability with a word of that tag; rarer ones were misfits."""
 _FILM = frozenset({"film", "films", "movie", "movies", "picture", "pictures", "flick", "flicks"})
 _DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
-ON_THE_CLAUSE = frozenset(
-    {
-        *("also", "ultimately", "indeed", "frequently", "repeatedly"),
-    }
-)
+ON_THE_CLAUSE = words("also ultimately indeed frequently repeatedly")
 """Neutral adverbs that a fluent writer puts before any predicate."""
-_ELSEWHERE = frozenset(
-    {
-        *("than", "as", "so", "such", "even", "hard", "too", "most", "only", "solely"),
-        *("that", "because", "who", "whose", "which", "what", "when", "while", "where", "if"),
-    }
+_ELSEWHERE = words(
+    "than as so such even hard too most only solely that because who whose which what when while "
+    "where if"
 )
 """Words behind which a clause compares, belongs to another, or is limited already."""
-_OF_WHAT = frozenset(
-    {
-        *("lot", "kind", "sort", "type", "one", "lots", "bit", "number", "series", "string"),
-        *("pair", "bunch", "clutch", "piece", "work", "group", "mix", "mixture", "note"),
-    }
+_OF_WHAT = words(
+    "lot kind sort type one lots bit number series string pair bunch clutch piece work group mix "
+    "mixture note"
 )
-_INTENSIFYING = frozenset(
-    {
-        *("unusually", "increasingly", "distinctly", "intensely", "profoundly", "deeply"),
-        *("exceptionally", "especially", "uniquely", "visibly", "notably"),
-    }
+_INTENSIFYING = words(
+    "unusually increasingly distinctly intensely profoundly deeply exceptionally especially "
+    "uniquely visibly notably"
 )
 
 

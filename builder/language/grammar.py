@@ -18,7 +18,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from s2lct.builder.language.tables import read_columns
 from s2lct.errors import GrammarError
+from s2lct.plain_text import words
 
 if TYPE_CHECKING:
     from nltk import Tree
@@ -27,12 +29,9 @@ Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "reference_grammar.parquet"
-WORD_TAGS: Final = frozenset(
-    {
-        *("CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "MD", "NN", "NNS", "NNP", "NNPS"),
-        *("PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "TO", "UH"),
-        *("VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB"),
-    }
+WORD_TAGS: Final = words(
+    "CC CD DT EX FW IN JJ JJR JJS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP TO UH VB VBD "
+    "VBG VBN VBP VBZ WDT WP WP$ WRB"
 )
 """Tags that the Penn Treebank gives to words; list markers and symbols are not words."""
 
@@ -286,16 +285,7 @@ def _shipped() -> ReferenceGrammar:
 
 
 def _counts_from_parquet(path: Path) -> dict[Rule, int]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        columns = (table.column(name).to_pylist() for name in ("lhs", "rhs", "count"))
-        return {(lhs, tuple(rhs)): count for lhs, rhs, count in zip(*columns, strict=True)}
-    except KeyError as error:
-        raise GrammarError(f"{path} is not a grammar table: {error}", mend=_MEND) from error
-    except FileNotFoundError as error:
-        raise GrammarError(f"no grammar table at {path}", mend=_MEND) from error
-    except (OSError, pa.ArrowException) as error:
-        raise GrammarError(f"cannot read the grammar table {path}: {error}", mend=_MEND) from error
+    columns = read_columns(
+        path, ("lhs", "rhs", "count"), what="grammar table", refused=GrammarError, mend=_MEND
+    )
+    return {(lhs, tuple(rhs)): count for lhs, rhs, count in zip(*columns, strict=True)}

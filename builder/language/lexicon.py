@@ -9,74 +9,41 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import re
-import zipfile
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final
 
-from s2lct.errors import LexiconError
+import yaml
 
-Pos = Literal["adj", "adv", "noun", "verb"]
-Sentiment = Literal["positive", "negative", "neutral"]
+from s2lct.builder.language.sentiwordnet import POSES, Entry, Pos, Sentiment, read_entries
+from s2lct.plain_text import words
 
-POSES: Final[tuple[Pos, ...]] = get_args(Pos)
 OPINIONATED: Final = 0.25
 """From this absolute score on, a word counts as opinionated whatever its part of speech."""
-
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "sentiwordnet.parquet"
-_COLUMNS: Final = ("word", "pos", "score", "pure_neutral", "senses")
-_POS_OF_LETTER: Final[dict[str, Pos]] = {
-    "a": "adj", "s": "adj", "n": "noun", "v": "verb", "r": "adv",
-}  # fmt: skip
 _POS_OF_TAG: Final[dict[str, Pos]] = {
     **dict.fromkeys(("JJ", "JJR", "JJS"), "adj"),
     **dict.fromkeys(("NN", "NNS"), "noun"),
     **dict.fromkeys(("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"), "verb"),
     **dict.fromkeys(("RB", "RBR", "RBS"), "adv"),
 }
-_MEND: Final = (
-    "pass SentiWordNet_3.0.0.txt, a zip that holds it, an NLTK data folder with "
-    "corpora/sentiwordnet, or a table written by "
-    "`python -m s2lct.builder.training.compute_lexicon`"
-)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-FUNCTION_TAGS: Final = _words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB CD POS")
+FUNCTION_TAGS: Final = words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB CD POS")
 """Closed-class tags of the Penn Treebank."""
 
-CLOSED_CLASS: Final = _words(
-    """
-    i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
-    himself she her hers herself it its itself they them their theirs themselves oneself thou thee
-    thy thine thyself ye em 'em 's who whom whose which what whoever whomever whatever whichever
-    someone somebody something anyone anybody anything everyone everybody everything noone nobody
-    nothing none a an the this that these those some any each every all both either neither no
-    another and or but nor yet so for if because since unless although though whereas whether than
-    lest albeit as of at by from with without within in into on onto upon to toward towards until
-    till during among amongst between amid amidst despite per via except about above across after
-    against along alongside around before behind below beneath beside besides beyond through
-    throughout would could should shall cannot ought when where why how whenever wherever however
-    """
+_LISTS: Final[dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parents[1] / "data" / "lexicon_words.yaml").read_text(encoding="utf-8")
 )
-"""Pronouns, determiners, conjunctions, prepositions, question words and modals that are nothing
-else. SentiWordNet lists some as nouns or adjectives (*it* as information technology, *he* as
-helium, *i* as iodine); they are never looked up as such."""
-
-_NUMERALS: Final = _words(
-    """
-    one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-    sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety
-    hundred thousand million billion trillion
-    """
-)
+CLOSED_CLASS: Final = words(_LISTS["closed_class"])
+"""Words of closed classes that are nothing else; they are never looked up as anything else."""
+_NUMERALS: Final = words(_LISTS["numerals"])
+FUNCTION_WORDS: Final = CLOSED_CLASS | _NUMERALS | words(_LISTS["function_words"])
+"""Words that a closed-class tag is believed for; some are nouns, verbs or adjectives elsewhere."""
+POLARITY_SHIFTERS: Final = words(" ".join(_LISTS["polarity_shifters"].values()))
+"""Words that can turn, weaken, suspend or contrast the sentiment of what they stand with.
+None is ever inserted, whatever its tag."""
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
     "VBZ": ("s",),
@@ -89,108 +56,6 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "RBS": ("est",),
 }
 _NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
-
-FUNCTION_WORDS: Final = (
-    CLOSED_CLASS
-    | _NUMERALS
-    | _words(
-        """
-        ' 'll will there such many plus & 'n times over under underneath round inside outside up
-        down off out back away together forth ahead forward next following including regarding
-        concerning given now atop aboard whereby wherein
-        """
-    )
-)
-"""Words that a closed-class tag is believed for; some are nouns, verbs or adjectives elsewhere."""
-
-POLARITY_SHIFTERS: Final = frozenset().union(
-    # Negators.
-    _words(
-        """
-        not n't nt 't never no none nobody noone nothing neither nor nowhere without cannot nought
-        naught zero nil non un anti ain't aint can't cant couldnt didnt doesnt dont hadnt hasnt
-        havent isnt shouldnt wasnt werent wont wouldnt nay sans minus nope
-        """
-    ),
-    # Diminishers and approximators: "almost good" is not good.
-    _words(
-        """
-        hardly barely scarcely rarely seldom infrequently sporadically occasionally sometimes
-        little few less least fewer lesser only merely mere solely alone too overly excessively
-        excess almost nearly near virtually practically partly partially partial part half halfway
-        semi quasi pseudo somewhat slightly slight mildly moderately marginally marginal minimally
-        minimal minimum vaguely faintly relatively comparatively fairly reasonably rather quite
-        pretty kinda sorta sort kind enough insufficiently insufficient inadequately sufficiently
-        limited incompletely superficially nominally nominal technically ostensibly ostensible
-        roughly approximately
-        """
-    ),
-    # Contrast, concession, condition, exception and comparison.
-    _words(
-        """
-        but however although though tho despite notwithstanding unless except excepting excluding
-        exclusive instead against otherwise if whether lest albeit nevertheless nonetheless
-        regardless irrespective whereas while whilst conversely contrarily contrary alternatively
-        else apart aside barring versus vs unlike opposite opposed reverse reversed inverse than
-        beside besides until till unlike like provided providing supposing assuming assumed
-        conditional conditionally oppositely
-        """
-    ),
-    # Focus and time adverbs that set what is said against what was expected or what once was.
-    _words(
-        """
-        even still yet just already anymore ever once formerly former previously previous
-        initially initial originally original erstwhile onetime one-time sometime ex past used
-        eventually finally temporarily temporary momentarily briefly longer
-        """
-    ),
-    # Modality and hearsay: what is said is no longer asserted.
-    _words(
-        """
-        would could should might may must can ought shall 'd d need dare maybe perhaps possibly
-        possible probably probable potentially potential presumably presumed seemingly seeming
-        apparently apparent allegedly alleged supposedly supposed purportedly purported reportedly
-        reported rumored rumoured so-called self-styled self-proclaimed would-be wannabe
-        conceivably hypothetically hypothetical theoretically theoretical arguably likely unlikely
-        doubtfully doubtful dubious questionable debatable ironically sarcastically unexpectedly
-        intended attempted expected anticipated hopefully ideally typically normally usually
-        generally questionably improbably improbable impossibly impossible untrue false falsely
-        fake mock sham
-        """
-    ),
-    # Verbs and their nouns that deny, end, lessen or merely intend their complement.
-    _words(
-        """
-        lack lacking fail failed failing failure stop cease deny denial refuse refusal avoid
-        avoidance doubt miss missing forget neglect decline quit halt prevent prevention prohibit
-        forbid ban block hinder discontinue discontinuation end abandon reject rejection dispute
-        disprove refute contradict contradiction disagree dismiss omit omission exclude exclusion
-        eliminate elimination remove removal cancel cancellation reduce reduction diminish
-        decrease lessen weaken undermine minimize minimise limit restrict resist escape evade
-        dodge withhold abolish abolition reverse negate negation pretend claim allege allegation
-        purport suppose supposition presume assume assumption imagine wonder question suspect seem
-        appear try attempt want wish hope expect expectation promise intend struggle threaten
-        absence absent shortage scarcity scarce dearth deficiency deficient devoid void bereft
-        free loss lose empty exempt counter exception finish
-        """
-    ),
-)
-"""Words that can turn, weaken, suspend or contrast the sentiment of what they stand with.
-None is ever inserted, whatever its tag."""
-
-
-class Entry(NamedTuple):
-    """What the lexicon knows of one (word, part of speech).
-
-    Attributes:
-        score: rank-weighted mean of positive minus negative, in [-1, 1], to four decimals.
-        pure_neutral: whether every sense is neither positive nor negative at all.
-        senses: how many senses the word has.
-    """
-
-    score: float
-    pure_neutral: bool
-    senses: int
 
 
 class Lexicon:
@@ -219,7 +84,7 @@ class Lexicon:
         Raises:
             LexiconError: if there is no SentiWordNet at ``path``, or it cannot be read.
         """
-        return _shipped() if path is None else cls(_read(path))
+        return _shipped() if path is None else cls(read_entries(path))
 
     def __len__(self) -> int:
         """Return the number of entries."""
@@ -337,119 +202,9 @@ def is_polarity_shifter(word: str) -> bool:
     )
 
 
-def entries_from_text(lines: Iterable[str], name: str) -> dict[tuple[str, Pos], Entry]:
-    """Compute the entries from the lines of the original SentiWordNet file.
-
-    Terms of several words (``a_cappella``) are left out.
-
-    Args:
-        lines: tab-separated POS, ID, PosScore, NegScore, SynsetTerms and Gloss.
-        name: the file's name, for messages.
-
-    Raises:
-        LexiconError: if a line is not of this form, or no line is.
-    """
-    senses: defaultdict[tuple[str, Pos], list[tuple[int, Fraction, bool]]] = defaultdict(list)
-    for number, line in enumerate(lines, 1):
-        if line.startswith("#") or not line.strip():
-            continue
-        try:
-            letter, _, positive, negative, terms = line.rstrip("\r\n").split("\t")[:5]
-            pos = _POS_OF_LETTER[letter]
-            difference = Fraction(positive) - Fraction(negative)
-            pure = Fraction(positive) == 0 == Fraction(negative)
-            for term in terms.split():
-                word, rank = term.rsplit("#", 1)
-                if "_" not in word:
-                    weight = Fraction(1, int(rank))
-                    senses[word.lower(), pos].append((int(rank), difference * weight, pure))
-        except (ValueError, KeyError, ZeroDivisionError) as error:
-            raise LexiconError(
-                f"{name}, line {number}: not a SentiWordNet line: {line.strip()[:60]!r}",
-                mend=_MEND,
-            ) from error
-    if not senses:
-        raise LexiconError(f"{name} has no SentiWordNet entries", mend=_MEND)
-    return {key: _entry(ranked) for key, ranked in senses.items()}
-
-
-def read_original(path: Path) -> tuple[str, bytes]:
-    """Find the original SentiWordNet file and return its name and bytes.
-
-    Args:
-        path: the text file, a zip that holds it, or an NLTK data folder.
-
-    Raises:
-        LexiconError: if there is none.
-    """
-    if path.is_dir():
-        for folder in (
-            path,
-            path / "corpora",
-            path / "sentiwordnet",
-            path / "corpora/sentiwordnet",
-        ):
-            for found in sorted(folder.glob("[Ss]enti[Ww]ord[Nn]et*.txt")):
-                return found.name, found.read_bytes()
-            if (folder / "sentiwordnet.zip").is_file():
-                return read_original(folder / "sentiwordnet.zip")
-        raise LexiconError(f"no SentiWordNet in the folder {path}", mend=_MEND)
-    try:
-        if not zipfile.is_zipfile(path):
-            return path.name, path.read_bytes()
-        with zipfile.ZipFile(path) as archive:
-            for member in sorted(archive.namelist()):
-                if re.search(r"(^|/)sentiwordnet[^/]*\.txt$", member, re.IGNORECASE):
-                    return member.rsplit("/", 1)[-1], archive.read(member)
-    except FileNotFoundError as error:
-        raise LexiconError(f"no SentiWordNet at {path}", mend=_MEND) from error
-    except (OSError, zipfile.BadZipFile) as error:
-        raise LexiconError(f"cannot read SentiWordNet {path}: {error}", mend=_MEND) from error
-    raise LexiconError(f"no SentiWordNet*.txt in the zip {path}", mend=_MEND)
-
-
-def _entry(ranked: list[tuple[int, Fraction, bool]]) -> Entry:
-    total = sum((Fraction(1, rank) for rank, _, _ in ranked), Fraction())
-    weighted = sum((difference for _, difference, _ in ranked), Fraction())
-    return Entry(
-        score=float(round(weighted / total, 4)),
-        pure_neutral=all(pure for _, _, pure in ranked),
-        senses=len(ranked),
-    )
-
-
 @functools.cache
 def _shipped() -> Lexicon:
-    return Lexicon(_read(SHIPPED))
-
-
-def _read(path: Path) -> dict[tuple[str, Pos], Entry]:
-    if path.suffix == ".parquet":
-        return _entries_from_parquet(path)
-    name, content = read_original(path)
-    text = io.StringIO(content.decode("utf-8", errors="replace"))
-    return entries_from_text(text, name)
-
-
-def _entries_from_parquet(path: Path) -> dict[tuple[str, Pos], Entry]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        words, poses, scores, pure, senses = (table.column(name).to_pylist() for name in _COLUMNS)
-    except KeyError as error:
-        raise LexiconError(f"{path} is not a word table: {error}", mend=_MEND) from error
-    except FileNotFoundError as error:
-        raise LexiconError(f"no word table at {path}", mend=_MEND) from error
-    except (OSError, pa.ArrowException) as error:
-        raise LexiconError(f"cannot read the word table {path}: {error}", mend=_MEND) from error
-    if unknown := set(poses) - set(POSES):
-        raise LexiconError(f"{path} has unknown parts of speech: {unknown}", mend=_MEND)
-    return {
-        (word, cast(Pos, pos)): Entry(round(score, 4), neutral, count)
-        for word, pos, score, neutral, count in zip(words, poses, scores, pure, senses, strict=True)
-    }
+    return Lexicon(read_entries(SHIPPED))
 
 
 def _is_function_word(form: str, tag: str) -> bool:

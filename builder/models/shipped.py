@@ -30,10 +30,19 @@ def shipped(path: Path) -> Path:
     Raises:
         ModelError: it is missing, or another file than the one that was shipped.
     """
+    check_sha256(path, SHA256[path.name], mend=_MEND)
+    return path
+
+
+def check_sha256(path: Path, expected: str, *, mend: str) -> None:
+    """Refuse another file than the one expected.
+
+    Raises:
+        ModelError: it is missing, or another.
+    """
     try:
         found = sha256_of(path)
     except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}", mend=_MEND) from error
-    if found != SHA256[path.name]:
-        raise ModelError(f"{path}: SHA-256 is {found}, expected {SHA256[path.name]}", mend=_MEND)
-    return path
+        raise ModelError(f"{path}: {error.strerror}", mend=mend) from error
+    if found != expected:
+        raise ModelError(f"{path}: SHA-256 is {found}, expected {expected}", mend=mend)

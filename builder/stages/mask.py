@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 from s2lct.builder.language.fluency import no_word_fits
 from s2lct.builder.language.grammar import Extension, ReferenceGrammar
@@ -23,7 +22,6 @@ from s2lct.suite.records import (
     Token,
 )
 
-MaskOrder = str
 _CLOSING = frozenset(".,;:!?…)]}%\"'”’")
 
 
@@ -33,7 +31,7 @@ def mask(
     *,
     masked_per_seed: int,
     masks_per_sentence: int,
-    order: MaskOrder,
+    order: str,
     tags: Collection[str],
     seed: int,
     fluency_rules: bool = False,
@@ -79,7 +77,6 @@ _WEIGHTS: dict[str, Callable[[MaskedSentence], float]] = {
     "random": lambda candidate: 1.0,
     "probability": lambda candidate: candidate.production.probability,
 }
-MASK_ORDERS = tuple(_WEIGHTS)
 
 
 def _candidates(
@@ -198,11 +195,3 @@ def mask_offset(region: ParsedRegion, place: int) -> tuple[int, bool] | None:
 
 def _closes(token: Token) -> bool:
     return all(character in _CLOSING for character in token.text)
-
-
-@cache
-def word_tags() -> frozenset[str]:
-    """Every word-level Penn Treebank tag."""
-    from s2lct.builder.language.grammar import WORD_TAGS
-
-    return frozenset(WORD_TAGS)

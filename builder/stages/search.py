@@ -7,16 +7,18 @@ lexicon, rules on syntax a parse tree; the cheap ones are decided first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from s2lct.builder.capabilities import SearchRule, WordClass
+from s2lct.builder.capabilities import Form, SearchRule, WordClass
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.patterns import matched, named_in_errors, searched
-from s2lct.builder.language.tree import Node
+from s2lct.builder.language.tree import Node, read_tree
+from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.identity import shuffle_key
 from s2lct.suite.records import Sentence, Token
 
+TREES_AT_ONCE = 64
 _CLAUSES = frozenset({"S", "SINV", "SQ", "SBARQ"})
 _SUBJECTS = frozenset({"NP", "SBAR", "S"})
 _FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
@@ -64,6 +66,96 @@ def in_drawing_order(
     return sorted(
         found, key=lambda match: shuffle_key(seed, match[0].sentence.corpus, match[0].sentence.id)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A sentence that a capability's slot could take, and which of the slot's rules it meets."""
+
+    capability: str
+    slot: str
+    rule: int
+    tagged: TaggedSentence
+
+
+def search(
+    sentences: Sequence[Sentence], forms: Mapping[str, Form], tagger: Tagger, lexicon: Lexicon
+) -> list[Match]:
+    """What the rules of every capability find, as far as words go.
+
+    Args:
+        sentences: of the corpus.
+        forms: the capabilities' forms by capability id.
+        tagger: the tagger.
+        lexicon: the lexicon.
+
+    Raises:
+        CapabilityError: as `find` does.
+    """
+    tokens = tagger.tag([sentence.text for sentence in sentences])
+    tagged = [TaggedSentence(s, t) for s, t in zip(sentences, tokens, strict=True)]
+    matches: list[Match] = []
+    for capability, form in forms.items():
+        for slot, rules in form.search.items():
+            with named_in_errors(f"capability {capability}, slot {slot}"):
+                found = find(tagged, rules, lexicon)
+            matches += [Match(capability, slot, rules.index(rule), one) for one, rule in found]
+    return matches
+
+
+class Trees:
+    """Parse trees of corpus sentences, each parsed once however many capabilities look at it."""
+
+    def __init__(self, parser: Callable[[], ConstituencyParser]) -> None:
+        self._parser = parser
+        self._trees: dict[str, str | None] = {}
+
+    def meet(self, some: Sequence[tuple[TaggedSentence, SearchRule]]) -> list[bool]:
+        """For each sentence, whether its tree meets its rule; a rule may need no tree."""
+        missing = {
+            tagged.sentence.text: tagged.tokens
+            for tagged, rule in some
+            if rule.needs_tree and tagged.sentence.text not in self._trees
+        }
+        if missing:
+            self._trees |= zip(missing, self._parser().parse(list(missing.values())), strict=True)
+        return [not rule.needs_tree or self._meets(tagged, rule) for tagged, rule in some]
+
+    def _meets(self, tagged: TaggedSentence, rule: SearchRule) -> bool:
+        tree = self._trees[tagged.sentence.text]
+        return tree is not None and meets_tree(read_tree(tree), tagged.tokens, rule)
+
+
+def draw(
+    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int
+) -> dict[str, tuple[Sentence, ...]]:
+    """For each slot of a capability the first ``most`` sentences whose trees fit too.
+
+    A text that occurs twice is taken as it stands first.
+    """
+    drawn: dict[str, tuple[Sentence, ...]] = {}
+    for slot, rules in form.search.items():
+        of_text = {
+            match.tagged.sentence.text: (match.tagged, rules[match.rule])
+            for match in reversed(matches)
+            if match.slot == slot
+        }
+        ordered = in_drawing_order(list(of_text.values()), seed)
+        drawn[slot] = _first_that_fit(ordered, trees, most)
+    return drawn
+
+
+def _first_that_fit(
+    ordered: Sequence[tuple[TaggedSentence, SearchRule]], trees: Trees, most: int
+) -> tuple[Sentence, ...]:
+    taken: list[Sentence] = []
+    for start in range(0, len(ordered), TREES_AT_ONCE):
+        if len(taken) >= most:
+            break
+        some = ordered[start : start + TREES_AT_ONCE]
+        meet = trees.meet(some)
+        taken += [tagged.sentence for (tagged, _), meets in zip(some, meet, strict=True) if meets]
+    return tuple(taken[:most])
 
 
 def meets_words(

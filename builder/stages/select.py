@@ -26,7 +26,6 @@ from s2lct.suite.records import (
 )
 
 Item = TypeVar("Item")
-SELECTIONS = ("score", "random", "all")
 
 
 def select(
@@ -137,6 +136,22 @@ def richest(
         (again if ids & used else fresh).append(number)
         used |= ids
     return [seeds[number] for number in sorted((fresh + again)[:most])]
+
+
+def chosen(families: Iterable[Family], most: int) -> tuple[list[Family], int]:
+    """The families of a capability that a suite keeps: the last choice there is.
+
+    Returns:
+        At most ``most`` families, and how many expansions were dropped as duplicates.
+    """
+    kept, dropped = without_duplicates(families)
+    richest_families = richest(
+        kept,
+        most,
+        size=lambda family: len(family.expansions),
+        sources=lambda family: family.seed.seed.sources,
+    )
+    return richest_families, dropped.total()
 
 
 def _distinct(expansions: Iterable[Expansion]) -> list[Expansion]:

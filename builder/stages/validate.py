@@ -142,19 +142,19 @@ def fitting_words(
     return frozenset(
         word
         for word in words
-        if lexicon.may_carry(word, tag)
-        and _may_be_neutral(word, tag, lexicon)
+        if _fault_of_word(word, tag, lexicon) is None
         and (judging or not (word.lower() in judging_words() or lacks_capital(word)))
     )
 
 
-def _may_be_neutral(word: str, tag: str, lexicon: Lexicon) -> bool:
-    """Whether a word is neutral as far as its form tells."""
+def _fault_of_word(word: str, tag: str, lexicon: Lexicon) -> Rejection | None:
+    """What a word's form alone tells of it."""
+    if not lexicon.may_carry(word, tag):
+        return Rejection.PART_OF_SPEECH
     # A form that the table lacks waits for its lemma, which the tagger knows.
     known = lexicon.lists(word, tag) or lexicon.pos_of_tag(tag) is None
-    return not is_polarity_shifter(word) and (
-        not known or lexicon.is_neutral_insertion(word, tag, word)
-    )
+    neutral = not known or lexicon.is_neutral_insertion(word, tag, word)
+    return None if neutral and not is_polarity_shifter(word) else Rejection.NOT_NEUTRAL
 
 
 def _tags_of_seeds(
@@ -183,12 +183,13 @@ def _reject_by_table(
     suggestion: Suggestion, masked: MaskedSentence, parsed: ParsedSeed, lexicon: Lexicon
 ) -> Rejection | None:
     """What can be said without a tagger."""
-    for word, mask in zip(suggestion.words, masked.masks, strict=True):
-        if not lexicon.may_carry(word, mask.tag):
-            return Rejection.PART_OF_SPEECH
-    for word, mask in zip(suggestion.words, masked.masks, strict=True):
-        if not _may_be_neutral(word, mask.tag, lexicon):
-            return Rejection.NOT_NEUTRAL
+    faults = {
+        _fault_of_word(word, mask.tag, lexicon)
+        for word, mask in zip(suggestion.words, masked.masks, strict=True)
+    }
+    for reason in (Rejection.PART_OF_SPEECH, Rejection.NOT_NEUTRAL):
+        if reason in faults:
+            return reason
     if any(_clashes(*around) for around in _neighbours(suggestion, masked)):
         return Rejection.SPECIFICATION
     own = _forms(parsed, masked.region)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from s2lct.builder.language.lexicon import entries_from_text, read_original
+from s2lct.builder.language.sentiwordnet import entries_from_text, read_original
 from s2lct.files import whole_file
 
 _SCHEMA = pa.schema(

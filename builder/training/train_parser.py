@@ -17,9 +17,7 @@ import argparse
 import hashlib
 import json
 import math
-import re
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,26 +31,17 @@ from benepar.ptb_unescape import guess_space_after
 from numpy.typing import NDArray
 from safetensors.torch import save
 
-from s2lct.builder.models.chart_parser import (
-    ChartConstituencyParser,
-    FrozenEncoderChartParser,
-    PieceRetokenizer,
-    all_layers,
-    frozen_encoder,
-    natural_words,
-    shape_flags,
-)
+from s2lct.builder.models.chart_network import FrozenEncoderChartParser, all_layers, frozen_encoder
+from s2lct.builder.models.chart_parser import ChartConstituencyParser
 from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.word_pieces import PieceRetokenizer, natural_words, shape_flags
+from s2lct.builder.training.bracket_scores import score
 from s2lct.builder.training.provenance import sha256_of, write_card_figures
+from s2lct.builder.training.treebanks import gum, penn_treebank
 from s2lct.files import whole_file, write_bytes
 
-PTB_TEST_TREES = 200
-PTB_DEV_TREES = 200
 MAX_TRAINING_WORDS = 100
 MIN_LABEL_COUNT = 2
-_COLLINS_DELETED = {",", ":", "``", "''", "."}
-_ROOTS = {"", "TOP", "ROOT"}
-_FUNCTION = re.compile(r"(?<!^)[-=|].*$")
 
 
 @dataclass
@@ -70,150 +59,6 @@ class Example:
     def pos(self) -> list[tuple[str, str]]:
         """(word, tag) pairs of the gold tree."""
         return list(self.tree.pos())
-
-
-def bracketed(text: str) -> Iterator[nltk.Tree]:
-    """Trees of a file in Penn Treebank brackets, one or more lines each."""
-    depth = start = 0
-    for position, letter in enumerate(text):
-        if letter == "(":
-            if depth == 0:
-                start = position
-            depth += 1
-        elif letter == ")":
-            depth -= 1
-            if depth == 0:
-                yield nltk.Tree.fromstring(text[start : position + 1])
-
-
-def _children(node: nltk.Tree) -> list[nltk.Tree]:
-    kept: list[nltk.Tree] = []
-    for child in node:
-        if isinstance(child[0], str):
-            if child.label() != "-NONE-":
-                kept.append(nltk.Tree(child.label(), list(child)))
-            continue
-        label = _FUNCTION.sub("", child.label())
-        below = _children(child)
-        if len(below) == 1 and below[0].label() == label and not isinstance(below[0][0], str):
-            below = list(below[0])
-        if below:
-            kept.append(nltk.Tree(label, below))
-    return kept
-
-
-def clean(tree: nltk.Tree) -> nltk.Tree | None:
-    """The tree under one TOP without traces, function labels and X → X; None if nothing is left.
-
-    A root over a bare tag or over several children gets a FRAG between.
-    """
-    if tree.label() not in _ROOTS:
-        tree = nltk.Tree("TOP", [tree])
-    children = _children(tree)
-    if not children:
-        return None
-    if len(children) > 1 or isinstance(children[0][0], str):
-        children = [nltk.Tree("FRAG", children)]
-    return nltk.Tree("TOP", children)
-
-
-def unify_wh(tree: nltk.Tree) -> nltk.Tree:
-    """Relabel the NP that opens a GUM clause with a wh-word WHNP, as the Penn Treebank does.
-
-    GUM calls the same phrase NP (subject relatives, mostly) about as often as WHNP.
-    """
-    for clause in tree.subtrees(lambda node: node.label() in ("SBAR", "SBARQ")):
-        for phrase in clause:
-            if phrase.label() == "NP" and phrase.pos()[0][1] in ("WDT", "WP", "WP$"):
-                phrase.set_label("WHNP")
-    return tree
-
-
-def penn_treebank(archive: Path) -> dict[str, list[nltk.Tree]]:
-    """NLTK's Penn Treebank sample: its last 200 trees test, the 200 before develop."""
-    trees: list[nltk.Tree] = []
-    with zipfile.ZipFile(archive) as file:
-        for name in sorted(file.namelist()):
-            if "/combined/" in name and name.endswith(".mrg"):
-                trees += bracketed(file.read(name).decode("utf-8"))
-    cleaned = [tree for tree in map(clean, trees) if tree is not None]
-    held_out = PTB_TEST_TREES + PTB_DEV_TREES
-    return {
-        "train": cleaned[:-held_out],
-        "dev": cleaned[-held_out:-PTB_TEST_TREES],
-        "test": cleaned[-PTB_TEST_TREES:],
-    }
-
-
-def gum(archive: Path, splits: Path) -> dict[str, list[nltk.Tree]]:
-    """GUM by its documented splits, wh-phrases unified; GENTLE's documents (test2) are in none.
-
-    ``test_as_published`` holds the test trees with GUM's own wh-labels.
-    """
-    parts: dict[str, list[nltk.Tree]] = {"train": [], "dev": [], "test": []}
-    listed: dict[str, set[str]] = {part: set() for part in ("dev", "test", "test2", "train")}
-    current = ""
-    for line in splits.read_text(encoding="utf-8").splitlines():
-        if heading := re.match(r"##\s+(\S+)", line):
-            current = heading[1]
-        elif (item := re.match(r"\s*\*\s+(\S+)", line)) and current in listed:
-            listed[current].add(item[1])
-    with zipfile.ZipFile(archive) as file:
-        for name in sorted(file.namelist()):
-            for part, trees in parts.items():
-                if name.endswith(".ptb") and Path(name).stem in listed[part]:
-                    found = map(clean, bracketed(file.read(name).decode("utf-8")))
-                    trees += [tree for tree in found if tree is not None]
-    as_published = [tree.copy(deep=True) for tree in parts["test"]]
-    unified = {part: [unify_wh(tree) for tree in trees] for part, trees in parts.items()}
-    return unified | {"test_as_published": as_published}
-
-
-def brackets(tree: nltk.Tree, punctuation: Sequence[bool]) -> Counter[tuple[str, int, int]]:
-    """Labelled brackets as evalb counts them, over the words that are no punctuation."""
-    found: Counter[tuple[str, int, int]] = Counter()
-    word = 0
-    position = 0
-
-    def visit(node: nltk.Tree) -> None:
-        nonlocal word, position
-        if isinstance(node[0], str):
-            position += not punctuation[word]
-            word += 1
-            return
-        start = position
-        for child in node:
-            visit(child)
-        if position > start and node.label() not in _ROOTS:
-            found["ADVP" if node.label() == "PRT" else node.label(), start, position] += 1
-
-    visit(tree)
-    return found
-
-
-def score(gold: Sequence[nltk.Tree], predicted: Sequence[nltk.Tree | None]) -> dict[str, float]:
-    """Labelled bracket precision, recall and F1 and tag accuracy; a missing tree has none."""
-    matched = in_gold = in_predicted = tags = right_tags = 0
-    for want, got in zip(gold, predicted, strict=True):
-        tags += len(want.leaves())
-        punctuation = [tag in _COLLINS_DELETED for _, tag in want.pos()]
-        wanted = brackets(want, punctuation)
-        in_gold += wanted.total()
-        if got is None:
-            continue
-        given = brackets(got, punctuation)
-        in_predicted += given.total()
-        matched += (wanted & given).total()
-        right_tags += sum(a[1] == b[1] for a, b in zip(want.pos(), got.pos(), strict=True))
-    precision = 100 * matched / max(1, in_predicted)
-    recall = 100 * matched / max(1, in_gold)
-    return {
-        "precision": round(precision, 2),
-        "recall": round(recall, 2),
-        "f1": round(2 * precision * recall / max(1e-9, precision + recall), 2),
-        "tag_accuracy": round(100 * right_tags / max(1, tags), 2),
-        "sentences": len(gold),
-    }
 
 
 def examples_of(trees: Sequence[nltk.Tree], retokenizer: PieceRetokenizer) -> list[Example]:

@@ -112,10 +112,9 @@ def _script_safe(data: Any) -> Markup:
 
 def capability_words() -> dict[str, tuple[str, str]]:
     """Title and expectation of the shipped capabilities, by id."""
-    from s2lct.builder.capabilities import read_capability, shipped_capability_files
+    from s2lct.builder.capabilities import load_capabilities
 
-    read = [read_capability(path) for path in shipped_capability_files()]
-    return {one.id: (one.title, one.expectation) for one in read}
+    return {one.id: (one.title, one.expectation) for one in load_capabilities()}
 
 
 def short_ids(digests: Sequence[str]) -> dict[str, str]:

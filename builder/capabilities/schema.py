@@ -1,0 +1,309 @@
+"""What a capability file must be: what to search for, how to build a text, which labels pass."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from s2lct.builder.capabilities.shipped_lists import with_rules, with_words
+from s2lct.builder.language.patterns import check_pattern, check_replacement
+from s2lct.builder.language.sentiwordnet import Pos, Sentiment
+from s2lct.labels import Label
+from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
+from s2lct.suite.records import FormName
+
+_WORD_CLASS = re.compile(
+    r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
+    r"(?: >= (?P<strength>0\.\d+))?"
+)
+_FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<bare>\|unstopped)?\}")
+
+
+class _Specified(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WordClass(_Specified):
+    """Words of a sentiment and part of speech, written ``"positive adj/noun >= 0.25"``.
+
+    Attributes:
+        sentiment: by the lexicon.
+        parts_of_speech: any of these.
+        strength: least absolute lexicon score; 0 takes every word of that sentiment.
+    """
+
+    sentiment: Sentiment
+    parts_of_speech: tuple[Pos, ...]
+    strength: float = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        match = _WORD_CLASS.fullmatch(value)
+        if match is None:
+            raise ValueError(f'{value!r} is not like "positive adj/noun" or "negative adj >= 0.25"')
+        return {
+            "sentiment": match["sentiment"],
+            "parts_of_speech": match["pos"].split("/"),
+            "strength": float(match["strength"] or 0),
+        }
+
+    def __str__(self) -> str:
+        threshold = f" >= {self.strength:g}" if self.strength else ""
+        return f"{self.sentiment} {'/'.join(self.parts_of_speech)}{threshold}"
+
+
+def _pattern(value: str) -> str:
+    check_pattern(value)
+    return value
+
+
+def _one_line(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _without_braces(value: str) -> str:
+    """Refuse what would be taken for a slot once it stands in a seed's template."""
+    if "{" in value or "}" in value:
+        raise ValueError(f"{value!r}: braces are only for slots and choices in a template's text")
+    return value
+
+
+def _distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(value)) < len(value):
+        raise ValueError("names one twice")
+    return value
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+WordList = Annotated[tuple[str, ...], BeforeValidator(with_words)]
+Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
+Wording = Annotated[str, AfterValidator(_without_braces)]
+Whole = Annotated[int, Field(strict=True)]
+Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Truth = Annotated[bool, Field(strict=True)]
+
+
+class SearchRule(_Specified):
+    """What a corpus sentence must be like. Every field given must hold.
+
+    Attributes:
+        label: the sentence's label.
+        score_at_least, score_at_most: bounds on the corpus score, where it has one.
+        words_at_least, words_below: bounds on the number of words, punctuation not counted.
+        starts_with: regular expression matched at the start of the text.
+        matches, matches_no: regular expressions searched in the text.
+        has_one_of: at least one word of one of these classes.
+        has_none_of: no word of any of these classes.
+        has_words, has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
+        root: labels allowed at the root of the parse tree.
+        complete: the root has a subject and a finite predicate, and ends with a full stop.
+        clauses_at_most: bound on clauses (S, SINV, SQ and SBARQ nodes with a verb phrase);
+            relative clauses within a noun phrase are not counted.
+    """
+
+    label: Label
+    score_at_least: Score | None = None
+    score_at_most: Score | None = None
+    words_at_least: Whole = 1
+    words_below: Whole | None = None
+    starts_with: Pattern | None = None
+    matches: Pattern | None = None
+    matches_no: Pattern | None = None
+    has_one_of: tuple[WordClass, ...] = ()
+    has_none_of: tuple[WordClass, ...] = ()
+    has_words: WordList = ()
+    has_no_words: WordList = ()
+    root: tuple[str, ...] = ()
+    complete: Truth = False
+    clauses_at_most: Whole | None = None
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether a parse tree is needed to decide."""
+        return bool(self.root) or self.complete or self.clauses_at_most is not None
+
+
+class Rewrite(_Specified):
+    r"""Change the start of a slot's sentence: what makes the capability, frozen afterwards.
+
+    Attributes:
+        find: regular expression matched at the start of the sentence.
+        replace: replacements to choose from, with ``\1`` for groups.
+    """
+
+    find: Pattern
+    replace: Annotated[tuple[Wording, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Rewrite:
+        for replacement in self.replace:
+            check_replacement(self.find, replacement)
+        return self
+
+
+class Template(_Specified):
+    """How slots become a text.
+
+    Attributes:
+        text: the text with ``{slot}`` and ``{choice}``; ``{slot|unstopped}`` drops the
+            sentence's final full stop.
+        choices: for each choice in ``text``, the wordings to choose from.
+        rewrite: slots whose start is changed.
+        passes: the labels that pass, or ``label of SLOT``.
+        train_on: the label to train on; by default the first that passes.
+    """
+
+    text: str
+    choices: dict[str, Annotated[tuple[Wording, ...], Field(min_length=1)]] = {}
+    rewrite: dict[str, Rewrite] = {}
+    passes: Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_distinct)] | str
+    train_on: Label | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Template:
+        if isinstance(self.passes, str) and not re.fullmatch(r"label of \w+", self.passes):
+            raise ValueError(f'passes: {self.passes!r} is neither labels nor "label of SLOT"')
+        if not isinstance(self.passes, str) and self.train_on not in (None, *self.passes):
+            raise ValueError(f"train_on: {self.train_on} is not among the labels that pass")
+        _without_braces(_FIELD.sub("", self.text))
+        unused = set(self.choices) - {match["name"] for match in self.fields()}
+        if unused:
+            raise ValueError(f"choices: {', '.join(sorted(unused))} not in the template's text")
+        return self
+
+    def fields(self) -> Iterator[re.Match[str]]:
+        """The fields of ``text`` from left to right: slots and choices."""
+        return _FIELD.finditer(self.text)
+
+    @property
+    def labelled_by(self) -> tuple[str, ...]:
+        """The slot whose label passes, if any."""
+        return (self.passes.removeprefix("label of "),) if isinstance(self.passes, str) else ()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Slots in the order of the text."""
+        return tuple(m["name"] for m in self.fields() if m["name"] not in self.choices)
+
+    @property
+    def variants(self) -> int:
+        """How many combinations of choices and rewrites there are."""
+        return math.prod(map(len, self._options().values()))
+
+    def variant(self, number: int) -> dict[str, str]:
+        """One of the combinations: a wording for each choice and each rewritten slot.
+
+        Args:
+            number: below `variants`; the last choice varies first.
+        """
+        wording: dict[str, str] = {}
+        options = self._options()
+        for name in reversed(options):
+            number, place = divmod(number, len(options[name]))
+            wording[name] = options[name][place]
+        return wording
+
+    def _options(self) -> dict[str, tuple[str, ...]]:
+        return self.choices | {slot: r.replace for slot, r in self.rewrite.items()}
+
+
+class Choice(_Specified):
+    """A narrowing or rewording of the paper's form, with the reason for it."""
+
+    rule: Line
+    reason: Line
+
+
+class Form(_Specified):
+    """One way to carry out a capability.
+
+    Attributes:
+        search: for each slot, the rules of which one must hold.
+        templates: the templates, used in equal parts.
+        keep_search_rule: expansions must still meet the rule that found their seed.
+        choices_made: why this form differs from the paper's.
+    """
+
+    search: dict[
+        str, Annotated[tuple[SearchRule, ...], BeforeValidator(with_rules), Field(min_length=1)]
+    ]
+    templates: Annotated[tuple[Template, ...], Field(min_length=1)]
+    keep_search_rule: Truth = False
+    choices_made: tuple[Choice, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Form:
+        for template in self.templates:
+            slots = template.slots
+            if not slots or len(set(slots)) < len(slots):
+                raise ValueError(f"template {template.text!r} needs slots, each used once")
+            if missing := set(slots) - set(self.search):
+                raise ValueError(
+                    f"template {template.text!r} uses {', '.join(sorted(missing))}, "
+                    f"but search finds {', '.join(self.search)} and choices has no such name"
+                )
+            for slot in (*template.rewrite, *template.labelled_by):
+                if slot not in slots:
+                    raise ValueError(f"template {template.text!r} has no slot {slot}")
+        if self.keep_search_rule and len(self.search) > 1:
+            raise ValueError("keep_search_rule: search finds more than one slot")
+        return self
+
+
+class CheckListTest(_Specified):
+    """The test of CheckList's (Ribeiro et al. 2020) that a capability was modelled on.
+
+    Attributes:
+        test: its name.
+        passes: only the cases that pass with these labels; empty for all of them.
+    """
+
+    test: Annotated[Line, Field(min_length=1)]
+    passes: tuple[Label, ...] = ()
+
+
+class Capability(_Specified):
+    """A linguistic capability: what a sentiment model must be able to do.
+
+    Attributes:
+        id: such as ``LC4``.
+        order: its place among the capabilities; those without one come last.
+        title: a few words.
+        short: fewer, for tables.
+        expectation: the specification in one sentence.
+        raters: what people who rate cases judge relevance by. The expectation names the label
+            that passes, which they must not see.
+        checklist: the test that it stands beside.
+        forms: ``fluent`` (the default) and, where the paper has the capability, ``paper``.
+    """
+
+    id: Annotated[str, Field(pattern=ID_PATTERN)]
+    order: Score | None = None
+    title: Annotated[Line, Field(min_length=1)]
+    short: Annotated[Line, Field(min_length=1, max_length=30)] | None = None
+    expectation: Annotated[Line, Field(min_length=1)]
+    raters: Annotated[Line, Field(min_length=1)] | None = None
+    checklist: CheckListTest | None = None
+    forms: dict[FormName, Form]
+
+    @model_validator(mode="after")
+    def _check(self) -> Capability:
+        if "fluent" not in self.forms:
+            raise ValueError("forms: the form `fluent` is missing")
+        if not is_capability_id(self.id):
+            raise ValueError(f"id: `{self.id}` is taken: it names a column of tables")
+        return self
+
+    def form(self, name: FormName) -> Form:
+        """The form of that name; ``fluent`` where the capability has no other.
+
+        A capability that the paper does not have has no paper form.
+        """
+        return self.forms.get(name, self.forms["fluent"])

@@ -1,0 +1,97 @@
+"""How a corpus is named: ``embedded``, ``csv:PATH``, ``hf:NAME:SPLIT`` and their like."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from s2lct.errors import CorpusError
+
+SpecKind = Literal["embedded", "sst", "hf", "csv", "jsonl", "parquet"]
+SPEC_FORMS = (
+    "write one of: embedded, sst:PATH or sst:URL, csv:PATH, jsonl:PATH, parquet:PATH, "
+    "hf:NAME:SPLIT, hf:ORG/NAME:SPLIT, hf:ORG/NAME/CONFIG:SPLIT, or hf:NAME//CONFIG:SPLIT for a "
+    "dataset that has a configuration but no organisation (such as hf:glue//sst2:train)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSpec:
+    """Where a corpus is.
+
+    Attributes:
+        kind: how to read it.
+        location: the path, the address of the treebank, or the dataset's name on the Hugging Face
+            hub; empty for ``embedded``.
+        config: the hub dataset's configuration, empty for its default.
+        split: the hub dataset's split, empty for the other kinds.
+    """
+
+    kind: SpecKind
+    location: str = ""
+    config: str = ""
+    split: str = ""
+
+
+_HUB_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_HUB_SPEC = re.compile(
+    rf"""(?P<first>{_HUB_NAME})
+    (?: //(?P<bare_config>[^/:\s]+)
+      | /(?P<second>{_HUB_NAME}) (?: /(?P<config>[^/:\s]+) )? )?
+    :(?P<split>[^\s:/\[\]]+ (?: \[[^\s\[\]]+\] )? )""",
+    re.VERBOSE,
+)
+
+
+def parse_spec(spec: str) -> CorpusSpec:
+    """Parse a corpus spec.
+
+    ``embedded``, ``sst:PATH``, ``csv:PATH``, ``jsonl:PATH`` and ``parquet:PATH`` name local
+    corpora, ``sst:https://…`` the treebank's zip on the web. Datasets of the Hugging Face hub are
+    named ``hf:NAME:SPLIT``, ``hf:ORG/NAME:SPLIT``, ``hf:ORG/NAME/CONFIG:SPLIT`` or, with a
+    configuration but without an organisation, ``hf:NAME//CONFIG:SPLIT``: two parts are always
+    organisation and name. A split may be sliced, as in ``train[:100]``.
+
+    Raises:
+        CorpusError: the spec has none of these forms.
+    """
+    kind, colon, location = spec.partition(":")
+    if kind == "embedded" and not colon:
+        return CorpusSpec("embedded")
+    if kind in ("sst", "csv", "jsonl", "parquet"):
+        if not location.strip():
+            raise CorpusError(
+                f"corpus {spec!r} names no file", mend=f"write {kind}:PATH, such as {kind}:my/data"
+            )
+        if "\0" in location:
+            raise CorpusError(f"corpus {spec!r} has a NUL in its path", mend=f"write {kind}:PATH")
+        return CorpusSpec(cast(SpecKind, kind), location)
+    if kind == "hf":
+        match = _HUB_SPEC.fullmatch(location)
+        if match is None:
+            raise CorpusError(
+                f"corpus {spec!r} is not a dataset of the Hugging Face hub", mend=SPEC_FORMS
+            )
+        name = match["first"] + (f"/{match['second']}" if match["second"] else "")
+        config = match["bare_config"] or match["config"] or ""
+        return CorpusSpec("hf", name, config, match["split"])
+    raise CorpusError(f"corpus {spec!r} is of no known kind", mend=SPEC_FORMS)
+
+
+def local_path(spec: CorpusSpec) -> Path:
+    """The path that a spec names.
+
+    Raises:
+        CorpusError: nothing is there.
+    """
+    mend = f"write {spec.kind}:PATH of something that exists"
+    try:
+        path = Path(spec.location).expanduser()
+        exists = path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CorpusError(f"{spec.location[:200]} cannot be read: {error}", mend=mend) from error
+    if not exists:
+        raise CorpusError(f"{path} does not exist", mend=mend)
+    return path

@@ -1,0 +1,151 @@
+"""Files of rows: CSV, JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from s2lct.builder.corpus.bytes import decode, read_bytes
+from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.corpus.rows import Columns, Row, corpus_of_rows
+from s2lct.builder.corpus.spec import CorpusSpec, local_path
+from s2lct.errors import CorpusError
+from s2lct.json_lines import read_json_lines
+from s2lct.plain_text import plain
+
+MAX_CELL_CHARACTERS = 1 << 24
+MAX_ROWS = 10_000_000
+MAX_BATCH_BYTES = 1 << 28
+_OWN_COLUMNS = ("id", "split", "score")
+_ROWS_AT_ONCE = 1_000
+
+
+def read_table_file(spec: CorpusSpec, columns: Columns) -> Corpus:
+    """Read a file of rows.
+
+    Raises:
+        CorpusError: it cannot be read, or its rows do not fit.
+    """
+    path = local_path(spec)
+    if not path.is_file():
+        raise CorpusError(f"{path} is not a file", mend=f"write {spec.kind}:PATH of a file")
+    return corpus_of_rows(
+        f"{spec.kind}:{path.name}",
+        _READERS[spec.kind](path, columns),
+        columns,
+        where=str(path),
+        description=f"sentences of {plain(path.name)}",
+        licence="not stated",
+    )
+
+
+def csv_rows(path: Path, columns: Columns | None = None) -> Iterator[tuple[Row, str]]:
+    """The rows of a CSV file with a header.
+
+    Raises:
+        CorpusError: it cannot be read.
+    """
+    records = _csv_records(path, _text_of(path, "give a CSV file with a header and rows"))
+    header = next(records)
+    if len(set(header)) < len(header):
+        raise CorpusError(
+            f"{path}: the header names a column twice: {', '.join(map(repr, header))}",
+            mend="rename one of the columns",
+        )
+    for number, cells in enumerate(records, start=2):
+        where = f"{path}, row {number}"
+        if not cells:
+            continue
+        if len(cells) != len(header):
+            raise CorpusError(
+                f"{where} has {len(cells)} cells, the header {len(header)}",
+                mend="put texts with commas in double quotes, and check the row",
+            )
+        yield dict(zip(header, cells, strict=True)), where
+
+
+def _csv_records(path: Path, text: str) -> Iterator[list[str]]:
+    limit = csv.field_size_limit()
+    # Python 3.10 refuses NUL; any other control character has the row skipped all the same.
+    text = text.replace("\0", "\x01")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    while True:
+        csv.field_size_limit(MAX_CELL_CHARACTERS)
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            raise CorpusError(
+                f"{path}, line {reader.line_num}: {error}", mend="mend the quotes of this row"
+            ) from error
+        finally:
+            csv.field_size_limit(limit)
+        if record is None:
+            return
+        yield record
+
+
+def _jsonl_rows(path: Path, columns: Columns) -> Iterator[tuple[Row, str]]:
+    def no_json(number: int, error: BaseException) -> CorpusError:
+        return CorpusError(
+            f"{path}, line {number} is not JSON: {error}", mend="write one JSON object a line"
+        )
+
+    lines = _text_of(path, "give a file with one JSON object a line").split("\n")
+    for number, row in read_json_lines(lines, no_json):
+        where = f"{path}, line {number}"
+        if not isinstance(row, dict):
+            raise CorpusError(
+                f"{where} is not a JSON object: {lines[number - 1][:60]!r}",
+                mend='write objects such as {"text": "…", "label": "positive"}',
+            )
+        yield row, where
+
+
+def _text_of(path: Path, mend: str) -> str:
+    """The text of a file that is not empty."""
+    text = decode(read_bytes(path), str(path))
+    if not text.strip():
+        raise CorpusError(f"{path} is empty", mend=mend)
+    return text
+
+
+def _parquet_rows(path: Path, columns: Columns) -> Iterator[tuple[Row, str]]:
+    from pyarrow import parquet
+
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            present = list(file.schema_arrow.names)
+            chosen = (*columns.find(present, str(path)), *_OWN_COLUMNS)
+            wanted = [name for name in present if name in chosen]
+            if file.metadata.num_rows > MAX_ROWS:
+                raise CorpusError(
+                    f"{path}: {file.metadata.num_rows:,} rows, at most {MAX_ROWS:,} are read",
+                    mend="give a part of it",
+                )
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted):
+                if batch.nbytes > MAX_BATCH_BYTES:
+                    raise CorpusError(
+                        f"{path}: {batch.nbytes:,} bytes in {batch.num_rows:,} rows, "
+                        f"at most {MAX_BATCH_BYTES:,} are read",
+                        mend="name the column that holds single sentences with --text-column",
+                    )
+                for row in batch.to_pylist():
+                    number += 1
+                    yield row, f"{path}, row {number}"
+    except CorpusError:
+        raise
+    except Exception as error:  # types that Python has not fail in classes of their own
+        raise CorpusError(
+            f"{path} is not a readable Parquet file: {plain(str(error), 300)}",
+            mend="write the file again",
+        ) from error
+
+
+_READERS: dict[str, Callable[[Path, Columns], Iterator[tuple[Row, str]]]] = {
+    "csv": csv_rows,
+    "jsonl": _jsonl_rows,
+    "parquet": _parquet_rows,
+}

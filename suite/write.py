@@ -1,0 +1,51 @@
+"""Write a suite's files: the Hugging Face dataset repository that `read` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from s2lct.cards import render_dataset_card
+from s2lct.files import one_folder, sha256_of, whole_file, write_text
+from s2lct.suite.checks import rows_fingerprint
+from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, table_of
+
+
+def write_suite_files(
+    folder: Path, rows_of: Mapping[str, Sequence[Mapping[str, Any]]], described: Mapping[str, Any]
+) -> None:
+    """Write card, suite.json and a Parquet file for each capability that has rows.
+
+    The same rows give the same bytes.
+
+    Args:
+        folder: where to; nothing lies there.
+        rows_of: the rows of each capability, each seed before its expansions.
+        described: what ``suite.json`` says; files and fingerprint are added.
+
+    Raises:
+        OutputError: no folder can have a capability's name.
+    """
+    import pyarrow.parquet as pq
+
+    filled = {name: rows for name, rows in rows_of.items() if rows}
+    files: dict[str, dict[str, Any]] = {}
+    for name, rows in filled.items():
+        path = folder / "data" / one_folder(name) / f"{SPLIT}-00000-of-00001.parquet"
+        table = table_of(rows)
+        with whole_file(path) as file:
+            pq.write_table(table, file, compression="zstd", store_schema=True)
+        files[name] = {
+            "path": path.relative_to(folder).as_posix(),
+            "rows": len(rows),
+            "bytes": path.stat().st_size,
+            "memory": table.nbytes,
+            "sha256": sha256_of(path),
+        }
+    every = [row for rows in filled.values() for row in rows]
+    whole = {**described, "fingerprint": rows_fingerprint(every), "files": files}
+    examples = {name: example_of(rows) for name, rows in filled.items()}
+    write_text(folder / SUITE_FILE, json.dumps(whole, indent=2, sort_keys=True) + "\n")
+    write_text(folder / "README.md", render_dataset_card(whole, examples))

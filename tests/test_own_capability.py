@@ -1,0 +1,109 @@
+"""A capability of one's own is one file: it goes wherever a shipped one does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from test_build import config_for
+from typer.testing import CliRunner
+
+from s2lct.builder.capabilities import capability_files, load_capabilities
+from s2lct.builder.pipeline import build_suite
+from s2lct.cli.main import app
+from s2lct.suite.read import read_description
+
+RATERS = "Somebody else's view is passed on."
+HEARSAY = f"""
+id: hearsay
+title: Hearsay
+short: hearsay
+order: 4.5
+expectation: What others say does not count.
+raters: {RATERS}
+checklist: {{test: my opinion is what matters}}
+forms:
+  fluent:
+    search:
+      P:
+        - label: positive
+          has_one_of: [positive adj]
+    templates:
+      - text: 'I have not seen it, but a friend says: "{{P}}"'
+        passes: [neutral]
+"""
+
+
+def invoke(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def own_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mine") / "what-friends-say.yaml"
+    path.write_text(HEARSAY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def suite(corpus_path: Path, own_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("own") / "suite"
+    build_suite(
+        config_for(corpus_path, out, capabilities=("HEARSAY", "LC2"), capability_files=(own_file,))
+    )
+    return out
+
+
+def test_it_is_listed_in_its_place_and_its_file_is_printed(own_file: Path) -> None:
+    known = [one.id for one in load_capabilities((), [own_file])]
+    assert known.index("hearsay") == known.index("LC4") + 1
+    assert invoke("capabilities", "--capabilities", own_file, "--show", "Hearsay", "--yaml") == (
+        HEARSAY
+    )
+
+
+def test_every_shipped_file_tells_what_is_to_be_known_of_a_capability() -> None:
+    for capability, path in capability_files().values():
+        data = yaml.safe_load(path.read_text("utf-8"))
+        assert {"id", "order", "title", "short", "expectation", "raters", "checklist"} < set(data)
+        assert len(capability.short or "") <= len(capability.title)
+
+
+def test_a_suite_carries_what_no_shipped_file_tells(suite: Path) -> None:
+    own, shipped = read_description(suite)["capabilities"]
+    assert (own["short"], own["raters"]) == ("hearsay", RATERS)
+    assert set(shipped) == {"id", "title", "expectation", "forms"}
+    assert set(own) == {*shipped, "short", "raters"}
+
+
+def test_it_is_verified_scored_reported_and_ranked(suite: Path, tmp_path: Path) -> None:
+    invoke("verify", suite)
+    results = tmp_path / "results"
+    invoke("score", "vader", "--suite", suite, "--capability", "HearSay", "--out", results)
+    invoke("score", "vader", "--suite", suite, "--out", results)
+    files = sorted(results.rglob("*.json"))
+    assert files
+    for path in files:
+        assert "hearsay" in path.read_text("utf-8")
+    invoke("report", *files, "--html", tmp_path / "report.html")
+    assert "hearsay" in (tmp_path / "report.html").read_text("utf-8")
+    invoke("leaderboard", "build", results, "--out", tmp_path / "site")
+    assert "hearsay" in (tmp_path / "site" / "index.html").read_text("utf-8")
+
+
+def test_its_texts_are_compared(suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "diversity.json"
+    options = ["--capability", "HEARSAY", "--corpus", "none", "--json", out]
+    invoke("diversity", suite, *options)
+    assert json.loads(out.read_text("utf-8"))["groups"]
+
+
+def test_raters_are_told_what_it_is(suite: Path, tmp_path: Path) -> None:
+    options = ["--capability", "hearsay", "--sets", "1", "--seeds", "2"]
+    invoke("study", "export", suite, "--out", tmp_path / "study", *options)
+    assert RATERS.replace("'", "\\u0027") in (tmp_path / "study" / "set-1.html").read_text("utf-8")
+    assert RATERS in (tmp_path / "study" / "set-1.csv").read_text("utf-8")
