@@ -13,7 +13,7 @@ from s2lct.dataset_script.hub import Hub, Outcome, Publication, dry_run_without_
 from s2lct.errors import PublishError
 
 PACKAGE = "package"
-METRIC_FILE = Path(__file__).parent / "metric" / "s2lct.py"
+METRIC_FILE = Path(__file__).parents[1] / "metric" / "s2lct.py"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")
 _SHIPPED = (".py", ".jinja", ".json", ".parquet", ".yaml", ".js", ".css", ".html", "py.typed")
 # Weights, corpora and what trains them are for building suites, not for scoring on them.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EmbeddedName = Literal["embedded-2class", "embedded-3class"]
 
-WEIGHTS = Path(__file__).parent / "weights"
+WEIGHTS = Path(__file__).parents[1] / "weights"
 CLASSES: dict[EmbeddedName, tuple[str, ...]] = {
     "embedded-2class": ("negative", "positive"),
     "embedded-3class": ("negative", "neutral", "positive"),
