@@ -24,8 +24,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from s2lct.analysis.coverage.activations import EncoderModel, load_encoder
 from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
 from s2lct.builder.corpus.read import read_corpus
 

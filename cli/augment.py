@@ -138,7 +138,7 @@ def augment(
         )
         from s2lct.analysis.augment.transformations import NAMES, load_transformations
         from s2lct.analysis.corpus_parts import parts_of_corpus
-        from s2lct.analysis.coverage.activations import load_encoder
+        from s2lct.analysis.coverage.encoder import load_encoder
         from s2lct.analysis.coverage.masks import Masks
         from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
         from s2lct.builder.corpus.read import read_corpus

@@ -16,7 +16,7 @@ from s2lct.cli.commands import INSIDE, examples, finite, usable_seed, zero_or_ab
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from s2lct.analysis.coverage.activations import EncoderModel
+    from s2lct.analysis.coverage.encoder import EncoderModel
     from s2lct.analysis.coverage.masks import Masks
 
 NEURONS, BOUNDS, CURVES, CASES, RUNNING = (
@@ -212,8 +212,8 @@ def coverage(
     from s2lct.cli.console import console, errors, told_errors
 
     with told_errors():
-        from s2lct.analysis.coverage.activations import load_encoder
         from s2lct.analysis.coverage.curves import measure, together
+        from s2lct.analysis.coverage.encoder import load_encoder
         from s2lct.analysis.coverage.measured_suites import (
             drawn,
             named_suites,
@@ -344,7 +344,7 @@ def minimize(
     from s2lct.cli.options import label_map_of
 
     with told_errors():
-        from s2lct.analysis.coverage.activations import load_encoder
+        from s2lct.analysis.coverage.encoder import load_encoder
         from s2lct.analysis.coverage.measured_suites import (
             is_checklist,
             load_test_suite,
@@ -352,13 +352,13 @@ def minimize(
             write_reduced_checklist,
         )
         from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
-        from s2lct.analysis.coverage.minimize import (
+        from s2lct.analysis.coverage.minimize import minimize as reduce_suite
+        from s2lct.analysis.coverage.minimize import reductions
+        from s2lct.analysis.coverage.reduced_suite import (
             check_out,
             check_reducible,
-            reductions,
             write_reduced_suite,
         )
-        from s2lct.analysis.coverage.minimize import minimize as reduce_suite
         from s2lct.analysis.coverage.report import reduction_table
         from s2lct.files import check_file_out
         from s2lct.leaderboard.models.load import load_classifier

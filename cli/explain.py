@@ -131,7 +131,7 @@ def explain(
     ] = True,
 ) -> None:
     """Find the words that hold a model's failures."""
-    from s2lct.analysis.explain.attribution import Judge, default_method, load_model
+    from s2lct.analysis.explain.attribution import default_method
     from s2lct.analysis.explain.fillers import load_filler
     from s2lct.analysis.explain.report import aggregate_table, write_html
     from s2lct.analysis.explain.search import (
@@ -141,6 +141,7 @@ def explain(
         write_explanations,
     )
     from s2lct.analysis.explain.search import explain as explain_rows
+    from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.cli.console import console, errors, told_errors
     from s2lct.cli.options import label_map_of

@@ -14,7 +14,7 @@ from s2lct.cli.commands import INSIDE, above_zero, examples, some_share, usable_
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from s2lct.analysis.coverage.word_interactions import LearnedMasks
+    from s2lct.analysis.coverage.learn_masks import LearnedMasks
 
 CORPUS, MASKS, TRAINING, RUNNING = "Corpus", "What is kept", "Training", "Running"
 MASKS_FILE = "masks.safetensors"
@@ -125,13 +125,10 @@ def masks(
 
     with told_errors():
         from s2lct.analysis.corpus_parts import parts_of_corpus
-        from s2lct.analysis.coverage.activations import Vocabulary, load_encoder
-        from s2lct.analysis.coverage.word_interactions import (
-            WimaskSettings,
-            check_settings,
-            learn_masks,
-            steps_of,
-        )
+        from s2lct.analysis.coverage.encoder import load_encoder
+        from s2lct.analysis.coverage.learn_masks import learn_masks
+        from s2lct.analysis.coverage.mask_training import WimaskSettings, steps_of
+        from s2lct.analysis.coverage.vocabulary import Vocabulary
         from s2lct.builder.corpus.read import read_corpus
         from s2lct.files import check_folder_out, write_text
         from s2lct.identity import shuffle_key
@@ -141,7 +138,6 @@ def masks(
         )
         mapping = label_map_of(label_map)
         check_folder_out(out, "--out")
-        check_settings(settings, vocab)
         read = read_corpus(
             corpus,
             text_column=text_column,

@@ -103,7 +103,7 @@ def retrain(
     ] = "auto",
 ) -> None:
     """Fine-tune on capabilities: what is learned, what forgotten."""
-    from s2lct.analysis.explain.attribution import Judge, load_model
+    from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.retrain.report import (
         Matrix,
         Row,

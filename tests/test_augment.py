@@ -46,10 +46,11 @@ from s2lct.analysis.augment.transformations import (
     load_transformations,
 )
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.coverage.activations import EncoderModel, Vocabulary, load_encoder
 from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+from s2lct.analysis.coverage.vocabulary import Vocabulary
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.explain.attribution import Judge
+from s2lct.analysis.judge import Judge
 from s2lct.analysis.retrain.report import Matrix, Row, change_of, html_page, plots, row_of
 from s2lct.analysis.retrain.splits import (
     FOLDS,

@@ -130,7 +130,7 @@ def _fine_tuned(
 ) -> dict[str, Accuracies]:
     from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
-    from s2lct.analysis.coverage.activations import load_encoder
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.extras import require
 
     require("accelerate")

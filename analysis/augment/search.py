@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from s2lct.analysis.augment.transformations import Transformation
-from s2lct.analysis.coverage.activations import EncoderModel, Floats
+from s2lct.analysis.coverage.activations import Floats
 from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes
 from s2lct.hub_calls import pretrained

@@ -6,23 +6,16 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from s2lct.analysis.coverage.activations import EncoderModel
-from s2lct.analysis.coverage.criteria import Advance, Coverage
+from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.scoring.statistics import Failed
-from s2lct.suite.cases import Case, SuiteCases
-
-README = "README.md"
-
-if TYPE_CHECKING:
-    from s2lct.suite.read import WrittenSuite
+from s2lct.suite.cases import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +72,7 @@ def minimize(
     metric: Coverage,
     thresholds: Sequence[float],
     *,
-    advance: Advance | None = None,
+    advance: Advance = silently,
 ) -> list[Reduced]:
     """Greedy passes over a suite, one for each threshold, in one run of the model.
 
@@ -112,8 +105,7 @@ def minimize(
                 if state.growth(marks) > threshold:
                     state.add(marks)
                     ids.add(case.id)
-            if advance:
-                advance(1)
+            advance(1)
     known = {case.id for case in cases}
     reduced = []
     for threshold, ids in zip(thresholds, kept, strict=True):
@@ -145,146 +137,3 @@ def reductions(
             len(own), tuple(sizes), float(failed[own].mean()), tuple(rates)
         )
     return table
-
-
-def write_reduced_suite(
-    folder: Path, reduced: Reduced, out: Path, about: Mapping[str, Any]
-) -> None:
-    """Write the kept cases of a built suite as a suite of the same schema.
-
-    Args:
-        folder: the suite that was reduced.
-        reduced: what stays of it.
-        out: folder of the new suite; it must not exist or hold a reduced suite.
-        about: how it was reduced, recorded in ``suite.json`` under ``reduced_from``.
-
-    Raises:
-        AnalysisError: ``out`` is in the way, or nothing stays.
-        SuiteError: the suite cannot be read.
-    """
-    from s2lct.files import whole_folder
-    from s2lct.suite.read import read_suite
-
-    check_out(out)
-    suite = read_suite(folder)
-    with whole_folder(out) as work:
-        _fill(work, suite, reduced, about)
-
-
-def _fill(work: Path, suite: WrittenSuite, reduced: Reduced, about: Mapping[str, Any]) -> None:
-    import pyarrow.parquet as pq
-
-    from s2lct.cards import render_dataset_card
-    from s2lct.files import one_folder, sha256_of, whole_file, write_text
-    from s2lct.suite.checks import rows_fingerprint
-    from s2lct.suite.tables import SPLIT, SUITE_FILE, marked, table_of
-
-    described = suite.described
-    files: dict[str, dict[str, Any]] = {}
-    every: list[dict[str, Any]] = []
-    examples: dict[str, dict[str, str]] = {}
-    counts: dict[str, dict[str, Any]] = {}
-    for capability, whole in suite.rows.items():
-        rows = [row for row in whole if row["id"] in reduced.kept]
-        if not rows:
-            continue
-        path = work / "data" / one_folder(capability) / f"{SPLIT}-00000-of-00001.parquet"
-        table = table_of(rows)
-        with whole_file(path) as written:
-            pq.write_table(table, written, compression="zstd", store_schema=True)
-        files[capability] = {
-            "path": path.relative_to(work).as_posix(),
-            "rows": len(rows),
-            "bytes": path.stat().st_size,
-            "memory": table.nbytes,
-            "sha256": sha256_of(path),
-        }
-        every += rows
-        expansions = [row for row in rows if row["kind"] == "expansion"]
-        counts[capability] = dict(described["counts"][capability]) | {
-            "seeds": len(rows) - len(expansions),
-            "expansions": len(expansions),
-        }
-        examples[capability] = _example(rows, expansions, marked)
-    if not files:
-        raise AnalysisError(
-            f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
-        )
-    new = dict(described) | {
-        "fingerprint": rows_fingerprint(every),
-        "files": files,
-        "counts": dict(described["counts"]) | counts,
-        "reduced_from": dict(about)
-        | {
-            "fingerprint": described["fingerprint"],
-            "threshold": reduced.threshold,
-            "seeds_kept_for_expansions": len(reduced.for_expansions),
-        },
-    }
-    for capability in described["counts"]:
-        if capability not in files:
-            new["counts"][capability] = dict(described["counts"][capability]) | {
-                "seeds": 0,
-                "expansions": 0,
-            }
-    write_text(work / SUITE_FILE, json.dumps(new, indent=2, sort_keys=True) + "\n")
-    write_text(work / README, render_dataset_card(new, examples))
-
-
-def check_out(out: Path) -> None:
-    """Refuse to write over what is no reduced suite.
-
-    Raises:
-        AnalysisError: something else is there.
-    """
-    from s2lct.errors import SuiteError
-    from s2lct.files import check_folder_out
-    from s2lct.suite.read import read_description
-
-    check_folder_out(out, "--out")
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    try:
-        if "reduced_from" in read_description(out):
-            return
-    except SuiteError:
-        pass
-    raise AnalysisError(
-        f"--out {out}: something else is there", mend="name a folder that does not exist yet"
-    )
-
-
-def _example(
-    rows: Sequence[Mapping[str, Any]], expansions: Sequence[Mapping[str, Any]], marked: Any
-) -> dict[str, str]:
-    """A seed with an expansion, as the card shows them."""
-    from types import SimpleNamespace
-
-    from s2lct.labels import LABELS
-
-    seed = next(
-        (row for row in rows if expansions and row["id"] == expansions[0]["seed_id"]), rows[0]
-    )
-    example = {
-        "seed": str(seed["text"]),
-        "labels": " or ".join(LABELS[label] for label in seed["labels"]),
-    }
-    if expansions:
-        words = [SimpleNamespace(**word) for word in expansions[0]["inserted"]]
-        example["expansion"] = marked(expansions[0]["text"], words)
-    return example
-
-
-def check_reducible(suite: SuiteCases) -> None:
-    """Refuse a suite that cannot be written again: one of the Hub.
-
-    Raises:
-        AnalysisError: it is neither a folder nor CheckList's JSON lines.
-    """
-    from s2lct.analysis.coverage.measured_suites import is_checklist
-
-    if not Path(suite.name).is_dir() and not is_checklist(suite.name):
-        raise AnalysisError(
-            f"suite {suite.name}: no folder",
-            mend="download it first: hf download --repo-type dataset ID --local-dir DIR",
-        )

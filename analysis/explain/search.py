@@ -18,9 +18,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from s2lct.analysis.explain.attribution import Judge, Method, attribute, default_method
+from s2lct.analysis.explain.attribution import Method, attribute, default_method
 from s2lct.analysis.explain.fillers import Draw, Filler, Template
 from s2lct.analysis.explain.words import Kind, parts_of, words_of
+from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow
 from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes, write_text

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.explain.attribution import Judge
+from s2lct.analysis.judge import Judge
 from s2lct.analysis.retrain.splits import Split, sentence_key, sentences_of, split_of
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.builder.corpus.read import Corpus
