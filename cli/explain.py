@@ -132,14 +132,10 @@ def explain(
 ) -> None:
     """Find the words that hold a model's failures."""
     from s2lct.analysis.explain.attribution import default_method
+    from s2lct.analysis.explain.choose import chosen_rows
     from s2lct.analysis.explain.fillers import load_filler
+    from s2lct.analysis.explain.records import ExplanationFile, Options, write_explanations
     from s2lct.analysis.explain.report import aggregate_table, write_html
-    from s2lct.analysis.explain.search import (
-        ExplanationFile,
-        Options,
-        chosen_rows,
-        write_explanations,
-    )
     from s2lct.analysis.explain.search import explain as explain_rows
     from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.suite_rows import load_rows, select_rows

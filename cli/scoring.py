@@ -240,8 +240,8 @@ def report(
     ] = None,
 ) -> None:
     """Put results side by side, worst first, with examples."""
+    from s2lct.analysis.explain.records import read_explanations
     from s2lct.analysis.explain.report import html_section
-    from s2lct.analysis.explain.search import read_explanations
     from s2lct.cli.console import console, told_errors
     from s2lct.leaderboard.results.read import current, read_outcomes
     from s2lct.leaderboard.results.read import recompute as recomputed

@@ -6,12 +6,13 @@ everything else by Kernel SHAP (Lundberg and Lee 2017) or by leaving words out o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from s2lct.analysis.explain.words import Word, words_of
+from s2lct.analysis.explain.words import Word, respelled, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
@@ -43,14 +44,7 @@ def attribute(
     method: Method | None = None,
     seed: int = 0,
 ) -> list[Array]:
-    """How much each whole word speaks for a label.
-
-    Args:
-        judge: the model.
-        texts: any texts.
-        labels: for each text the label that is spoken for, such as the one the model gives.
-        method: None for `default_method`.
-        seed: of Kernel SHAP's samples.
+    """How much each whole word of a text speaks for the text's label.
 
     Returns:
         For each text an array over `words.words_of`: the share of the label's log probability
@@ -151,34 +145,22 @@ def _summed(pieces: Array, offsets: Sequence[tuple[int, int]], words: Sequence[W
     return sums
 
 
-def _without(text: str, words: Sequence[Word], absent: Iterable[int]) -> str:
+def _without(text: str, words: Sequence[Word], absent: Container[int]) -> str:
     """A text without some of its words; the spaces in front of them go too."""
-    gone = set(absent)
-    left, end = "", 0
-    for number, word in enumerate(words):
-        if number not in gone:
-            between = text[end : word.start]
-            touching = not between and left[-1:].isalnum() and word.text[:1].isalnum()
-            left += (" " if touching else between) + word.text
-        end = word.end
-    return left.strip()
+    pieces = [None if number in absent else word.text for number, word in enumerate(words)]
+    return respelled(text, words, pieces).strip()
 
 
 def _occlusion(judge: Judge, texts: Sequence[str], labels: Sequence[int]) -> list[Array]:
-    asked: list[str] = []
-    wanted: list[int] = []
-    for text, label in zip(texts, labels, strict=True):
-        words = words_of(text)
-        asked += [text, *(_without(text, words, [number]) for number in range(len(words)))]
-        wanted += [label] * (len(words) + 1)
-    support = judge.support(asked, wanted)
-    results: list[Array] = []
-    start = 0
-    for text in texts:
-        end = start + 1 + len(words_of(text))
-        results.append(support[start] - support[start + 1 : end])
-        start = end
-    return results
+    words = [words_of(text) for text in texts]
+    asked = [
+        [text, *(_without(text, own, [number]) for number in range(len(own)))]
+        for text, own in zip(texts, words, strict=True)
+    ]
+    wanted = np.repeat(labels, [len(own) for own in asked])
+    support = judge.support(list(itertools.chain(*asked)), wanted)
+    parts = np.split(support, np.cumsum([len(own) for own in asked])[:-1])
+    return [own[0] - own[1:] for own in parts]
 
 
 def _kernel_shap(judge: Judge, text: str, label: int, seed: int) -> Array:

@@ -41,6 +41,21 @@ def words_of(text: str) -> tuple[Word, ...]:
     return tuple(Word(m.group(), m.start(), m.end()) for m in _WORD.finditer(text))
 
 
+def respelled(text: str, words: Sequence[Word], pieces: Sequence[str | None]) -> str:
+    """A text with a piece in the place of each of its words; with None, the space before goes too.
+
+    Two words that no longer have a mark between them are kept apart.
+    """
+    made, end = "", 0
+    for word, piece in zip(words, pieces, strict=True):
+        if piece is not None:
+            between = text[end : word.start]
+            touching = not between and made[-1:].isalnum() and piece[:1].isalnum()
+            made += (" " if touching else between) + piece
+        end = word.end
+    return made + text[end:]
+
+
 def parts_of(
     text: str, template: str, inserted: Sequence[tuple[int, int]] = ()
 ) -> tuple[Part, ...]:
