@@ -22,7 +22,7 @@ def style(**options: Any) -> Iterator[None]:
     require("matplotlib")
     import matplotlib
 
-    shared = {
+    shared: dict[Any, Any] = {
         "font.family": "sans-serif",
         "font.size": 10,
         "svg.fonttype": "none",

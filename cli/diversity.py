@@ -81,7 +81,8 @@ def diversity(
     By self-BLEU, productions, distinct n-grams, lengths and depths.
     """
     from s2lct.analysis.diversity import report as report
-    from s2lct.analysis.diversity.measures import Reader, Source, compare
+    from s2lct.analysis.diversity.measures import Source, compare
+    from s2lct.analysis.diversity.readings import Reader
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.cli.console import console, errors, told_errors
     from s2lct.cli.options import label_map_of

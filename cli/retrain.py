@@ -104,16 +104,10 @@ def retrain(
 ) -> None:
     """Fine-tune on capabilities: what is learned, what forgotten."""
     from s2lct.analysis.judge import Judge, load_model
-    from s2lct.analysis.retrain.report import (
-        Matrix,
-        Row,
-        forgotten_line,
-        matrix_table,
-        row_of,
-        row_table,
-        write_matrix,
-    )
-    from s2lct.analysis.retrain.train import Retrainer, TrainOptions
+    from s2lct.analysis.retrain.changes import Matrix, Row, row_of
+    from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table, write_matrix
+    from s2lct.analysis.retrain.runs import TrainOptions
+    from s2lct.analysis.retrain.train import Retrainer
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.cli.console import console, errors, told_errors
     from s2lct.cli.options import label_map_of
