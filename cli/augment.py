@@ -125,6 +125,7 @@ def augment(
     from s2lct.progress import counted_progress
 
     with told_errors():
+        from s2lct.analysis.augment.corpus import check_corpus_path, corpus_rows, write_corpus
         from s2lct.analysis.augment.retrain import accuracy_table, known_labels
         from s2lct.analysis.augment.retrain import retrain as retrain_on
         from s2lct.analysis.augment.search import (
@@ -132,9 +133,6 @@ def augment(
             SearchSettings,
             augment_at_random,
             augment_by_coverage,
-            check_corpus_path,
-            corpus_rows,
-            write_corpus,
         )
         from s2lct.analysis.augment.transformations import NAMES, load_transformations
         from s2lct.analysis.corpus_parts import parts_of_corpus

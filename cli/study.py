@@ -97,7 +97,8 @@ def import_answers(
 
     Label consistency, relevance, Krippendorff's α, and the cases they dispute.
     """
-    from s2lct.analysis.study.agreement import disputed_json, evaluate, read_answers, result_json
+    from s2lct.analysis.study.agreement import disputed_json, evaluate, result_json
+    from s2lct.analysis.study.answers import read_answers
     from s2lct.analysis.study.form import read_key
     from s2lct.cli.console import console, told_errors
     from s2lct.extras import require

@@ -20,15 +20,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.analysis.study.agreement import (
-    Answer,
     alpha_estimate,
     disputed_cases,
     disputed_json,
     evaluate,
     label_of,
     mean_estimate,
-    read_answers,
 )
+from s2lct.analysis.study.answers import Answer, read_answers
 from s2lct.analysis.study.form import (
     DESCRIPTIONS,
     Key,

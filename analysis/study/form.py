@@ -9,13 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from s2lct.analysis.records import Record, fault_of
+from s2lct.builder.capabilities import load_capabilities
 from s2lct.errors import AnalysisError
 from s2lct.files import write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
@@ -23,6 +25,7 @@ from s2lct.labels import LABELS, Label
 from s2lct.pages import page_templates
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.read import read_description
 
 KEY_FILE = "key.json"
 RATINGS = (1, 2, 3, 4, 5)
@@ -79,11 +82,7 @@ class Study:
     titles: Mapping[str, str]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SuiteOfKey(_Part):
+class SuiteOfKey(Record):
     """What names the suite that a study was drawn from."""
 
     name: str
@@ -91,7 +90,7 @@ class SuiteOfKey(_Part):
     fingerprint: str
 
 
-class KeyItem(_Part):
+class KeyItem(Record):
     """What an item of a form is.
 
     Attributes:
@@ -113,7 +112,7 @@ class KeyItem(_Part):
     passes: tuple[Label, ...]
 
 
-class Key(_Part):
+class Key(Record):
     """What the raters must not see: which case each item is, and what passes."""
 
     study: str
@@ -156,17 +155,11 @@ def draw(
     drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
     ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
-    named = SuiteCases(suite.name, suite.version, suite.fingerprint, ())
-    return Study(
-        study,
-        named,
-        seed,
-        tuple(
-            tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
-            for number, cases in enumerate(ordered, 1)
-        ),
-        titles,
+    items = tuple(
+        tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
+        for number, cases in enumerate(ordered, 1)
     )
+    return Study(study, replace(suite, cases=()), seed, items, titles)
 
 
 def _families(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
@@ -210,11 +203,6 @@ def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> l
     return cases
 
 
-def description_of(capability: str) -> str:
-    """What raters are told about a capability; empty for one that is not ours."""
-    return DESCRIPTIONS.get(capability, "")
-
-
 def key_of(study: Study) -> Key:
     """The study's key."""
     return Key(
@@ -251,7 +239,10 @@ def form_html(study: Study, number: int) -> str:
             "study": study.id,
             "set": number,
             "capabilities": {
-                name: {"title": study.titles.get(name, name), "description": description_of(name)}
+                name: {
+                    "title": study.titles.get(name, name),
+                    "description": DESCRIPTIONS.get(name, ""),
+                }
                 for name in capabilities
             },
             "items": [
@@ -273,7 +264,7 @@ def form_csv(study: Study, number: int) -> str:
     for item in study.sets[number - 1]:
         name = item.case.capability
         title = study.titles.get(name, name)
-        told = (item.id, title, description_of(name), item.case.text, "", "")
+        told = (item.id, title, DESCRIPTIONS.get(name, ""), item.case.text, "", "")
         writer.writerow(map(spreadsheet_cell, told))
     return table.getvalue()
 
@@ -299,20 +290,15 @@ def write_study(study: Study, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise AnalysisError(f"--out {folder}: is no folder", mend="choose another") from None
-    return list(_written(study, folder))
-
-
-def _written(study: Study, folder: Path) -> Iterator[Path]:
+    contents: dict[str, str] = {}
     for number in range(1, len(study.sets) + 1):
-        page, table = folder / f"set-{number}.html", folder / f"set-{number}.csv"
-        write_text(page, form_html(study, number))
+        contents[f"set-{number}.html"] = form_html(study, number)
         # The mark makes spreadsheets read UTF-8.
-        write_text(table, "\ufeff" + form_csv(study, number))
-        yield page
-        yield table
-    path = folder / KEY_FILE
-    write_text(path, json.dumps(key_of(study).model_dump(mode="json"), indent=1) + "\n")
-    yield path
+        contents[f"set-{number}.csv"] = "\ufeff" + form_csv(study, number)
+    contents[KEY_FILE] = json.dumps(key_of(study).model_dump(mode="json"), indent=1) + "\n"
+    for name, content in contents.items():
+        write_text(folder / name, content)
+    return [folder / name for name in contents]
 
 
 def read_key(path: Path) -> Key:
@@ -327,18 +313,11 @@ def read_key(path: Path) -> Key:
     except OSError as error:
         raise AnalysisError(f"--key {path}: {error.strerror}", mend=mend) from error
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise AnalysisError(
-            f"--key {path}: {f'{where}: ' if where else ''}{fault['msg']}", mend=mend
-        ) from error
+        raise AnalysisError(f"--key {path}: {fault_of(error)}", mend=mend) from error
 
 
 def suite_titles(suite: str) -> dict[str, str]:
     """The titles of a suite's capabilities: from its folder, else those that are shipped."""
-    from s2lct.builder.capabilities import load_capabilities
-    from s2lct.suite.read import read_description
-
     titles = {one.id: one.title for one in load_capabilities()}
     folder = Path(suite)
     if folder.is_dir():
