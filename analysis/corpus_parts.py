@@ -26,10 +26,6 @@ def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
 
     A missing dev or test split is taken out of train. At random, equal texts stay together.
 
-    Args:
-        corpus: any corpus.
-        seed: of the random division.
-
     Raises:
         AnalysisError: the corpus is too small, or has splits but none to train on.
     """

@@ -43,12 +43,10 @@ def load_model(name: str, *, device: str = "auto") -> Classifier:
 
 
 class Judge:
-    """A model with the rule that reads labels off its classes.
+    """A model, or a function from texts to labels, with the rule that reads labels off its classes.
 
-    Args:
-        model: a classifier, or a function from texts to labels.
-        label_map: what the classes mean, where the model does not say.
-        neutral_band: for models without a neutral class, see `leaderboard.labels.LabelRule`.
+    The label map says what the classes mean, where the model does not; for models without a neutral
+    class see `LabelRule`.
 
     Raises:
         ScoringError: the model's classes cannot be used.

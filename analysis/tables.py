@@ -13,13 +13,7 @@ NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "show_edge": False}
 
 
 def figures_table(columns: Sequence[str], *, first: str = "", **options: Any) -> Table:
-    """A table to fill: names on the left, columns of figures on the right.
-
-    Args:
-        columns: the figures' headings.
-        first: the names' heading.
-        options: of `rich.table.Table`.
-    """
+    """A table to fill: names on the left, under ``first``, and columns of figures on the right."""
     table = Table(first, header_style="bold", **options)
     for column in columns:
         table.add_column(column, justify="right")

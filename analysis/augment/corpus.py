@@ -35,10 +35,7 @@ def corpus_rows(
 ) -> list[dict[str, Any]]:
     """Rows of an augmented corpus, which `read_corpus` reads again: see `COLUMNS`.
 
-    Args:
-        train: the sentences to train on.
-        added: what was made from them.
-        others: further splits' names and sentences, which stay as they are.
+    Behind the sentences to train on, and what was made from them, stand those of other splits.
     """
     rows = [_row(sentence, "train") for sentence in train]
     rows += [

@@ -80,21 +80,10 @@ def retrain(
     device: str = "auto",
     advance: Advance = silently,
 ) -> dict[str, Accuracies]:
-    """Train on each set with each seed, and test.
+    """Train on each named set with each seed, and test.
 
-    Of the embedded models the head alone is trained, anew, and stopped on dev. Any other model goes
-    on from its own weights, with `transformers.Trainer`.
-
-    Args:
-        model: as `load_encoder` takes it.
-        sets: texts with labels to train on, by name.
-        dev: to stop on.
-        test: to measure accuracy on.
-        seeds: of weights, dropout and the order of texts.
-        epochs: passes over the texts; plays no part for the embedded models.
-        label_map: what the model's classes mean, where it does not say.
-        device: ``auto``, ``cpu``, ``cuda`` …
-        advance: told how many trainings were done.
+    Of the embedded models the head alone is trained, anew, and stopped on dev; epochs play no part.
+    Any other model goes on from its own weights, with `transformers.Trainer`.
 
     Raises:
         AnalysisError: a set is empty, or the package that Trainer needs is missing.

@@ -127,19 +127,9 @@ def augment_by_coverage(
     *,
     advance: Advance = silently,
 ) -> list[AugmentedText]:
-    """Search for texts that make coverage grow (Algorithm 1).
+    """Search for texts that make coverage grow (Algorithm 1), in the order they are found.
 
-    Args:
-        originals: sentences to start from.
-        transformations: to draw pairs from.
-        encoder: the model whose coverage it is.
-        coverage: what is covered already; it takes in every text that is kept.
-        similarity: of an original and a text.
-        settings: see `SearchSettings`.
-        advance: told how many originals were done.
-
-    Returns:
-        The texts kept, in the order they were found.
+    The coverage is of what is covered already; it takes in every text that is kept.
 
     Raises:
         AnalysisError: fewer than two transformations, or coverage of another model.
@@ -189,18 +179,10 @@ def augment_at_random(
     *,
     advance: Advance = silently,
 ) -> list[AugmentedText]:
-    """As many texts, from the same originals, transformations and bound, whatever they cover.
+    """So many texts, of the same originals, transformations and bound, whatever they cover.
 
-    Args:
-        originals: sentences to start from.
-        transformations: to draw pairs from.
-        similarity: of an original and a text.
-        count: how many texts.
-        settings: ``growth`` plays no part, and ``most`` is exceeded if it has to be.
-        advance: told how many texts were made.
-
-    Returns:
-        ``count`` texts, or fewer where 50 times as many tries did not give so many.
+    Of the settings ``growth`` plays no part, and ``most`` is exceeded if it has to be. They are
+    fewer where 50 times as many tries did not give so many.
     """
     _check_pairs(transformations)
     rng = rng_for(settings.seed, "augment at random")

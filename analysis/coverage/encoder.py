@@ -153,12 +153,8 @@ class EncoderModel:
         """What the model computes for each text, in batches of texts of one length.
 
         Every text comes once; texts of one length in the order given, lengths as they fill up.
-        What is held at a time does not grow with the number of texts.
-
-        Args:
-            texts: any texts.
-            batch_tokens: most tokens in a batch; changes nothing but speed and memory. None for
-                what suits the device.
+        What is held at a time does not grow with the number of texts. The most tokens in a
+        batch change nothing but speed and memory; None for what suits the device.
         """
         suits = TOKENS_A_BATCH if self._on_cpu else TOKENS_A_BATCH_ON_GPU
         largest = (batch_tokens or suits) if self.batches_are_exact else 0

@@ -31,10 +31,8 @@ class Layers:
     def parse(cls, text: str, encoder: EncoderModel) -> Layers:
         """Read what ``--layers`` says.
 
-        Args:
-            text: parts with commas between: ``encoder`` (every encoder layer), ``embeddings``,
-                ``pooler``, a number from 1 on, or a range such as ``4-6``.
-            encoder: the model.
+        Parts with commas between: ``encoder`` (every encoder layer), ``embeddings``, ``pooler``, a
+        number from 1 on, or a range such as ``4-6``.
 
         Raises:
             AnalysisError: a part that means nothing, or a layer that the model lacks.

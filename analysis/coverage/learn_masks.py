@@ -114,18 +114,18 @@ def learn_masks(
     checkpoint: Path | None = None,
     advance: AdvanceSteps = lambda done, terms: None,
 ) -> LearnedMasks:
-    """Learn a model's masks.
+    """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
 
     Args:
-        encoder: the target model; its weights stay as they are.
+        encoder: the target model.
         texts: to train on. Labels play no part.
         held_out: to measure fidelity on.
-        vocabulary: the task vocabulary; see `Vocabulary.of_texts`.
+        vocabulary: see `Vocabulary.of_texts`.
         settings: see `WimaskSettings`.
         most_words: see `kept_words`; 1 is the paper's reading.
-        checkpoint: a file that takes what was learned so far, and from which the same training
-            goes on to the same bytes; None keeps nothing.
-        advance: told how many steps were done, and the last one's loss terms.
+        checkpoint: takes what was learned so far; the same training goes on from it, to the same
+            bytes.
+        advance: see `AdvanceSteps`.
 
     Raises:
         AnalysisError: there are no texts, the vocabulary is larger than memory, the model has no

@@ -62,16 +62,10 @@ def build_metrics(
     cache: Path | None = None,
     advance: Advance = silently,
 ) -> dict[str, Coverage]:
-    """Metrics with nothing covered, by name.
+    """Metrics of `METRICS` with nothing covered, by name.
 
-    Args:
-        names: of `METRICS`.
-        encoder: the model.
-        reference: texts that set bounds and ranges, such as the training set.
-        options: see there.
-        masks: for ``mncover``.
-        cache: folder that keeps bounds and ranges; None keeps nothing.
-        advance: told how many reference texts were done.
+    The reference texts, such as the training set, set bounds and ranges, which the cache folder
+    keeps; the masks are for ``mncover``.
 
     Raises:
         AnalysisError: an unknown metric, or options that do not fit.

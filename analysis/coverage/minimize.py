@@ -76,14 +76,8 @@ def minimize(
 ) -> list[Reduced]:
     """Greedy passes over a suite, one for each threshold, in one run of the model.
 
-    A seed whose expansion stays stays too, so that every expansion keeps its seed.
-
-    Args:
-        encoder: the model.
-        cases: of the suite, in order; a capability's first case raises coverage from 0.
-        metric: what to raise; nothing covered.
-        thresholds: shares of the metric's main figure, 0 or more.
-        advance: told how many cases were done.
+    A capability's first case raises coverage from 0, thresholds are shares of the metric's main
+    figure. A seed whose expansion stays stays too, so that every expansion keeps its seed.
 
     Raises:
         AnalysisError: a negative threshold, or a metric of another model.
@@ -119,10 +113,7 @@ def reductions(
 ) -> dict[str, Reduction]:
     """Sizes and failure rates of each capability before and after, in the suite's order.
 
-    Args:
-        cases: of the suite.
-        failed: which of them the model fails, shape (cases,).
-        reduced: see `minimize`.
+    ``failed`` says which cases the model fails, shape (cases,).
     """
     table: dict[str, Reduction] = {}
     for capability in dict.fromkeys(case.capability for case in cases):

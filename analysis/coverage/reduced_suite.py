@@ -34,11 +34,8 @@ def write_reduced_suite(
 ) -> None:
     """Write the kept cases of a built suite as a suite of the same schema.
 
-    Args:
-        folder: the suite that was reduced.
-        reduced: what stays of it.
-        out: folder of the new suite; it must not exist or hold a reduced suite.
-        about: how it was reduced, recorded in ``suite.json`` under ``reduced_from``.
+    The new folder must not exist or hold a reduced suite. ``about`` is recorded in ``suite.json``
+    under ``reduced_from``.
 
     Raises:
         AnalysisError: ``out`` is in the way, or nothing stays.

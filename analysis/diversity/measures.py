@@ -117,14 +117,11 @@ class Comparison:
 
 
 def self_bleu(texts: Sequence[str]) -> Floats:
-    """BLEU of each text against all the others, 0 to 100, shape (texts,).
+    """BLEU of each text, of at least two, against all the others, 0 to 100, shape (texts,).
 
     What sacreBLEU gives for a sentence and references (13a tokens, exponential smoothing,
     effective order), computed for all texts at once: an n-gram's greatest count among the others
     is the greatest of all, or the second greatest for the text that holds it.
-
-    Args:
-        texts: at least two.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.helpers import extract_all_word_ngrams
@@ -267,16 +264,9 @@ def compare(
     start: Advance = silently,
     advance: Advance = silently,
 ) -> Comparison:
-    """Measure a suite beside other sources, group by group, the same number of cases from each.
+    """Measure a suite beside sources with the same groups, the same number of cases from each.
 
-    Args:
-        suite: its groups are compared.
-        others: sources with the same groups.
-        reader: reads the texts.
-        draws: how often cases are drawn from the other sources.
-        seed: of every draw.
-        start: told how many texts are to be read.
-        advance: told how many more were read.
+    From the others they are drawn several times. ``start`` is told how many texts are to be read.
     """
     plan = {
         group: {

@@ -59,12 +59,10 @@ def respelled(text: str, words: Sequence[Word], pieces: Sequence[str | None]) ->
 def parts_of(
     text: str, template: str, inserted: Sequence[tuple[int, int]] = ()
 ) -> tuple[Part, ...]:
-    """The part of each of `words_of`'s words.
+    """The part of each of `words_of`'s words of a case.
 
-    Args:
-        text: a case.
-        template: how it was made, as a suite's column ``template`` has it; empty without one.
-        inserted: places of the inserted words.
+    The template is as a suite's column ``template`` has it, empty without one; the inserted words
+    are named by their places.
     """
     spans = _spans(text, template)
 

@@ -147,9 +147,7 @@ def unlinked_groups(
 def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFamily]]:
     """Up to `FOLDS` folds of like size in cases; no sentence is in two of them.
 
-    Args:
-        families: in any order.
-        seed: of the order among groups of the same size.
+    The seed decides the order among groups of the same size.
 
     Raises:
         AnalysisError: fewer than `LEAST_GROUPS` groups of families share no sentence.
@@ -173,14 +171,10 @@ def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFam
 
 
 def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 0) -> Split:
-    """Divide a suite's cases for a training run.
+    """Divide all of a suite's cases for training on some capabilities.
 
-    Args:
-        rows: all of the suite's cases.
-        trained_on: the capabilities that are trained on.
-        seed: 0 tests on the first fold, 1 on the second, and so on; behind the last fold the
-            families are shuffled anew. Every family is thus tested on once in as many seeds as
-            there are folds.
+    Seed 0 tests on the first fold, 1 on the second, and so on; behind the last fold the families
+    are shuffled anew. Every family is thus tested on once in as many seeds as there are folds.
 
     Raises:
         AnalysisError: too few families share no sentence.

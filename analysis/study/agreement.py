@@ -114,11 +114,8 @@ def evaluate(
 ) -> StudyResult:
     """Compare the raters with the suite and with each other.
 
-    Args:
-        answers: of all raters, in any order.
-        key: of the study.
-        by: whose disagreement makes a case disputed, see `disputed_cases`.
-        seed: of the bootstrap.
+    ``by`` says whose disagreement makes a case disputed, see `disputed_cases`; the seed is of the
+    bootstrap.
 
     Raises:
         AnalysisError: there is no rating at all.

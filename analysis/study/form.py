@@ -129,17 +129,11 @@ def draw(
     seeds: int = 50,
     seed: int = 0,
 ) -> Study:
-    """Draw seeds, an expansion of each, and put them in sets.
+    """Draw so many seeds for each set, an expansion of each, and put them in sets.
 
     The capabilities take turns, so each has the same share until it runs out of seeds that have
-    an expansion. No seed is in two sets.
-
-    Args:
-        suite: the suite's cases.
-        titles: of its capabilities.
-        sets: how many forms.
-        seeds: seeds in a set; the form holds twice as many cases.
-        seed: of the draw; the same seed gives the same study, whatever the order of the cases.
+    an expansion. No seed is in two sets. The same seed of the draw gives the same study, whatever
+    the order of the cases.
 
     Raises:
         AnalysisError: the suite has too few seeds that have expansions.
