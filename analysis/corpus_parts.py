@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from s2lct.builder.corpus.read import Corpus
+from s2lct.builder.corpus.collect import Corpus
 from s2lct.errors import AnalysisError
 from s2lct.identity import shuffle_key
 from s2lct.suite.records import Sentence
@@ -25,10 +25,6 @@ def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
     """Divide a corpus by its own splits, or at random, 8:1:1, where it has none.
 
     A missing dev or test split is taken out of train. At random, equal texts stay together.
-
-    Args:
-        corpus: any corpus.
-        seed: of the random division.
 
     Raises:
         AnalysisError: the corpus is too small, or has splits but none to train on.

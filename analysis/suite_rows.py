@@ -48,10 +48,7 @@ class SuiteRows:
 
 
 def load_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteRows:
-    """Read a suite.
-
-    Args:
-        suite: a folder, a Hub id (``ORG/NAME`` or ``ORG/NAME@REVISION``), or rows.
+    """Read a suite: a folder, a Hub id (``ORG/NAME`` or ``ORG/NAME@REVISION``), or rows.
 
     Raises:
         ScoringError: there is no such suite, it is damaged, or rows are none of a suite.

@@ -19,14 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import in_rounds, seconds
 
-from s2lct.builder.capabilities import Capability, load_capabilities
+from s2lct.builder.capabilities.files import load_capabilities
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.language.grammar import ReferenceGrammar
@@ -51,13 +53,6 @@ from s2lct.suite.records import (
 CONSOLE = Console()
 SST_SENTENCES = 11_855
 SCALES = (500, 1_000, 2_000, 4_000)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Wall time of a call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def sample_sentences(count: int) -> list[Sentence]:
@@ -106,17 +101,14 @@ def part_fill(rounds: int) -> None:
             for ids in batches:
                 model._model.base_model(input_ids=ids)
 
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(rounds + 1):
-        ours.append(seconds(lambda: fill(masked, model, suggestions=30)))
-        theirs.append(seconds(bare))
-    ratio = statistics.median(b / a for a, b in zip(ours[1:], theirs[1:], strict=True))
+    times = in_rounds({"ours": lambda: fill(masked, model, suggestions=30), "bare": bare}, rounds)
+    ours, theirs = times["ours"], times["bare"]
+    ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
     table = Table(title=f"fill: {len(texts)} distinct masked sentences, {rounds} rounds")
     for column in ("", "masked sentences / s"):
         table.add_column(column, justify="right")
-    table.add_row("our fill stage", f"{len(texts) / statistics.median(ours[1:]):.0f}")
-    table.add_row("bare encoder, same batches", f"{len(texts) / statistics.median(theirs[1:]):.0f}")
+    table.add_row("our fill stage", f"{len(texts) / statistics.median(ours):.0f}")
+    table.add_row("bare encoder, same batches", f"{len(texts) / statistics.median(theirs):.0f}")
     table.add_row("ratio (bar: at least 0.7)", f"{ratio:.2f}", style="bold")
     CONSOLE.print(table)
 

@@ -17,15 +17,15 @@ import resource
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import in_rounds
 
-from s2lct.analysis.coverage.activations import EncoderModel, load_encoder
 from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
 from s2lct.builder.corpus.read import read_corpus
 
@@ -34,13 +34,6 @@ BATCH = 32
 METRICS = ("boundary", "cover", "neurons", "top")
 REFERENCE, SPEED_TEXTS = 500, 2_000
 MEMORY_TEXTS = (1_000, 10_000)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Wall time of a call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def texts_of(corpus: str, count: int) -> list[str]:
@@ -59,11 +52,9 @@ def prepared(corpus: str) -> tuple[EncoderModel, dict[str, Coverage]]:
 def cover(encoder: EncoderModel, metrics: Sequence[Coverage], texts: Sequence[str]) -> None:
     """All metrics, in one pass."""
     states = [metric.emptied() for metric in metrics]
-    for batch in encoder.activations(texts):
-        for row in range(len(batch.numbers)):
-            one = batch.one(row)
-            for state in states:
-                state.add(state.marks(one))
+    for _, one in encoder.each(texts):
+        for state in states:
+            state.add(state.marks(one))
 
 
 def plain(encoder: EncoderModel, texts: Sequence[str]) -> None:
@@ -116,12 +107,7 @@ def main() -> None:
     ways["all in one pass (bar: at most 1.6)"] = lambda: cover(
         encoder, list(metrics.values()), texts
     )
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(options.rounds + 1):
-        for name, way in ways.items():
-            elapsed = seconds(way)
-            if number:  # the first round warms up
-                times[name].append(elapsed)
+    times = in_rounds(ways, options.rounds)
     table = Table(
         "",
         title=f"{len(texts):,} texts, {MODEL}, median of {options.rounds} rounds, "

@@ -25,7 +25,8 @@ from rich.table import Table
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.collection import collect, write_collection
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.collection_file import write_collection
 from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.record import (
     CapabilityRecord,

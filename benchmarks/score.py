@@ -13,12 +13,11 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
-from collections.abc import Callable
 
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import in_rounds
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from s2lct.builder.models.encoder import encoder_path
@@ -27,13 +26,6 @@ from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.suite.cases import load_cases
 
 BATCH = 32
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Wall time of a call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def main() -> None:
@@ -85,12 +77,7 @@ def main() -> None:
         "CheckList's way": as_checklist,
         "bare forward pass on our batches (bar: ours at least 0.85)": bare,
     }
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(options.rounds + 1):
-        for name, way in ways.items():
-            elapsed = seconds(way)
-            if number:  # the first round warms up
-                times[name].append(elapsed)
+    times = in_rounds(ways, options.rounds)
     table = Table(title=f"score: {len(texts):,} texts, median of {options.rounds} rounds")
     for column in ("", "texts / s", "our speed over it"):
         table.add_column(column, justify="left" if not column else "right")

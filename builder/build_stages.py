@@ -14,7 +14,7 @@ from typing import Generic, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder.capabilities import Capability
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon

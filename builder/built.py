@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from s2lct.builder.capabilities import Capability
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.suite.records import Family
 
 

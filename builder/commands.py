@@ -12,7 +12,7 @@ from s2lct.progress import Bars, Stages
 
 if TYPE_CHECKING:
     from s2lct.builder.built import CapabilityCounts
-    from s2lct.builder.capabilities import Capability
+    from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.models.inventory import ModelEntry
 
 SUITE = "Folder of a built suite."
@@ -66,7 +66,7 @@ class CapabilitiesOptions(Options):
 @takes(CapabilitiesOptions)
 def capabilities(options: CapabilitiesOptions, bars: Bars) -> list[tuple[Capability, Path]]:
     """List the capabilities, or print what one is."""
-    from s2lct.builder.capabilities import capability_files, load_capabilities
+    from s2lct.builder.capabilities.files import capability_files, load_capabilities
 
     chosen = load_capabilities(() if options.show is None else (options.show,), options.files)
     files = capability_files(options.files)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from s2lct.builder import write
 from s2lct.builder.build_stages import LeftOut, MaskedSeed, Models, Stage, Stages, stages_of
 from s2lct.builder.built import CapabilityCounts, Suite
-from s2lct.builder.capabilities import Capability, load_capabilities, recorded
+from s2lct.builder.capabilities.files import load_capabilities, recorded
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.read import read_corpus

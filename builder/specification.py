@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from s2lct.builder.capabilities import Capability, Form, Template
+from s2lct.builder.capabilities.schema import Capability, Form, Template
 from s2lct.builder.stages.search import describe_rule
 
 _LONGEST_LIST = 240

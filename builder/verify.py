@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
-from s2lct.builder.capabilities import Capability, Form
+from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger, load_parser, load_tagger

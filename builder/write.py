@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s2lct.builder.capabilities import recorded
+from s2lct.builder.capabilities.files import recorded
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.read import Corpus
+from s2lct.builder.corpus.collect import Corpus
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.suite.records import Expansion, Family, Seed

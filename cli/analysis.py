@@ -14,9 +14,9 @@ from s2lct.cli.options import command
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from s2lct.analysis.coverage.learn_masks import LearnedMasks
     from s2lct.analysis.coverage.report import CoverageReport
-    from s2lct.analysis.coverage.word_interactions import LearnedMasks
-    from s2lct.analysis.explain.search import ExplanationFile
+    from s2lct.analysis.explain.records import ExplanationFile
     from s2lct.analysis.study.agreement import StudyResult
 
 LOW_FIDELITY = 0.9

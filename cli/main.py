@@ -23,7 +23,7 @@ from s2lct.cli.scoring import add_commands as add_scoring
 from s2lct.plain_text import plain_lines
 
 if TYPE_CHECKING:
-    from s2lct.builder.capabilities import Capability
+    from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.models.inventory import ModelEntry
 
 app = typer.Typer(

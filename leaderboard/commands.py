@@ -34,9 +34,9 @@ from s2lct.progress import Bars
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
-    from s2lct.leaderboard.results.collection import Collection
     from s2lct.leaderboard.results.comparison import Comparison
     from s2lct.leaderboard.results.record import Result
+    from s2lct.leaderboard.results.scored import Collection
     from s2lct.leaderboard.results.standings import SuiteStandings
     from s2lct.leaderboard.submission.changes import Answer, ChangesVerdict
     from s2lct.leaderboard.submission.check import Verdict

@@ -17,16 +17,15 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.augment import transformations as module
-from s2lct.analysis.augment.retrain import retrain
+from s2lct.analysis.augment.corpus import corpus_rows, write_corpus
+from s2lct.analysis.augment.retrain import Accuracies, retrain
 from s2lct.analysis.augment.search import (
-    Accuracies,
     EmbeddingSimilarity,
     SearchSettings,
     augment_at_random,
     augment_by_coverage,
-    corpus_rows,
-    write_corpus,
 )
+from s2lct.analysis.augment.spelling import contract, extend
 from s2lct.analysis.augment.transformation_tables import (
     CITIES,
     CONTRACTIONS,
@@ -35,21 +34,14 @@ from s2lct.analysis.augment.transformation_tables import (
     QWERTY_NEIGHBOURS,
     WOMEN,
 )
-from s2lct.analysis.augment.transformations import (
-    PLAIN,
-    Entities,
-    MaskedWordSwap,
-    SynonymSwap,
-    contract,
-    extend,
-    is_opinionated,
-    load_transformations,
-)
+from s2lct.analysis.augment.transformations import PLAIN, load_transformations
+from s2lct.analysis.augment.word_swaps import Entities, MaskedWordSwap, SynonymSwap, is_opinionated
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.coverage.activations import EncoderModel, Vocabulary, load_encoder
 from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+from s2lct.analysis.coverage.vocabulary import Vocabulary
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError

@@ -7,12 +7,12 @@ import pytest
 import yaml
 from rich.console import Console
 
-from s2lct.builder.capabilities import (
-    Capability,
+from s2lct.builder.capabilities.files import (
     load_capabilities,
     read_capability,
     shipped_capability_files,
 )
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
 from s2lct.builder.specification import specification

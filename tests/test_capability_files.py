@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_capabilities import OWN_CAPABILITY
 from typer.testing import CliRunner
 
-from s2lct.builder.capabilities import load_capabilities, read_capability
+from s2lct.builder.capabilities.files import load_capabilities, read_capability
 from s2lct.cli.main import app
 from s2lct.errors import CapabilityError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from s2lct.builder.capabilities import load_capabilities, read_capability
+from s2lct.builder.capabilities.files import load_capabilities, read_capability
 from s2lct.cli.main import app
 
 RUNNER = CliRunner()

@@ -330,8 +330,8 @@ def test_commands_take_capabilities_in_any_case(suite_folder: Path, tmp_path: Pa
     ):
         done = run(*arguments, "--capability", name.lower())
         assert done.exit_code == 0, done.output
+    from s2lct.analysis.commands.retrain import _trainings
     from s2lct.analysis.suite_rows import load_rows, select_rows
-    from s2lct.cli.retrain import _trainings
 
     assert _trainings([name.lower()], (name,)) == {name: (name,)}
     rows = load_rows(suite)

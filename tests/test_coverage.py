@@ -12,12 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.analysis.coverage.activations import Activations, EncoderModel, Vocabulary, load_encoder
+from s2lct.analysis.coverage.activations import Activations
 from s2lct.analysis.coverage.boundary import BoundaryCoverage, Bounds, NeuronValues
-from s2lct.analysis.coverage.criteria import Coverage, Layers
+from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
+from s2lct.analysis.coverage.layers import Layers
 from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.multisection import SectionCoverage, SectionNeurons, Sections
+from s2lct.analysis.coverage.multisection import SectionCoverage
 from s2lct.analysis.coverage.neurons import NeuronCoverage, TopNeuronCoverage
+from s2lct.analysis.coverage.section_neurons import SectionNeurons
+from s2lct.analysis.coverage.sections import Sections
+from s2lct.analysis.coverage.vocabulary import Vocabulary
 from s2lct.errors import AnalysisError
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "deberta-v2")
@@ -294,7 +299,6 @@ def made_up(hidden: Sequence[Sequence[float]], attention: Sequence[Sequence[floa
     return Activations(
         numbers=(0,),
         input_ids=np.arange(tokens)[None],
-        special=np.zeros((1, tokens), dtype=bool),
         hidden=(np.zeros_like(states), states),
         attentions=(np.array([[attention]], dtype=np.float32),),
         pooled=None,

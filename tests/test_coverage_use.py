@@ -14,10 +14,11 @@ import pytest
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.coverage.activations import EncoderModel, Vocabulary, load_encoder
 from s2lct.analysis.coverage.boundary import BoundaryCoverage, Bounds, NeuronValues
-from s2lct.analysis.coverage.criteria import Coverage, Layers
+from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.curves import measure, together
+from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
+from s2lct.analysis.coverage.layers import Layers
 from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.measured_suites import (
     drawn,
@@ -26,14 +27,10 @@ from s2lct.analysis.coverage.measured_suites import (
     reference_and_held_out,
 )
 from s2lct.analysis.coverage.metrics import METRICS, MetricOptions, build_metrics
-from s2lct.analysis.coverage.minimize import (
-    Reduced,
-    Reduction,
-    minimize,
-    reductions,
-    write_reduced_suite,
-)
+from s2lct.analysis.coverage.minimize import Reduced, Reduction, minimize, reductions
+from s2lct.analysis.coverage.reduced_suite import write_reduced_suite
 from s2lct.analysis.coverage.report import CoverageReport, coverage_page, overall, write_curves
+from s2lct.analysis.coverage.vocabulary import Vocabulary
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError

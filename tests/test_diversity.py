@@ -21,21 +21,17 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.diversity.measures import (
     Comparison,
-    Reader,
-    Reading,
     Source,
     Text,
     compare,
-    depth,
     distinct,
     growth,
     measure,
     merged,
-    productions,
     self_bleu,
-    sentences,
     spread,
 )
+from s2lct.analysis.diversity.readings import Reader, Reading, depth, productions, sentences
 from s2lct.analysis.diversity.report import as_csv, as_html, as_json
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser, load_tagger

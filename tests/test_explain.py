@@ -14,21 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.explain.attribution import METHODS, Judge, attribute, default_method
+from s2lct.analysis.explain.attribution import METHODS, attribute, default_method
+from s2lct.analysis.explain.choose import chosen_rows
 from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller, Template, UniformFiller
+from s2lct.analysis.explain.records import Explanation, Options, read_explanations
 from s2lct.analysis.explain.report import aggregate, html_page
 from s2lct.analysis.explain.report import marked as marked_words
-from s2lct.analysis.explain.search import (
-    CASES_AT_ONCE,
-    Estimate,
-    Explanation,
-    Options,
-    chosen_rows,
-    explain,
-    read_explanations,
-    search,
-)
+from s2lct.analysis.explain.search import CASES_AT_ONCE, Estimate, explain, search
 from s2lct.analysis.explain.words import parts_of, words_of
+from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError

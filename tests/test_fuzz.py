@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.builder.capabilities import shipped_capability_files
+from s2lct.builder.capabilities.files import shipped_capability_files
 from s2lct.cli.main import app
 
 RUNNER = CliRunner()

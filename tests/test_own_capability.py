@@ -10,7 +10,7 @@ import yaml
 from test_build import config_for
 from typer.testing import CliRunner
 
-from s2lct.builder.capabilities import capability_files, load_capabilities
+from s2lct.builder.capabilities.files import capability_files, load_capabilities
 from s2lct.builder.pipeline import build_suite
 from s2lct.cli.main import app
 from s2lct.suite.read import read_description

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_capabilities import OWN_CAPABILITY
 
-from s2lct.builder.capabilities import Capability, SearchRule
+from s2lct.builder.capabilities.schema import Capability, SearchRule
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.patterns import check_pattern, check_replacement, matched, searched
 from s2lct.builder.stages.search import TaggedSentence, find

@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.explain.attribution import Judge
-from s2lct.analysis.retrain.report import Matrix, Row, change_of, html_page, plots, row_of
+from s2lct.analysis.judge import Judge
+from s2lct.analysis.retrain.changes import Matrix, Row, change_of, row_of
+from s2lct.analysis.retrain.fine_tune import Example, fine_tune, learnable
+from s2lct.analysis.retrain.report import html_page, plots
+from s2lct.analysis.retrain.runs import RUN_FILE, CaseOutcome, TrainOptions
 from s2lct.analysis.retrain.splits import (
     FOLDS,
     SeedFamily,
@@ -26,19 +29,9 @@ from s2lct.analysis.retrain.splits import (
     split_of,
     unlinked_groups,
 )
-from s2lct.analysis.retrain.train import (
-    MODEL_FOLDER,
-    RUN_FILE,
-    CaseOutcome,
-    Example,
-    Retrainer,
-    TrainOptions,
-    fine_tune,
-    learnable,
-    mixed_sentences,
-)
+from s2lct.analysis.retrain.train import MODEL_FOLDER, Retrainer, mixed_sentences
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
-from s2lct.builder.corpus.read import Corpus
+from s2lct.builder.corpus.collect import Corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from s2lct.builder.capabilities import load_capabilities
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import Node, read_tree

@@ -23,8 +23,9 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.results.collection import Collection, ScoredModel, SuiteOutcomes, collect
+from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.comparison import compare, shown_p
+from s2lct.leaderboard.results.scored import Collection, ScoredModel, SuiteOutcomes
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases

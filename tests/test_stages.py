@@ -176,7 +176,7 @@ def test_selection_takes_the_likeliest_and_no_text_twice(
 
 @pytest.fixture(scope="module")
 def suite_families(parsed: list[ParsedSeed], mlm: TransformersMaskedLM) -> list[Family]:
-    from s2lct.builder.capabilities import load_capabilities
+    from s2lct.builder.capabilities.files import load_capabilities
     from s2lct.builder.language.lexicon import Lexicon
     from s2lct.builder.stages.validate import validate
 

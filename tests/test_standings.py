@@ -22,16 +22,11 @@ from hypothesis.extra.numpy import arrays
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.results.collection import (
-    UNSCORED,
-    ScoredModel,
-    SuiteOutcomes,
-    collect,
-    read_collection,
-    write_collection,
-)
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.collection_file import read_collection, write_collection
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.read import current, read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.scored import UNSCORED, ScoredModel, SuiteOutcomes
 from s2lct.leaderboard.results.standings import (
     all_standings,
     pairwise_tests,

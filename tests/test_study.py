@@ -20,15 +20,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.analysis.study.agreement import (
-    Answer,
     alpha_estimate,
     disputed_cases,
     disputed_json,
     evaluate,
     label_of,
     mean_estimate,
-    read_answers,
 )
+from s2lct.analysis.study.answers import Answer, read_answers
 from s2lct.analysis.study.form import (
     Key,
     Study,
@@ -41,7 +40,7 @@ from s2lct.analysis.study.form import (
     suite_titles,
     write_study,
 )
-from s2lct.builder.capabilities import load_capabilities
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
@@ -495,8 +494,8 @@ def test_what_a_case_holds_is_shown_as_text_in_the_terminal() -> None:
         | {"items": {item: KEY.items[item].model_dump() | {"text": "[bold]x[/] [/nothing]"}}}
     )
     assert "[/nothing]" in disputed_json(evaluate([Answer("A", item, 1, 5)], key).disputed, key)
+    from s2lct.analysis.study.tables import disputed_lines
     from s2lct.cli.console import PlainConsole
-    from s2lct.cli.study import disputed_lines
 
     console = PlainConsole(file=io.StringIO(), width=200)
     for line in disputed_lines(evaluate([Answer("A", item, 1, 5)], key)):

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.cli.leaderboard import leaderboard as app
 from s2lct.cli.main import app as commands
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import LabelRule
@@ -30,11 +29,12 @@ from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results import decoder, untrusted
 from s2lct.leaderboard.results.decoder import Decoded
 from s2lct.leaderboard.results.record import OptionsRecord
+from s2lct.leaderboard.results.verified import read_verified
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission import check as submission
 from s2lct.leaderboard.submission import rescoring
-from s2lct.leaderboard.submission.check import Verdict, check, read_verified, record
+from s2lct.leaderboard.submission.check import Verdict, check, record
 from s2lct.leaderboard.submission.model_files import faults_of_config
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
@@ -791,11 +791,15 @@ def test_the_command_answers_by_lines_json_and_exit_code(
 ) -> None:
     files = [str(scored_folder / f"{name}.json") for name in ("vader", "afinn")]
     suite = ["--suite", str(suite_folder)]
-    done = runner.invoke(app, ["check", *files, *suite, "--first-look", "--seed", "5"])
+    done = runner.invoke(
+        commands, ["leaderboard", "check", *files, *suite, "--first-look", "--seed", "5"]
+    )
     assert done.exit_code == 0, done.output
     assert "a first look: 20 cases scored again (--seed 5), not verified" in done.output
     assert not (scored_folder / "verified.json").exists()
-    done = runner.invoke(app, ["check", *files, *suite, "--rescore", "--record"])
+    done = runner.invoke(
+        commands, ["leaderboard", "check", *files, *suite, "--rescore", "--record"]
+    )
     assert done.exit_code == 0, done.output
     assert done.output.count("accepted: ") == 2
     cases = len(load_cases(suite_folder).cases)
@@ -803,14 +807,14 @@ def test_the_command_answers_by_lines_json_and_exit_code(
     assert len(read_verified(scored_folder / "verified.json")) == 2
     bad = tmp_path / "bad.json"
     bad.write_text(Path(files[0]).read_text().replace('"vader"', '"<script>"'))
-    done = runner.invoke(app, ["check", files[0], str(bad), *suite])
+    done = runner.invoke(commands, ["leaderboard", "check", files[0], str(bad), *suite])
     assert done.exit_code == 1
     accepted, refused, *reasons = done.output.splitlines()
     assert accepted.startswith("accepted: ")
     assert refused == f"refused: {bad}"
     assert all(line.startswith("  ") for line in reasons)
     assert "  model.name: holds markup" in reasons
-    done = runner.invoke(app, ["check", files[0], str(bad), *suite, "--json"])
+    done = runner.invoke(commands, ["leaderboard", "check", files[0], str(bad), *suite, "--json"])
     assert done.exit_code == 1
     answers = [json.loads(line) for line in done.output.splitlines()]
     assert [answer["accepted"] for answer in answers] == [True, False]
@@ -819,7 +823,7 @@ def test_the_command_answers_by_lines_json_and_exit_code(
         ["--record"], ["--seed", "3"], ["--rescore", "--seed", "3"], ["--first-look", "--record"],
         ["--first-look", "--rescore"],
     ):  # fmt: skip
-        done = runner.invoke(app, ["check", files[0], *suite, *options])
+        done = runner.invoke(commands, ["leaderboard", "check", files[0], *suite, *options])
         assert done.exit_code == 1
         assert "Error: --" in done.output and "→" in done.output
 
@@ -829,6 +833,8 @@ def test_a_part_of_the_suite_is_no_submission(suite_folder: Path, tmp_path: Path
     done = runner.invoke(commands, ["score", "vader", "--capability", "LC9", *arguments])
     assert done.exit_code == 0, done.output
     (path,) = tmp_path.glob("*.json")
-    done = runner.invoke(app, ["check", str(path), "--suite", str(suite_folder)])
+    done = runner.invoke(
+        commands, ["leaderboard", "check", str(path), "--suite", str(suite_folder)]
+    )
     assert done.exit_code == 1
     assert "score the model on all of them" in done.output

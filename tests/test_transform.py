@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.capabilities import Capability, load_capabilities
+from s2lct.builder.capabilities.files import load_capabilities
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.stages.transform import text_of, transform
 from s2lct.labels import Label
 from s2lct.suite.records import Seed, Sentence

@@ -22,15 +22,11 @@ from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results import suite_groups, untrusted
-from s2lct.leaderboard.results.collection import (
-    Collection,
-    collect,
-    read_collection,
-    write_collection,
-)
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.collection_file import read_collection, write_collection
 from s2lct.leaderboard.results.read import read_outcomes, read_result, read_scored
 from s2lct.leaderboard.results.record import OptionsRecord
-from s2lct.leaderboard.results.scored import own_options
+from s2lct.leaderboard.results.scored import Collection, own_options
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.write import write_result

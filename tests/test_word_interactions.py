@@ -17,20 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.coverage import memory, word_interactions
-from s2lct.analysis.coverage.activations import EncoderModel, Vocabulary
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.word_interactions import (
+from s2lct.analysis.coverage import learn_masks as learning
+from s2lct.analysis.coverage import mask_training, memory
+from s2lct.analysis.coverage.bottleneck import (
     Bottleneck,
     Masked,
     MaskedModel,
-    WimaskSettings,
-    kept_words,
     kl_to_fair_coin,
-    learn_masks,
     loss_terms,
-    total_loss,
 )
+from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.learn_masks import kept_words, learn_masks
+from s2lct.analysis.coverage.mask_training import WimaskSettings, total_loss
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.vocabulary import Vocabulary
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 
@@ -372,12 +372,12 @@ def killed_after(steps: int) -> Callable[[int, dict[str, float]], None]:
 def test_a_killed_training_goes_on_to_the_same_bytes(
     keyword_model: EncoderModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    monkeypatch.setattr(word_interactions, "STEPS_A_CHECKPOINT", 2)
+    monkeypatch.setattr(mask_training, "STEPS_A_CHECKPOINT", 2)
     texts = sentences(32)
     vocabulary = vocabulary_of(keyword_model, texts)
     settings = WimaskSettings(epochs=2, learning_rate=1e-2, batch_size=8)
 
-    def train(name: str, advance: Any = None) -> None:
+    def train(name: str, advance: Any = lambda done, terms: None) -> None:
         learned = learn_masks(
             keyword_model,
             texts,
@@ -427,7 +427,7 @@ def test_a_checkpoint_of_another_training_is_refused(
 def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(
     keyword_model: EncoderModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (memory, word_interactions):
+    for module in (memory, learning):
         monkeypatch.setattr(module, "machine_memory", lambda: 24 * 10**2)  # half of it: 10 x 10
     texts = sentences(20)
     vocabulary = vocabulary_of(keyword_model, texts)

@@ -5,25 +5,55 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from rich.table import Table
+from scipy import stats
 
-from s2lct.analysis.augment.search import Accuracies
+from s2lct.analysis.coverage.encoder import load_encoder
+from s2lct.analysis.progress import Advance, silently
+from s2lct.analysis.tables import figures_table
 from s2lct.errors import AnalysisError
+from s2lct.extras import require
 from s2lct.labels import LABELS, Label
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from s2lct.leaderboard.models.network import Network
 
 LEARNING_RATE = 2e-5
 BATCH = 16
 
 Labelled = Sequence[tuple[str, Label]]
-Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracies:
+    """What retraining on one training set gave.
+
+    Attributes:
+        texts: size of the training set.
+        values: accuracy on the test texts, one a seed, shape (seeds,).
+    """
+
+    texts: int
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over seeds."""
+        return float(np.mean(self.values))
+
+    def interval(self, against: Accuracies | None = None) -> tuple[float, float] | None:
+        """95 % t-interval of the mean, or of the mean paired difference; None for one seed."""
+        values = np.array(self.values) - (np.array(against.values) if against else 0.0)
+        if len(values) < 2:
+            return None
+        middle, error = float(values.mean()), float(values.std(ddof=1)) / len(values) ** 0.5
+        reach = float(stats.t.ppf(0.975, len(values) - 1)) * error
+        return middle - reach, middle + reach
 
 
 def known_labels(
@@ -48,23 +78,12 @@ def retrain(
     epochs: int = 1,
     label_map: Mapping[str, str] | None = None,
     device: str = "auto",
-    advance: Advance | None = None,
+    advance: Advance = silently,
 ) -> dict[str, Accuracies]:
-    """Train on each set with each seed, and test.
+    """Train on each named set with each seed, and test.
 
-    Of the embedded models the head alone is trained, anew, and stopped on dev. Any other model goes
-    on from its own weights, with `transformers.Trainer`.
-
-    Args:
-        model: as `load_encoder` takes it.
-        sets: texts with labels to train on, by name.
-        dev: to stop on.
-        test: to measure accuracy on.
-        seeds: of weights, dropout and the order of texts.
-        epochs: passes over the texts; plays no part for the embedded models.
-        label_map: what the model's classes mean, where it does not say.
-        device: ``auto``, ``cpu``, ``cuda`` …
-        advance: told how many trainings were done.
+    Of the embedded models the head alone is trained, anew, and stopped on dev; epochs play no part.
+    Any other model goes on from its own weights, with `transformers.Trainer`.
 
     Raises:
         AnalysisError: a set is empty, or the package that Trainer needs is missing.
@@ -86,7 +105,7 @@ def _heads(
     dev: Labelled,
     test: Labelled,
     seeds: Sequence[int],
-    advance: Advance | None,
+    advance: Advance,
 ) -> dict[str, Accuracies]:
     import torch
 
@@ -112,8 +131,7 @@ def _heads(
             with contextlib.redirect_stdout(io.StringIO()):
                 head, _ = train_head(name, train, stopped_on, seed)
             values.append(evaluate(head, *tested)["accuracy"])
-            if advance:
-                advance(1)
+            advance(1)
         found[set_name] = Accuracies(len(part), tuple(values))
     return found
 
@@ -126,12 +144,9 @@ def _fine_tuned(
     epochs: int,
     label_map: Mapping[str, str] | None,
     device: str,
-    advance: Advance | None,
+    advance: Advance,
 ) -> dict[str, Accuracies]:
     from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
-
-    from s2lct.analysis.coverage.activations import load_encoder
-    from s2lct.extras import require
 
     require("accelerate")
     found: dict[str, Accuracies] = {}
@@ -168,16 +183,13 @@ def _fine_tuned(
             encoder.model.eval()
             said = _said(encoder, [text for text, _ in test], rule.meanings)
             values.append(float((said == np.array(truth)).mean()))
-            if advance:
-                advance(1)
+            advance(1)
         found[set_name] = Accuracies(len(part), tuple(values))
     return found
 
 
 def _said(encoder: Any, texts: Sequence[str], meanings: Sequence[int]) -> Any:
     """Label ids, of the most probable class each, shape (texts,)."""
-    from s2lct.leaderboard.models.network import Network
-
     said = np.zeros(len(texts), dtype=np.int64)
     for numbers, batch in Network(encoder.tokenizer, encoder.model).probabilities(texts):
         said[numbers] = np.array(meanings)[batch.argmax(axis=1)]
@@ -189,15 +201,13 @@ def accuracy_table(found: Mapping[str, Accuracies], model: str) -> Table:
 
     Behind ± stands half of the 95 % t-interval over seeds.
     """
-    from rich.table import Table
-
     base = next(iter(found.values()))
     seeds = len(base.values)
-    table = Table(
-        "augmentation", title=f"{model}, {seeds} seed{'s' * (seeds != 1)}", header_style="bold"
+    table = figures_table(
+        ("training texts", "test accuracy %", "difference"),
+        first="augmentation",
+        title=f"{model}, {seeds} seed{'s' * (seeds != 1)}",
     )
-    for column in ("training texts", "test accuracy %", "difference"):
-        table.add_column(column, justify="right")
     for name, one in found.items():
         difference = one.mean - base.mean
         table.add_row(

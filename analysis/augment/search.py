@@ -10,32 +10,23 @@ end an original's turn. The search is greedy: coverage counts all texts kept bef
 
 from __future__ import annotations
 
-import io
-import json
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from random import Random
-from typing import Any
-
-import numpy as np
 
 from s2lct.analysis.augment.transformations import Transformation
-from s2lct.analysis.coverage.activations import EncoderModel, Floats
+from s2lct.analysis.coverage.activations import Floats
 from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
-from s2lct.files import write_bytes
 from s2lct.hub_calls import pretrained
 from s2lct.identity import content_id, rng_for
 from s2lct.suite.records import Sentence
 
 Similarity = Callable[[str, str], float]
-Advance = Callable[[int], None]
-COLUMNS = (
-    "id", "text", "label", "split", "original_id", "transformations", "similarity", "growth",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +56,9 @@ class SearchSettings:
             raise AnalysisError(f"--threshold {self.growth:g}", mend="give 0 or more, less than 1")
         if self.tries < 1 or self.most < 1:
             raise AnalysisError("--tries and --most have to be 1 at least", mend="leave them out")
+
+
+_BY_DEFAULT = SearchSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,28 +123,17 @@ def augment_by_coverage(
     encoder: EncoderModel,
     coverage: Coverage,
     similarity: Similarity,
-    settings: SearchSettings | None = None,
+    settings: SearchSettings = _BY_DEFAULT,
     *,
-    advance: Advance | None = None,
+    advance: Advance = silently,
 ) -> list[AugmentedText]:
-    """Search for texts that make coverage grow (Algorithm 1).
+    """Search for texts that make coverage grow (Algorithm 1), in the order they are found.
 
-    Args:
-        originals: sentences to start from.
-        transformations: to draw pairs from.
-        encoder: the model whose coverage it is.
-        coverage: what is covered already; it takes in every text that is kept.
-        similarity: of an original and a text.
-        settings: see `SearchSettings`; None for its defaults.
-        advance: told how many originals were done.
-
-    Returns:
-        The texts kept, in the order they were found.
+    The coverage is of what is covered already; it takes in every text that is kept.
 
     Raises:
         AnalysisError: fewer than two transformations, or coverage of another model.
     """
-    settings = settings or SearchSettings()
     _check_pairs(transformations)
     coverage.check_model(encoder)
     kept: list[AugmentedText] = []
@@ -183,8 +166,7 @@ def augment_by_coverage(
             queue.append(pair)
             text, history = candidate, grown.transformations
             found += 1
-        if advance:
-            advance(1)
+        advance(1)
     return kept
 
 
@@ -193,25 +175,15 @@ def augment_at_random(
     transformations: Sequence[Transformation],
     similarity: Similarity,
     count: int,
-    settings: SearchSettings | None = None,
+    settings: SearchSettings = _BY_DEFAULT,
     *,
-    advance: Advance | None = None,
+    advance: Advance = silently,
 ) -> list[AugmentedText]:
-    """As many texts, from the same originals, transformations and bound, whatever they cover.
+    """So many texts, of the same originals, transformations and bound, whatever they cover.
 
-    Args:
-        originals: sentences to start from.
-        transformations: to draw pairs from.
-        similarity: of an original and a text.
-        count: how many texts.
-        settings: ``growth`` plays no part, and ``most`` is exceeded if it has to be; None for the
-            defaults.
-        advance: told how many texts were made.
-
-    Returns:
-        ``count`` texts, or fewer where 50 times as many tries did not give so many.
+    Of the settings ``growth`` plays no part, and ``most`` is exceeded if it has to be. They are
+    fewer where 50 times as many tries did not give so many.
     """
-    settings = settings or SearchSettings()
     _check_pairs(transformations)
     rng = rng_for(settings.seed, "augment at random")
     made: list[AugmentedText] = []
@@ -228,8 +200,7 @@ def augment_at_random(
             continue
         known.add(text)
         made.append(AugmentedText(text, original, names, close))
-        if advance:
-            advance(1)
+        advance(1)
     return made
 
 
@@ -260,110 +231,3 @@ def _put_through(
             text = changed
             names.append(transformation.name)
     return text, tuple(names)
-
-
-def corpus_rows(
-    train: Iterable[Sentence],
-    added: Iterable[AugmentedText],
-    others: Iterable[tuple[str, Sentence]] = (),
-) -> list[dict[str, Any]]:
-    """Rows of an augmented corpus, which `read_corpus` reads again: see `COLUMNS`.
-
-    Args:
-        train: the sentences to train on.
-        added: what was made from them.
-        others: further splits' names and sentences, which stay as they are.
-    """
-    rows = [_row(sentence, "train") for sentence in train]
-    rows += [
-        _row(one.original, "train")
-        | {
-            "id": one.id,
-            "text": one.text,
-            "transformations": list(one.transformations),
-            "similarity": round(one.similarity, 6),
-            "growth": one.growth,
-        }
-        for one in added
-    ]
-    return rows + [_row(sentence, split) for split, sentence in others]
-
-
-def _row(sentence: Sentence, split: str) -> dict[str, Any]:
-    return {
-        "id": sentence.id,
-        "text": sentence.text,
-        "label": sentence.label,
-        "split": split,
-        "original_id": sentence.id,
-        "transformations": [],
-        "similarity": None,
-        "growth": None,
-    }
-
-
-def check_corpus_path(path: Path) -> None:
-    """Refuse a file whose format is not known.
-
-    Raises:
-        AnalysisError: it ends in neither .jsonl nor .parquet.
-    """
-    if path.suffix not in (".jsonl", ".parquet"):
-        raise AnalysisError(
-            f"--out {path}: neither .jsonl nor .parquet", mend="name a file such as augmented.jsonl"
-        )
-
-
-def write_corpus(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write rows of `corpus_rows` as JSON lines or Parquet, by the file's suffix.
-
-    Raises:
-        AnalysisError: another suffix.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    check_corpus_path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".jsonl":
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        write_bytes(path, "".join(lines).encode())
-        return
-    types: dict[str, Any] = dict.fromkeys(COLUMNS, pa.string()) | {
-        "transformations": pa.list_(pa.string()),
-        "similarity": pa.float64(),
-        "growth": pa.float64(),
-    }
-    buffer = io.BytesIO()
-    table = pa.Table.from_pylist(list(rows), schema=pa.schema(list(types.items())))
-    pq.write_table(table, buffer, compression="zstd")
-    write_bytes(path, buffer.getvalue())
-
-
-@dataclass(frozen=True, slots=True)
-class Accuracies:
-    """What retraining on one training set gave.
-
-    Attributes:
-        texts: size of the training set.
-        values: accuracy on the test texts, one a seed, shape (seeds,).
-    """
-
-    texts: int
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean over seeds."""
-        return float(np.mean(self.values))
-
-    def interval(self, against: Accuracies | None = None) -> tuple[float, float] | None:
-        """95 % t-interval of the mean, or of the mean paired difference; None for one seed."""
-        from scipy import stats
-
-        values = np.array(self.values) - (np.array(against.values) if against else 0.0)
-        if len(values) < 2:
-            return None
-        middle, error = float(values.mean()), float(values.std(ddof=1)) / len(values) ** 0.5
-        reach = float(stats.t.ppf(0.975, len(values) - 1)) * error
-        return middle - reach, middle + reach

@@ -23,7 +23,7 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.augment.search import Accuracies
+    from s2lct.analysis.augment.retrain import Accuracies
 
 GROWTH, RETRAINING = "What has to grow", "Retraining"
 WITHOUT, RANDOM = "without", "random"
@@ -93,6 +93,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
 
     With --retrain, show what they are worth.
     """
+    from s2lct.analysis.augment.corpus import check_corpus_path, corpus_rows, write_corpus
     from s2lct.analysis.augment.retrain import known_labels
     from s2lct.analysis.augment.retrain import retrain as retrain_on
     from s2lct.analysis.augment.search import (
@@ -100,13 +101,10 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
         SearchSettings,
         augment_at_random,
         augment_by_coverage,
-        check_corpus_path,
-        corpus_rows,
-        write_corpus,
     )
     from s2lct.analysis.augment.transformations import NAMES, load_transformations
     from s2lct.analysis.corpus_parts import parts_of_corpus
-    from s2lct.analysis.coverage.activations import load_encoder
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
     from s2lct.builder.corpus.read import read_corpus

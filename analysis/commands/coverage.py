@@ -30,8 +30,8 @@ from s2lct.progress import Bars
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from s2lct.analysis.coverage.activations import EncoderModel
     from s2lct.analysis.coverage.criteria import Coverage
+    from s2lct.analysis.coverage.encoder import EncoderModel
     from s2lct.analysis.coverage.minimize import Reduced, Reduction
     from s2lct.analysis.coverage.report import CoverageReport
 
@@ -143,8 +143,8 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
 
     Alone and together.
     """
-    from s2lct.analysis.coverage.activations import load_encoder
     from s2lct.analysis.coverage.curves import measure, together
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.measured_suites import (
         drawn,
         named_suites,
@@ -252,20 +252,20 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
 
     And see whether failures stay. With several thresholds, OUT holds a folder for each.
     """
-    from s2lct.analysis.coverage.activations import load_encoder
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.measured_suites import (
         is_checklist,
         load_test_suite,
         reference_and_held_out,
         write_reduced_checklist,
     )
-    from s2lct.analysis.coverage.minimize import (
+    from s2lct.analysis.coverage.minimize import minimize as reduce_suite
+    from s2lct.analysis.coverage.minimize import reductions
+    from s2lct.analysis.coverage.reduced_suite import (
         check_out,
         check_reducible,
-        reductions,
         write_reduced_suite,
     )
-    from s2lct.analysis.coverage.minimize import minimize as reduce_suite
     from s2lct.files import check_file_out
     from s2lct.leaderboard.answers.label_rules import check_label_map
     from s2lct.leaderboard.models.load import load_classifier

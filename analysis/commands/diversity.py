@@ -70,7 +70,8 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
     By self-BLEU, productions, distinct n-grams, lengths and depths.
     """
     from s2lct.analysis.diversity import report
-    from s2lct.analysis.diversity.measures import Reader, Source, compare
+    from s2lct.analysis.diversity.measures import Source, compare
+    from s2lct.analysis.diversity.readings import Reader
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.extras import require
     from s2lct.files import check_files_out, write_text

@@ -23,7 +23,7 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.explain.search import ExplanationFile
+    from s2lct.analysis.explain.records import ExplanationFile
 
 WHICH, HOW = "Which failures", "How"
 METHODS = {
@@ -77,16 +77,13 @@ class ExplainOptions(ChosenCases, ModelClasses, OnDevice):
 @takes(ExplainOptions)
 def explain(options: ExplainOptions, bars: Bars) -> ExplanationFile:
     """Find the words that hold a model's failures."""
-    from s2lct.analysis.explain.attribution import Judge, default_method, load_model
+    from s2lct.analysis.explain.attribution import default_method
+    from s2lct.analysis.explain.choose import chosen_rows
     from s2lct.analysis.explain.fillers import load_filler
+    from s2lct.analysis.explain.records import ExplanationFile, Options, write_explanations
     from s2lct.analysis.explain.report import write_html
-    from s2lct.analysis.explain.search import (
-        ExplanationFile,
-        Options,
-        chosen_rows,
-        write_explanations,
-    )
     from s2lct.analysis.explain.search import explain as explained
+    from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.files import check_files_out
     from s2lct.leaderboard.answers.label_rules import check_label_map

@@ -25,7 +25,7 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.coverage.word_interactions import LearnedMasks
+    from s2lct.analysis.coverage.learn_masks import LearnedMasks
 
 CORPUS, KEPT, TRAINING = "Corpus", "What is kept", "Training"
 MASKS_FILE = "masks.safetensors"
@@ -74,13 +74,10 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
     For MNCOVER. Interrupted, the same command goes on where it stopped.
     """
     from s2lct.analysis.corpus_parts import parts_of_corpus
-    from s2lct.analysis.coverage.activations import Vocabulary, load_encoder
-    from s2lct.analysis.coverage.word_interactions import (
-        WimaskSettings,
-        check_settings,
-        learn_masks,
-        steps_of,
-    )
+    from s2lct.analysis.coverage.encoder import load_encoder
+    from s2lct.analysis.coverage.learn_masks import learn_masks
+    from s2lct.analysis.coverage.mask_training import WimaskSettings, steps_of
+    from s2lct.analysis.coverage.vocabulary import Vocabulary
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_folder_out, write_text
     from s2lct.identity import shuffle_key
@@ -98,7 +95,6 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
     )
     label_map = check_label_map(options.label_map)
     check_folder_out(options.out, "--out")
-    check_settings(settings, options.vocab)
     corpus = read_corpus(
         options.corpus,
         text_column=options.text_column,

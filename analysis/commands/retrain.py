@@ -23,8 +23,8 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.retrain.report import Matrix
-    from s2lct.builder.corpus.read import Corpus
+    from s2lct.analysis.retrain.changes import Matrix
+    from s2lct.builder.corpus.collect import Corpus
 
 ALL, EACH, NONE = "all", "each", "none"
 DATA, TRAINING = "Data", "Training"
@@ -93,9 +93,11 @@ class Retrained:
 @takes(RetrainOptions)
 def retrain(options: RetrainOptions, bars: Bars) -> Retrained:
     """Fine-tune on capabilities: what is learned, what forgotten."""
-    from s2lct.analysis.explain.attribution import Judge, load_model
-    from s2lct.analysis.retrain.report import Matrix, Row, row_of, write_matrix
-    from s2lct.analysis.retrain.train import Retrainer, TrainOptions
+    from s2lct.analysis.judge import Judge, load_model
+    from s2lct.analysis.retrain.changes import Matrix, Row, row_of
+    from s2lct.analysis.retrain.report import write_matrix
+    from s2lct.analysis.retrain.runs import TrainOptions
+    from s2lct.analysis.retrain.train import Retrainer
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.extras import require
     from s2lct.files import check_folder_out

@@ -83,7 +83,8 @@ def import_answers(options: ImportOptions, bars: Bars) -> StudyResult:
 
     Label consistency, relevance, Krippendorff's α, and the cases they dispute.
     """
-    from s2lct.analysis.study.agreement import disputed_json, evaluate, read_answers, result_json
+    from s2lct.analysis.study.agreement import disputed_json, evaluate, result_json
+    from s2lct.analysis.study.answers import read_answers
     from s2lct.analysis.study.form import read_key
     from s2lct.extras import require
     from s2lct.files import check_files_out, write_text

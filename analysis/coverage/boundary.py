@@ -6,15 +6,18 @@ III-A: neuron boundary coverage and strong neuron activation coverage; equations
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from s2lct.analysis.coverage.activations import Activations, EncoderModel, Floats
-from s2lct.analysis.coverage.criteria import Advance, Bits, Coverage, Layers, Marks, reference_texts
+from s2lct.analysis.arrays import Arrays
+from s2lct.analysis.coverage.activations import Activations, Floats
+from s2lct.analysis.coverage.criteria import Bits, Coverage, Marks, reference_texts
+from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.layers import Layers
 from s2lct.errors import AnalysisError
 
 Tokens = Literal["all", "cls"]
@@ -51,10 +54,10 @@ class NeuronValues:
             values.append(activations.pooled[:1])
         return values
 
-    def extremes(self, activations: Activations) -> tuple[Floats, Floats]:
-        """Each neuron's least and greatest value in one text, shape (neurons,) each."""
+    def extremes(self, activations: Activations) -> Bounds:
+        """Each neuron's least and greatest value in one text."""
         values = self.of_layers(activations)
-        return (
+        return Bounds(
             np.concatenate([layer.min(axis=0) for layer in values]),
             np.concatenate([layer.max(axis=0) for layer in values]),
         )
@@ -66,8 +69,7 @@ class NeuronValues:
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> NeuronValues:
         """The inverse of `settings`."""
-        layers = settings["layers"]
-        return cls(Layers(tuple(layers["hidden"]), layers["pooler"]), settings["tokens"])
+        return cls(Layers.of_settings(settings["layers"]), settings["tokens"])
 
 
 @dataclass(frozen=True)
@@ -83,27 +85,14 @@ class Bounds:
     high: Floats
 
     @classmethod
-    def of_texts(
-        cls,
-        encoder: EncoderModel,
-        texts: Iterable[str],
-        neurons: NeuronValues,
-        advance: Advance | None = None,
-    ) -> Bounds:
+    def of_texts(cls, encoder: EncoderModel, texts: Iterable[str], neurons: NeuronValues) -> Bounds:
         """Bounds from a reference corpus, in one pass.
 
         Raises:
             AnalysisError: fewer than two different texts.
         """
-        bounds: Bounds | None = None
-        for batch in encoder.activations(reference_texts(texts)):
-            for row in range(len(batch.numbers)):
-                own = cls(*neurons.extremes(batch.one(row)))
-                bounds = bounds.merged(own) if bounds else own
-            if advance:
-                advance(len(batch.numbers))
-        assert bounds is not None
-        return bounds
+        each = encoder.each(reference_texts(texts))
+        return functools.reduce(cls.merged, (neurons.extremes(one) for _, one in each))
 
     def merged(self, other: Bounds) -> Bounds:
         """The bounds of both corpora together."""
@@ -116,11 +105,6 @@ class BoundaryCoverage(Coverage):
     The upper corner holds the neurons that some text drove above high_n, the lower corner those
     driven below low_n. A value equal to a bound is within. A neuron that never varied on the
     reference corpus has low_n = high_n and counts like any other: every other value is beyond.
-
-    Args:
-        model: fingerprint of the model.
-        neurons: which neurons.
-        bounds: their ranges.
     """
 
     kind = "boundary"
@@ -131,8 +115,9 @@ class BoundaryCoverage(Coverage):
 
     def marks(self, activations: Activations) -> Marks:
         """The corners that one text reaches."""
-        low, high = self.neurons.extremes(activations)
-        corners: Bits = (high > self.bounds.high) * UPPER | (low < self.bounds.low) * LOWER
+        own = self.neurons.extremes(activations)
+        above, below = own.high > self.bounds.high, own.low < self.bounds.low
+        corners: Bits = above * UPPER | below * LOWER
         return {"corners": (slice(None), corners)}
 
     def weight(self, part: str) -> float:
@@ -151,17 +136,14 @@ class BoundaryCoverage(Coverage):
         """Which neurons."""
         return self.neurons.settings()
 
-    def constants(self) -> dict[str, npt.NDArray[Any]]:
+    def constants(self) -> Arrays:
         """The bounds."""
         return {"low": self.bounds.low, "high": self.bounds.high}
 
     @classmethod
     def rebuilt(
-        cls, model: str, settings: Mapping[str, Any], constants: Mapping[str, npt.NDArray[Any]]
+        cls, model: str, settings: Mapping[str, Any], constants: Arrays
     ) -> BoundaryCoverage:
         """See `Coverage.rebuilt`."""
-        return cls(
-            model,
-            NeuronValues.of_settings(settings),
-            Bounds(constants["low"], constants["high"]),
-        )
+        bounds = Bounds(constants["low"], constants["high"])
+        return cls(model, NeuronValues.of_settings(settings), bounds)

@@ -10,28 +10,27 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.analysis.coverage.activations import Activations, EncoderModel
+from s2lct.analysis.arrays import Arrays, load_arrays, save_arrays, unreadable
+from s2lct.analysis.coverage.activations import Activations
+from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
-from s2lct.files import write_bytes
 
-Advance = Callable[[int], None]
 Bits = npt.NDArray[Any]
 Index = Any
 Marks = Mapping[str, tuple[Index, Bits]]
 """What one text covers: for each part of a metric's state, where, and which bits."""
 Own = TypeVar("Own", bound="Coverage")
 
-_FORMAT = 1
-_METADATA = "s2lct coverage"
+_KIND, _FORMAT = "coverage", 1
 _BITS_OF_BYTE = np.array([bin(n).count("1") for n in range(256)], dtype=np.uint8)
 
 
@@ -39,59 +38,6 @@ def count_bits(bits: Bits) -> int:
     """How many bits are set."""
     flat = np.ascontiguousarray(bits).reshape(-1).view(np.uint8)
     return int(_BITS_OF_BYTE[flat].sum(dtype=np.int64))
-
-
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """Which layers' neurons count.
-
-    Attributes:
-        hidden: numbers of hidden states: 0 is the embeddings, n the n-th encoder layer.
-        pooler: whether the pooler's output counts.
-    """
-
-    hidden: tuple[int, ...]
-    pooler: bool = False
-
-    @property
-    def attentions(self) -> tuple[int, ...]:
-        """Numbers of the encoder layers, counted from 0."""
-        return tuple(number - 1 for number in self.hidden if number)
-
-    @classmethod
-    def parse(cls, text: str, encoder: EncoderModel) -> Layers:
-        """Read what ``--layers`` says.
-
-        Args:
-            text: parts with commas between: ``encoder`` (every encoder layer), ``embeddings``,
-                ``pooler``, a number from 1 on, or a range such as ``4-6``.
-            encoder: the model.
-
-        Raises:
-            AnalysisError: a part that means nothing, or a layer that the model lacks.
-        """
-        most = encoder.layers
-        hidden: set[int] = set()
-        pooler = False
-        for part in (part.strip() for part in text.split(",")):
-            first, dash, last = part.partition("-")
-            if part == "encoder":
-                hidden |= set(range(1, most + 1))
-            elif part == "embeddings":
-                hidden.add(0)
-            elif part == "pooler" and encoder.has_pooler:
-                pooler = True
-            elif first.isdecimal() and (last.isdecimal() or not dash) and int(first):
-                hidden |= set(range(int(first), int(last or first) + 1)) or {-1}
-            else:
-                hidden.add(-1)
-            if hidden and not 0 <= min(hidden) <= max(hidden) <= most:
-                raise AnalysisError(
-                    f"--layers {part}: model {encoder.name} has no such layer",
-                    mend=f"name encoder, embeddings, 1 to {most}, a range such as 1-{most}"
-                    + (" or pooler" if encoder.has_pooler else " (it has no pooler)"),
-                )
-        return cls(tuple(sorted(hidden)), pooler)
 
 
 class Coverage(ABC):
@@ -115,11 +61,7 @@ class Coverage(ABC):
 
     @abstractmethod
     def marks(self, activations: Activations) -> Marks:
-        """What one text covers.
-
-        Args:
-            activations: of that text alone (an axis of length 1).
-        """
+        """What one text covers, given its activations alone (an axis of length 1)."""
 
     @abstractmethod
     def weight(self, part: str) -> float:
@@ -134,15 +76,13 @@ class Coverage(ABC):
     def settings(self) -> dict[str, Any]:
         """What defines the metric, as plain JSON values."""
 
-    @abstractmethod
-    def constants(self) -> dict[str, npt.NDArray[Any]]:
+    def constants(self) -> Arrays:
         """The arrays that define the metric, such as bounds."""
+        return {}
 
     @classmethod
     @abstractmethod
-    def rebuilt(
-        cls, model: str, settings: Mapping[str, Any], constants: Mapping[str, npt.NDArray[Any]]
-    ) -> Coverage:
+    def rebuilt(cls, model: str, settings: Mapping[str, Any], constants: Arrays) -> Coverage:
         """The metric of which `settings` and `constants` are, nothing covered."""
 
     @property
@@ -176,26 +116,16 @@ class Coverage(ABC):
             self.add(self.marks(activations.one(row)))
 
     def cover(
-        self: Own, encoder: EncoderModel, texts: Iterable[str], advance: Advance | None = None
+        self: Own, encoder: EncoderModel, texts: Iterable[str], advance: Advance = silently
     ) -> Own:
-        """Cover what texts cover, in one pass.
-
-        Args:
-            encoder: the model that the metric was made for.
-            texts: any texts.
-            advance: told how many texts were done.
-
-        Returns:
-            Itself.
+        """Cover what texts cover, in one pass, and return itself.
 
         Raises:
-            AnalysisError: the model is another one.
+            AnalysisError: the model is another one than the metric was made for.
         """
         self.check_model(encoder)
-        for batch in encoder.activations(texts):
-            self.update(batch)
-            if advance:
-                advance(len(batch.numbers))
+        for _, one in encoder.each(texts, advance):
+            self.add(self.marks(one))
         return self
 
     def check_model(self, encoder: EncoderModel) -> None:
@@ -217,15 +147,8 @@ class Coverage(ABC):
         other.texts = 0
         return other
 
-    def copied(self: Own) -> Own:
-        """The same metric, the same covered; changing one leaves the other."""
-        return self.emptied().merge(self)
-
     def merge(self: Own, other: Coverage) -> Own:
-        """Cover what the other has covered.
-
-        Returns:
-            Itself.
+        """Cover what the other has covered, and return itself.
 
         Raises:
             AnalysisError: the other is another metric, of another model or with other bounds.
@@ -252,10 +175,8 @@ class Coverage(ABC):
 
     def save(self, path: Path) -> None:
         """Write metric and state as safetensors, whole or not at all."""
-        from safetensors.numpy import save
-
-        tensors = {f"state/{part}": bits for part, bits in self.state.items()}
-        tensors |= {f"constants/{name}": array for name, array in self.constants().items()}
+        arrays = {f"state/{part}": bits for part, bits in self.state.items()}
+        arrays |= {f"constants/{name}": array for name, array in self.constants().items()}
         described = {
             "kind": self.kind,
             "format": _FORMAT,
@@ -263,11 +184,7 @@ class Coverage(ABC):
             "texts": self.texts,
             "settings": self.settings(),
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-        # One entry: safetensors orders several at random.
-        metadata = {_METADATA: json.dumps(described, sort_keys=True)}
-        write_bytes(path, save(arrays, metadata=metadata))
+        save_arrays(path, _KIND, arrays, described)
 
     @classmethod
     def load(cls, path: Path) -> Coverage:
@@ -276,22 +193,21 @@ class Coverage(ABC):
         Raises:
             AnalysisError: the file is missing or holds no coverage.
         """
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, framework="numpy") as file:
-                described = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
-                kind = described.get("kind")
-                if kind not in cls._kinds or described.get("format") != _FORMAT:
-                    raise ValueError("it holds no coverage")
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            constants = {
-                name.removeprefix("constants/"): array
-                for name, array in arrays.items()
-                if name.startswith("constants/")
-            }
+        with unreadable(
+            f"coverage {path}: cannot be read", "pass a file that a coverage was saved to"
+        ):
+            arrays, described = load_arrays(path, _KIND)
+            kind = described.get("kind")
+            if kind not in cls._kinds or described.get("format") != _FORMAT:
+                raise ValueError("it holds no coverage")
             coverage = cls._kinds[kind].rebuilt(
-                described["model"], described["settings"], constants
+                described["model"],
+                described["settings"],
+                {
+                    name.removeprefix("constants/"): array
+                    for name, array in arrays.items()
+                    if name.startswith("constants/")
+                },
             )
             for part, bits in coverage.state.items():
                 found = arrays[f"state/{part}"]
@@ -300,11 +216,6 @@ class Coverage(ABC):
                 coverage.state[part] = found.copy()
             coverage.texts = int(described["texts"])
             return coverage
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise AnalysisError(
-                f"coverage {path}: cannot be read ({error})",
-                mend="pass a file that a coverage was saved to",
-            ) from error
 
 
 def reference_texts(texts: Iterable[str]) -> list[str]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from s2lct.analysis.coverage.activations import EncoderModel
-from s2lct.analysis.coverage.criteria import Advance, Coverage, Marks
+from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.coverage.memory import check_memory
+from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 
 SHUFFLES = 10
@@ -38,14 +39,8 @@ class Curve:
 class CurveRecorder:
     """Takes a suite's cases in any order and gives the curves of its shuffles.
 
-    What is held is a state for each shuffle and point, whatever the number of cases.
-
-    Args:
-        metric: nothing covered.
-        cases: how many cases will come.
-        shuffles: orders to average over.
-        points: sizes at which coverage is taken.
-        seed: of the shuffles.
+    What is held is a state for each shuffle (orders to average over) and point (sizes at which
+    coverage is taken), whatever the number of cases.
 
     Raises:
         AnalysisError: the states would not fit into memory.
@@ -55,9 +50,9 @@ class CurveRecorder:
         self,
         metric: Coverage,
         cases: int,
-        shuffles: int = SHUFFLES,
-        points: int = POINTS,
-        seed: int = 0,
+        shuffles: int,
+        points: int,
+        seed: int,
     ) -> None:
         if min(cases, shuffles, points) < 1:
             raise AnalysisError(
@@ -81,29 +76,22 @@ class CurveRecorder:
         }
 
     def add(self, case: int, marks: Marks) -> None:
-        """Take what a case covers.
-
-        Args:
-            case: its number in the suite.
-            marks: see `Coverage.marks`.
-        """
+        """Take what the case of that number in the suite covers."""
         for shuffle, point in enumerate(self._point[:, case]):
             for part, (where, bits) in marks.items():
                 self._states[part][shuffle, point][where] |= bits
 
     def curves(self) -> dict[str, Curve]:
         """A curve for each figure of the metric."""
-        values: dict[str, list[list[float]]] = {}
+        figures = tuple(self._metric.values)
+        # Shape (figures, shuffles, points).
+        values = np.empty((len(figures), len(self._point), len(self.sizes)))
         for shuffle in range(len(self._point)):
             so_far = self._metric.emptied()
-            rows: dict[str, list[float]] = {}
             for point in range(len(self.sizes)):
                 for part, states in self._states.items():
                     so_far.state[part] |= states[shuffle, point]
-                for figure, value in so_far.values.items():
-                    rows.setdefault(figure, []).append(value)
-            for figure, row in rows.items():
-                values.setdefault(figure, []).append(row)
+                values[:, shuffle, point] = list(so_far.values.values())
         tail = (1 - CONFIDENCE) / 2
         return {
             figure: Curve(
@@ -112,7 +100,7 @@ class CurveRecorder:
                 tuple(np.quantile(rows, tail, axis=0).tolist()),
                 tuple(np.quantile(rows, 1 - tail, axis=0).tolist()),
             )
-            for figure, rows in values.items()
+            for figure, rows in zip(figures, values, strict=True)
         }
 
 
@@ -149,19 +137,12 @@ def measure(
     shuffles: int = SHUFFLES,
     points: int = POINTS,
     seed: int = 0,
-    advance: Advance | None = None,
+    advance: Advance = silently,
 ) -> Measured:
-    """Run a suite once, for all metrics and their curves.
+    """Run a suite's texts once, for all metrics and their curves.
 
-    Args:
-        name: of the suite.
-        texts: its cases.
-        encoder: the model.
-        metrics: by name, nothing covered; they stay so.
-        shuffles: see `CurveRecorder`; 0 for no curves.
-        points: likewise.
-        seed: likewise.
-        advance: told how many texts were done.
+    The metrics, by name, have nothing covered and stay so. For the curves see `CurveRecorder`; 0
+    shuffles give none.
     """
     states = {metric: of.emptied() for metric, of in metrics.items()}
     for state in states.values():
@@ -171,16 +152,12 @@ def measure(
         for metric, of in metrics.items()
         if shuffles
     }
-    for batch in encoder.activations(texts):
-        for row, number in enumerate(batch.numbers):
-            one = batch.one(row)
-            for metric, state in states.items():
-                marks = state.marks(one)
-                state.add(marks)
-                if shuffles:
-                    recorders[metric].add(number, marks)
-        if advance:
-            advance(len(batch.numbers))
+    for number, one in encoder.each(texts, advance):
+        for metric, state in states.items():
+            marks = state.marks(one)
+            state.add(marks)
+            if shuffles:
+                recorders[metric].add(number, marks)
     curves = {
         figure: curve
         for recorder in recorders.values()
@@ -197,8 +174,8 @@ def together(measured: Sequence[Measured]) -> list[Measured]:
         counts = range(len(rows), len(rows) + 1)
     for count in counts:
         for chosen in itertools.combinations(measured, count):
-            states = {metric: state.copied() for metric, state in chosen[0].states.items()}
-            for other in chosen[1:]:
+            states = {metric: state.emptied() for metric, state in chosen[0].states.items()}
+            for other in chosen:
                 for metric, state in other.states.items():
                     states[metric].merge(state)
             names, cases = " + ".join(one.suite for one in chosen), sum(o.cases for o in chosen)

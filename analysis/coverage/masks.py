@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from s2lct.analysis.coverage.activations import Booleans, EncoderModel, Integers, Vocabulary
+from s2lct.analysis.arrays import load_arrays, save_arrays, unreadable
+from s2lct.analysis.coverage.activations import Booleans
+from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.coverage.memory import check_memory
+from s2lct.analysis.coverage.vocabulary import Vocabulary
 from s2lct.errors import AnalysisError
-from s2lct.files import write_bytes
 
-_KIND = "s2lct masks"
-_FORMAT = "1"
-_MEND = "make one with `s2lct masks`"
+_KIND, _FORMAT = "masks", "1"
 
 
 @dataclass(frozen=True)
@@ -52,34 +51,14 @@ class Masks:
         check_memory(size * size, f"masks of {size:,} × {size:,} word pairs", "a smaller --vocab")
         return cls(vocabulary, np.ones(size, dtype=bool), np.ones((size, size), dtype=bool))
 
-    def tokens(self, entries: Integers) -> Booleans:
-        """Which tokens of a text count.
-
-        Args:
-            entries: the tokens' vocabulary entries, shape (tokens,).
-        """
-        return np.asarray(self.words[entries])
-
-    def token_pairs(self, entries: Integers) -> Booleans:
-        """Which pairs of a text's tokens count, shape (tokens, tokens)."""
-        return np.asarray(self.pairs[np.ix_(entries, entries)])
-
     def save(self, path: Path) -> None:
         """Write them as safetensors, whole or not at all."""
-        from safetensors.numpy import save
-
-        described = {
-            "format": _FORMAT,
-            "pieces": self.vocabulary.pieces,
-            "about": dict(self.about),
-        }
-        written = save(
+        save_arrays(
+            path,
+            _KIND,
             {"words": np.packbits(self.words), "pairs": np.packbits(self.pairs, axis=1)},
-            # One entry: safetensors writes several in an order of its own each time.
-            metadata={_KIND: json.dumps(described, ensure_ascii=False, sort_keys=True)},
+            {"format": _FORMAT, "pieces": self.vocabulary.pieces, "about": dict(self.about)},
         )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, written)
 
     @classmethod
     def load(cls, path: Path) -> Masks:
@@ -88,23 +67,17 @@ class Masks:
         Raises:
             AnalysisError: the file is missing or holds no masks.
         """
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(path, framework="numpy") as file:
-                described = json.loads((file.metadata() or {}).get(_KIND, "{}"))
-                if described.get("format") != _FORMAT:
-                    raise ValueError("it holds no masks")
-                vocabulary = Vocabulary(tuple(map(str, described["pieces"])))
-                size = vocabulary.size
-                return cls(
-                    vocabulary,
-                    np.unpackbits(file.get_tensor("words"), count=size).astype(bool),
-                    np.unpackbits(file.get_tensor("pairs"), axis=1, count=size).astype(bool),
-                    dict(described["about"]),
-                )
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise AnalysisError(f"masks {path}: cannot be read ({error})", mend=_MEND) from error
+        with unreadable(f"masks {path}: cannot be read", "make one with `s2lct masks`"):
+            arrays, described = load_arrays(path, _KIND)
+            if described.get("format") != _FORMAT:
+                raise ValueError("it holds no masks")
+            vocabulary = Vocabulary(tuple(map(str, described["pieces"])))
+            return cls(
+                vocabulary,
+                np.unpackbits(arrays["words"], count=vocabulary.size).astype(bool),
+                np.unpackbits(arrays["pairs"], axis=1, count=vocabulary.size).astype(bool),
+                dict(described["about"]),
+            )
 
     @classmethod
     def load_for(cls, path: Path, encoder: EncoderModel) -> Masks:

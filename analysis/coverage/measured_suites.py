@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from s2lct.builder.corpus.read import Corpus, read_corpus
+from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError
 from s2lct.files import is_here, write_bytes
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
@@ -66,11 +67,9 @@ def _fingerprint_of(cases: Sequence[Case]) -> str:
 
 
 def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
-    """Suites by what they are called in tables.
+    """Suites by what they are called in tables, named as for `load_test_suite`, or ``NAME=SUITE``.
 
-    Args:
-        names: as `load_test_suite` takes them, or ``NAME=SUITE``; without a name, the last part of
-            a path.
+    Without a name, they are called as the last part of a path.
 
     Raises:
         AnalysisError: two of one name, or one that cannot be read.
@@ -147,13 +146,8 @@ def drawn(cases: Sequence[Case], most: int | None, seed: int) -> list[Case]:
 def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list[str], SuiteCases]:
     """A corpus's sentences, parted into those that set bounds and those that are tests.
 
-    The train split sets bounds and the other splits are tests. A corpus without splits is parted
-    at random, one sentence in five a test.
-
-    Args:
-        spec: such as ``sst:PATH``; see `builder.corpus.parse_spec`.
-        most: so many sentences set bounds, drawn at random; None for all.
-        seed: of the draws.
+    The train split, or at most so many random sentences of it, sets bounds, and the other splits
+    are tests. A corpus without splits is parted at random, one sentence in five a test.
 
     Raises:
         CorpusError: the corpus cannot be read.

@@ -16,15 +16,10 @@ def machine_memory() -> int:
 
 
 def check_memory(needed: int, what: str, instead: str) -> None:
-    """Refuse what takes more than `SHARE` of the machine's memory.
-
-    Args:
-        needed: bytes.
-        what: names the thing and its size.
-        instead: what to pass.
+    """Refuse what needs more bytes than `SHARE` of the machine's memory.
 
     Raises:
-        AnalysisError: it is too large.
+        AnalysisError: it does; names what it is, and what to pass instead.
     """
     room = int(machine_memory() * SHARE)
     if needed > room:

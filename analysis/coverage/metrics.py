@@ -8,16 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from s2lct.analysis.coverage.activations import VOCABULARY, EncoderModel, Vocabulary
 from s2lct.analysis.coverage.boundary import BoundaryCoverage, Bounds, NeuronValues, Tokens
-from s2lct.analysis.coverage.criteria import Advance, Coverage, Layers, reference_texts
+from s2lct.analysis.coverage.criteria import Coverage, reference_texts
+from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.layers import Layers
 from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.multisection import BINS, PLACES, SectionCoverage, Sections
+from s2lct.analysis.coverage.multisection import SectionCoverage
 from s2lct.analysis.coverage.neurons import NeuronCoverage, TopNeuronCoverage
+from s2lct.analysis.coverage.section_neurons import BINS, PLACES
+from s2lct.analysis.coverage.sections import Sections
+from s2lct.analysis.coverage.vocabulary import VOCABULARY, Vocabulary
+from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 
 METRICS = ("boundary", "cover", "mncover", "neurons", "top")
-NEEDING_REFERENCE = frozenset(("boundary", "cover", "mncover"))
+_RANGES_OF = {"boundary": "boundary", "cover": "cover", "mncover": "cover"}
+"""The metrics that need a reference corpus, and under which name their ranges are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +60,12 @@ def build_metrics(
     *,
     masks: Masks | None = None,
     cache: Path | None = None,
-    advance: Advance | None = None,
+    advance: Advance = silently,
 ) -> dict[str, Coverage]:
-    """Metrics with nothing covered, by name.
+    """Metrics of `METRICS` with nothing covered, by name.
 
-    Args:
-        names: of `METRICS`.
-        encoder: the model.
-        reference: texts that set bounds and ranges, such as the training set.
-        options: see there.
-        masks: for ``mncover``.
-        cache: folder that keeps bounds and ranges; None keeps nothing.
-        advance: told how many reference texts were done.
+    The reference texts, such as the training set, set bounds and ranges, which the cache folder
+    keeps; the masks are for ``mncover``.
 
     Raises:
         AnalysisError: an unknown metric, or options that do not fit.
@@ -80,11 +80,15 @@ def build_metrics(
         raise AnalysisError(
             "mncover needs masks", mend="learn them with `s2lct masks`, then pass --masks FILE"
         )
-    layers = Layers.parse(options.layers, encoder)
-    values = NeuronValues(layers, options.tokens)
+    values = NeuronValues(Layers.parse(options.layers, encoder), options.tokens)
     made: dict[str, Coverage] = {}
-    if NEEDING_REFERENCE & set(names):
-        made |= _ranged(names, encoder, reference, options, values, masks, cache, advance)
+    if wanted := {_RANGES_OF[name] for name in names if name in _RANGES_OF}:
+        made |= _with_ranges(wanted, encoder, reference, options, values, masks, cache, advance)
+    if isinstance(cover := made.get("cover"), SectionCoverage):
+        for name, of in (("cover", None), ("mncover", masks)):
+            made[name] = SectionCoverage.of_model(
+                encoder, cover.sections, of, options.attention_weight
+            )
     probe = next(encoder.activations(["probe"]))
     units = tuple(layer.shape[1] for layer in values.of_layers(probe))
     made["neurons"] = NeuronCoverage(encoder.fingerprint, values, units, options.threshold)
@@ -92,80 +96,62 @@ def build_metrics(
     return {name: made[name] for name in names}
 
 
-def _ranged(
-    names: Sequence[str],
+def _with_ranges(
+    wanted: set[str],
     encoder: EncoderModel,
     reference: Sequence[str],
     options: MetricOptions,
     values: NeuronValues,
     masks: Masks | None,
     cache: Path | None,
-    advance: Advance | None,
+    advance: Advance,
 ) -> dict[str, Coverage]:
+    """Boundary coverage and COVER, with ranges that were kept or are taken now."""
     reference = reference_texts(reference)
     vocabulary = None
-    if options.words and ("cover" in names or "mncover" in names):
-        vocabulary = masks.vocabulary if masks else None
-        vocabulary = vocabulary or Vocabulary.of_texts(
-            encoder.tokenizer, reference, options.vocabulary
+    if options.words and "cover" in wanted:
+        vocabulary = (
+            masks.vocabulary
+            if masks
+            else Vocabulary.of_texts(encoder.tokenizer, reference, options.vocabulary)
         )
-    digest = hashlib.sha256(
-        json.dumps(
-            [
-                encoder.fingerprint,
-                encoder.batches_are_exact,
-                str(encoder.device),
-                reference,
-                values.settings(),
-                [options.bins, options.places],
-                None if vocabulary is None else vocabulary.pieces,
-            ]
-        ).encode()
-    ).hexdigest()[:24]
-    files = {
-        name: cache and cache / f"{name}-{digest}.safetensors" for name in ("boundary", "cover")
-    }
-    made: dict[str, Coverage] = {
-        name: Coverage.load(path) for name, path in files.items() if path and path.exists()
-    }
-    wanted = {
-        "boundary" if name == "boundary" else "cover" for name in names if name in NEEDING_REFERENCE
-    }
-    missing = wanted - made.keys()
+    decides = [
+        encoder.fingerprint,
+        encoder.batches_are_exact,
+        str(encoder.device),
+        reference,
+        values.settings(),
+        [options.bins, options.places],
+        None if vocabulary is None else vocabulary.pieces,
+    ]
+    digest = hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:24]
+    files = {name: cache / f"{name}-{digest}.safetensors" for name in wanted} if cache else {}
+    made = {name: Coverage.load(path) for name, path in files.items() if path.exists()}
+    if made.keys() == wanted:
+        advance(len(reference))
+        return made
     bounds: Bounds | None = None
     sections: Sections | None = None
-    if "cover" in missing:
-        places = options.places
-        if vocabulary is None:
-            places = min(places, encoder.longest(reference))
+    if "cover" not in made and "cover" in wanted:
         sections = Sections.unset(
-            encoder, values.layers, bins=options.bins, places=places, vocabulary=vocabulary
+            encoder,
+            reference,
+            values.layers,
+            bins=options.bins,
+            places=options.places,
+            vocabulary=vocabulary,
         )
-    if missing:
-        for batch in encoder.activations(reference):
-            for row in range(len(batch.numbers)):
-                one = batch.one(row)
-                if "boundary" in missing:
-                    own = Bounds(*values.extremes(one))
-                    bounds = bounds.merged(own) if bounds else own
-                if sections:
-                    sections.widen(one)
-            if advance:
-                advance(len(batch.numbers))
-    elif advance:
-        advance(len(reference))
-    if bounds:
-        made["boundary"] = BoundaryCoverage(encoder.fingerprint, values, bounds)
+    for _, one in encoder.each(reference, advance):
+        own = values.extremes(one)
+        bounds = bounds.merged(own) if bounds else own
+        if sections:
+            sections.widen(one)
+    assert bounds is not None
+    taken: dict[str, Coverage] = {"boundary": BoundaryCoverage(encoder.fingerprint, values, bounds)}
     if sections:
-        made["cover"] = SectionCoverage.of_model(encoder, sections)
-    for name in missing:
-        if path := files[name]:
-            made[name].save(path)
-    if "cover" in made:
-        cover = made["cover"]
-        assert isinstance(cover, SectionCoverage)
-        weight = options.attention_weight
-        made["cover"] = SectionCoverage.of_model(encoder, cover.sections, None, weight)
-        if masks:
-            made["mncover"] = SectionCoverage.of_model(encoder, cover.sections, masks, weight)
+        taken["cover"] = SectionCoverage.of_model(encoder, sections)
+    for name in wanted - made.keys():
+        made[name] = taken[name]
+        if cache:
+            made[name].save(files[name])
     return made

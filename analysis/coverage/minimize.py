@@ -7,20 +7,15 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from s2lct.analysis.coverage.activations import EncoderModel
-from s2lct.analysis.coverage.criteria import Advance, Coverage
+from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.scoring.statistics import Failed
-from s2lct.suite.cases import Case, SuiteCases
-
-if TYPE_CHECKING:
-    from s2lct.suite.read import WrittenSuite
+from s2lct.suite.cases import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +72,12 @@ def minimize(
     metric: Coverage,
     thresholds: Sequence[float],
     *,
-    advance: Advance | None = None,
+    advance: Advance = silently,
 ) -> list[Reduced]:
     """Greedy passes over a suite, one for each threshold, in one run of the model.
 
-    A seed whose expansion stays stays too, so that every expansion keeps its seed.
-
-    Args:
-        encoder: the model.
-        cases: of the suite, in order; a capability's first case raises coverage from 0.
-        metric: what to raise; nothing covered.
-        thresholds: shares of the metric's main figure, 0 or more.
-        advance: told how many cases were done.
+    A capability's first case raises coverage from 0, thresholds are shares of the metric's main
+    figure. A seed whose expansion stays stays too, so that every expansion keeps its seed.
 
     Raises:
         AnalysisError: a negative threshold, or a metric of another model.
@@ -110,8 +99,7 @@ def minimize(
                 if state.growth(marks) > threshold:
                     state.add(marks)
                     ids.add(case.id)
-            if advance:
-                advance(1)
+            advance(1)
     known = {case.id for case in cases}
     reduced = []
     for threshold, ids in zip(thresholds, kept, strict=True):
@@ -125,10 +113,7 @@ def reductions(
 ) -> dict[str, Reduction]:
     """Sizes and failure rates of each capability before and after, in the suite's order.
 
-    Args:
-        cases: of the suite.
-        failed: which of them the model fails, shape (cases,).
-        reduced: see `minimize`.
+    ``failed`` says which cases the model fails, shape (cases,).
     """
     table: dict[str, Reduction] = {}
     for capability in dict.fromkeys(case.capability for case in cases):
@@ -143,90 +128,3 @@ def reductions(
             len(own), tuple(sizes), float(failed[own].mean()), tuple(rates)
         )
     return table
-
-
-def write_reduced_suite(
-    folder: Path, reduced: Reduced, out: Path, about: Mapping[str, Any]
-) -> None:
-    """Write the kept cases of a built suite as a suite of the same schema.
-
-    Args:
-        folder: the suite that was reduced.
-        reduced: what stays of it.
-        out: folder of the new suite; it must not exist or hold a reduced suite.
-        about: how it was reduced, recorded in ``suite.json`` under ``reduced_from``.
-
-    Raises:
-        AnalysisError: ``out`` is in the way, or nothing stays.
-        SuiteError: the suite cannot be read.
-    """
-    from s2lct.files import whole_folder
-    from s2lct.suite.read import read_suite
-
-    check_out(out)
-    suite = read_suite(folder)
-    with whole_folder(out) as work:
-        _fill(work, suite, reduced, about)
-
-
-def _fill(work: Path, suite: WrittenSuite, reduced: Reduced, about: Mapping[str, Any]) -> None:
-    from s2lct.suite.write import write_suite_files
-
-    described = suite.described
-    rows_of = {
-        name: [row for row in rows if row["id"] in reduced.kept]
-        for name, rows in suite.rows.items()
-    }
-    if not any(rows_of.values()):
-        raise AnalysisError(
-            f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
-        )
-    counts: dict[str, dict[str, Any]] = {}
-    for name, before in described["counts"].items():
-        kinds = Counter(row["kind"] for row in rows_of.get(name, ()))
-        counts[name] = {**before, "seeds": kinds["seed"], "expansions": kinds["expansion"]}
-    reduced_from = {
-        **about,
-        "fingerprint": described["fingerprint"],
-        "threshold": reduced.threshold,
-        "seeds_kept_for_expansions": len(reduced.for_expansions),
-    }
-    write_suite_files(work, rows_of, {**described, "counts": counts, "reduced_from": reduced_from})
-
-
-def check_out(out: Path) -> None:
-    """Refuse to write over what is no reduced suite.
-
-    Raises:
-        AnalysisError: something else is there.
-    """
-    from s2lct.errors import SuiteError
-    from s2lct.files import check_folder_out
-    from s2lct.suite.read import read_description
-
-    check_folder_out(out, "--out")
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    try:
-        if "reduced_from" in read_description(out):
-            return
-    except SuiteError:
-        pass
-    raise AnalysisError(
-        f"--out {out}: something else is there", mend="name a folder that does not exist yet"
-    )
-
-
-def check_reducible(suite: SuiteCases) -> None:
-    """Refuse a suite that cannot be written again: one of the Hub.
-
-    Raises:
-        AnalysisError: it is neither a folder nor CheckList's JSON lines.
-    """
-    from s2lct.analysis.coverage.measured_suites import is_checklist
-
-    if not Path(suite.name).is_dir() and not is_checklist(suite.name):
-        raise AnalysisError(
-            f"suite {suite.name}: no folder",
-            mend="download it first: hf download --repo-type dataset ID --local-dir DIR",
-        )

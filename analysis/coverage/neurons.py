@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from s2lct.analysis.arrays import Arrays
 from s2lct.analysis.coverage.activations import Activations
 from s2lct.analysis.coverage.boundary import NeuronValues
 from s2lct.analysis.coverage.criteria import Bits, Coverage, Marks
@@ -20,10 +21,14 @@ from s2lct.errors import AnalysisError
 
 
 class _ActiveNeurons(Coverage):
-    """The share of neurons that were active in some text."""
+    """The share of neurons that were active in some text.
+
+    ``option`` names the attribute that says when they are: `threshold` or `k`.
+    """
 
     kind = "active neurons"
-    figure = ""
+    figure: ClassVar[str]
+    option: ClassVar[str]
 
     def __init__(self, model: str, neurons: NeuronValues, units: tuple[int, ...]) -> None:
         super().__init__(model, {"active": np.zeros(sum(units), dtype=np.uint8)})
@@ -52,28 +57,25 @@ class _ActiveNeurons(Coverage):
 
     def settings(self) -> dict[str, Any]:
         """Which neurons, and when they are active."""
-        return self.neurons.settings() | {"units": list(self.units)}
+        own = {"units": list(self.units), self.option: getattr(self, self.option)}
+        return self.neurons.settings() | own
 
-    def constants(self) -> dict[str, npt.NDArray[Any]]:
-        """None."""
-        return {}
+    @classmethod
+    def rebuilt(cls, model: str, settings: Mapping[str, Any], constants: Arrays) -> Coverage:
+        """See `Coverage.rebuilt`."""
+        neurons, units = NeuronValues.of_settings(settings), tuple(settings["units"])
+        return cls(model, neurons, units, **{cls.option: settings[cls.option]})
 
 
 class NeuronCoverage(_ActiveNeurons):
     """Neurons whose scaled value exceeds a threshold (Pei et al. 2017, DeepXplore, section 4.1).
 
     Values are scaled to [0, 1] within a layer and text. In a layer whose neurons all have one
-    value, none is active.
-
-    Args:
-        model: fingerprint of the model.
-        neurons: which neurons.
-        units: how many there are in each layer.
-        threshold: in [0, 1); a value equal to it is not active.
+    value, none is active, nor is one whose value equals the threshold, which is in [0, 1).
+    ``units`` says how many neurons there are in each layer.
     """
 
-    kind = "neurons"
-    figure = "NC"
+    kind, figure, option = "neurons", "NC", "threshold"
 
     def __init__(
         self, model: str, neurons: NeuronValues, units: tuple[int, ...], threshold: float = 0.5
@@ -90,34 +92,15 @@ class NeuronCoverage(_ActiveNeurons):
             return np.zeros(len(values), dtype=bool)
         return np.asarray((values - low) / (high - low) > self.threshold)
 
-    def settings(self) -> dict[str, Any]:
-        """Which neurons, and the threshold."""
-        return super().settings() | {"threshold": self.threshold}
-
-    @classmethod
-    def rebuilt(
-        cls, model: str, settings: Mapping[str, Any], constants: Mapping[str, npt.NDArray[Any]]
-    ) -> NeuronCoverage:
-        """See `Coverage.rebuilt`."""
-        neurons = NeuronValues.of_settings(settings)
-        return cls(model, neurons, tuple(settings["units"]), settings["threshold"])
-
 
 class TopNeuronCoverage(_ActiveNeurons):
     """Neurons that are among the k greatest of their layer in some text.
 
     Ma et al. 2018 (DeepGauge), section III-B: top-k neuron coverage. Of equal values the neuron of
-    the lower number comes first.
-
-    Args:
-        model: fingerprint of the model.
-        neurons: which neurons.
-        units: how many there are in each layer.
-        k: how many of each layer count, 1 or more.
+    the lower number comes first. ``units`` says how many neurons there are in each layer.
     """
 
-    kind = "top neurons"
-    figure = "TKNC"
+    kind, figure, option = "top neurons", "TKNC", "k"
 
     def __init__(
         self, model: str, neurons: NeuronValues, units: tuple[int, ...], k: int = 2
@@ -132,15 +115,3 @@ class TopNeuronCoverage(_ActiveNeurons):
         active = np.zeros(len(values), dtype=bool)
         active[np.argsort(-values, kind="stable")[: self.k]] = True
         return active
-
-    def settings(self) -> dict[str, Any]:
-        """Which neurons, and k."""
-        return super().settings() | {"k": self.k}
-
-    @classmethod
-    def rebuilt(
-        cls, model: str, settings: Mapping[str, Any], constants: Mapping[str, npt.NDArray[Any]]
-    ) -> TopNeuronCoverage:
-        """See `Coverage.rebuilt`."""
-        neurons = NeuronValues.of_settings(settings)
-        return cls(model, neurons, tuple(settings["units"]), settings["k"])

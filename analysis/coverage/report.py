@@ -6,15 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
 
 from s2lct.analysis.coverage.curves import Curve, Measured
 from s2lct.analysis.coverage.minimize import Reduction
+from s2lct.analysis.plots import COLOURS, picture
+from s2lct.analysis.tables import figures_table
+from s2lct.extras import require
 from s2lct.files import write_bytes, write_text
 from s2lct.pages import page_templates
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 TITLES = {
     "BoundCov": "Neuron boundary coverage",
@@ -24,7 +27,6 @@ TITLES = {
     "NC": "Neuron coverage",
     "TKNC": "Top-k neuron coverage",
 }
-COLOURS = ("#2f81d6", "#d9730d", "#7d8590", "#2da44e", "#8250df", "#bf3989")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 2", "10 4")
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 40
@@ -68,13 +70,8 @@ def percent(value: float) -> str:
 
 def coverage_table(report: CoverageReport) -> Table:
     """Suites alone and together, a column a figure, in percent."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(f"Coverage of {report.model}, %"), header_style="bold")
-    table.add_column("", min_width=24)
-    for column in ("cases", *report.figures):
-        table.add_column(column, justify="right")
+    table = figures_table(("cases", *report.figures), title=Text(f"Coverage of {report.model}, %"))
+    table.columns[0].min_width = 24
     for row in report.rows:
         values = [percent(row.values[figure]) for figure in report.figures]
         table.add_row(Text(row.suite), f"{row.cases:,}", *values)
@@ -85,14 +82,11 @@ def reduction_table(
     reductions: Mapping[str, Reduction], thresholds: Sequence[float], title: str
 ) -> Table:
     """What reducing did to each capability, failure rates in percent."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title), header_style="bold")
-    table.add_column("", min_width=24)
     counts = (f"> {threshold:g}" for threshold in thresholds)
-    for column in ("cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max"):
-        table.add_column(column, justify="right", min_width=min(len(column), 6))
+    columns = ("cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max")
+    table = figures_table(columns, title=Text(title))
+    for column, least in zip(table.columns, (24, *(min(len(c), 6) for c in columns)), strict=True):
+        column.min_width = least
     for name, row in (*reductions.items(), ("all", overall(reductions))):
         if name == "all":
             table.add_section()
@@ -129,7 +123,6 @@ def overall(reductions: Mapping[str, Reduction]) -> Reduction:
 
 def write_curves(report: CoverageReport, path: Path) -> None:
     """Write the curves: a page for ``.html``, a picture for ``.png``; whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".png":
         write_bytes(path, _png(report))
     else:
@@ -209,19 +202,13 @@ def _step(most: float) -> float:
 
 
 def _png(report: CoverageReport) -> bytes:
-    import io
-
-    from s2lct.extras import require
-
     require("matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figures = report.figures
     columns = min(len(figures), 3)
     rows = -(-len(figures) // columns)
     drawing = Figure(figsize=(4.4 * columns, 3.4 * rows), dpi=110, layout="constrained")
-    FigureCanvasAgg(drawing)
     for place, figure in enumerate(figures):
         axes = drawing.add_subplot(rows, columns, place + 1)
         for number, one in enumerate(report.measured):
@@ -246,6 +233,4 @@ def _png(report: CoverageReport) -> bytes:
         if place == 0:
             axes.legend(frameon=False, fontsize=9)
     drawing.suptitle(f"{report.model}: coverage against the number of cases", fontsize=12)
-    file = io.BytesIO()
-    drawing.savefig(file, format="png", metadata={"Software": None})
-    return file.getvalue()
+    return picture(drawing, "png")

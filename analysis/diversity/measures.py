@@ -7,28 +7,25 @@ CheckList's cases and the corpus it was made of, the same number of cases from e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.builder.language.tree import Node, read_tree
-from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.analysis.bootstrap import mean_and_interval
+from s2lct.analysis.diversity.readings import Reader, Reading
+from s2lct.analysis.progress import Advance, silently
 from s2lct.identity import rng_for
-from s2lct.leaderboard.scoring.statistics import interval, resampled_rates
-from s2lct.suite.records import Token
 
 NGRAMS = (1, 2, 3)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BLEU_ORDER = 4
-SENTENCES_AT_ONCE = 64
 GROWTH_ORDERS = 20
 GROWTH_STEPS = 40
 ALL_CASES = "all"
 SEEDS = "seeds"
-_CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,22 +40,6 @@ class Text(NamedTuple):
 
     text: str
     family: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What the tagger and the parser see in a text.
-
-    Attributes:
-        words: its words in lower case, without punctuation.
-        productions: its distinct productions above the parts of speech, as ``NP -> DT NN``.
-        depth: edges from the root to the deepest word of its deepest sentence; None where a
-            sentence could not be parsed.
-    """
-
-    words: tuple[str, ...]
-    productions: frozenset[str]
-    depth: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,107 +116,12 @@ class Comparison:
     draws: int = 1
 
 
-def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
-    """Split a text's tokens behind each mark that ends a sentence, quotes that close included.
-
-    A mark ends none where a small letter follows: ``"Is it?" she asks.`` is one sentence.
-    """
-    parts: list[tuple[Token, ...]] = []
-    start = 0
-    for number, token in enumerate(tokens):
-        if token.tag != "." or number < start:
-            continue
-        end = number + 1
-        while end < len(tokens) and (tokens[end].text in _CLOSING or tokens[end].tag == "."):
-            end += 1
-        if end < len(tokens) and not tokens[end].text[:1].islower():
-            parts.append(tuple(tokens[start:end]))
-            start = end
-    if start < len(tokens):
-        parts.append(tuple(tokens[start:]))
-    return parts
-
-
-def productions(tree: Node) -> Iterator[str]:
-    """The productions of a tree above its parts of speech."""
-    for node in tree.nodes():
-        if not node.is_word:
-            yield f"{node.label} -> {' '.join(node.child_labels)}"
-
-
-def depth(tree: Node) -> int:
-    """Edges from the root to the deepest word's part of speech."""
-    return 1 + max(map(depth, tree.children)) if tree.children else 0
-
-
-class Reader:
-    """Reads texts with a tagger and a parser, each sentence parsed once."""
-
-    def __init__(self, tagger: Tagger, parser: ConstituencyParser) -> None:
-        self._tagger = tagger
-        self._parser = parser
-        self._readings: dict[str, Reading] = {}
-        self._trees: dict[tuple[str, ...], tuple[frozenset[str], int] | None] = {}
-
-    def missing(self, texts: Iterable[str]) -> list[str]:
-        """The texts that were not read yet, each once."""
-        return [text for text in dict.fromkeys(texts) if text not in self._readings]
-
-    def read(
-        self, texts: Sequence[str], advance: Callable[[int], object] | None = None
-    ) -> list[Reading]:
-        """Readings of the texts.
-
-        Args:
-            texts: the texts.
-            advance: told how many more texts were read.
-        """
-        missing = self.missing(texts)
-        for start in range(0, len(missing), SENTENCES_AT_ONCE):
-            chunk = missing[start : start + SENTENCES_AT_ONCE]
-            tagged = self._tagger.tag(chunk)
-            parts = [sentences(tokens) for tokens in tagged]
-            self._parse([sentence for group in parts for sentence in group])
-            for text, tokens, group in zip(chunk, tagged, parts, strict=True):
-                self._readings[text] = self._reading(tokens, group)
-            if advance is not None:
-                advance(len(chunk))
-        return [self._readings[text] for text in texts]
-
-    def _parse(self, found: Iterable[tuple[Token, ...]]) -> None:
-        new = {key: one for one in found if (key := _shape(one)) not in self._trees}
-        for key, tree in zip(new, self._parser.parse(list(new.values())), strict=True):
-            if tree is None:
-                self._trees[key] = None
-            else:
-                root = read_tree(tree)
-                self._trees[key] = frozenset(productions(root)), depth(root)
-
-    def _reading(self, tokens: Sequence[Token], parts: Sequence[tuple[Token, ...]]) -> Reading:
-        trees = [self._trees[_shape(sentence)] for sentence in parts]
-        parsed = [tree for tree in trees if tree is not None]
-        return Reading(
-            tuple(t.text.lower() for t in tokens if any(letter.isalnum() for letter in t.text)),
-            frozenset().union(*(found for found, _ in parsed)),
-            max(edges for _, edges in parsed) if parsed and len(parsed) == len(trees) else None,
-        )
-
-
-def _shape(sentence: Sequence[Token]) -> tuple[str, ...]:
-    """What the parser sees of a sentence: its words and the spaces between them."""
-    first = sentence[0].start
-    return tuple(f"{token.start - first} {token.text}" for token in sentence)
-
-
 def self_bleu(texts: Sequence[str]) -> Floats:
-    """BLEU of each text against all the others, 0 to 100, shape (texts,).
+    """BLEU of each text, of at least two, against all the others, 0 to 100, shape (texts,).
 
     What sacreBLEU gives for a sentence and references (13a tokens, exponential smoothing,
     effective order), computed for all texts at once: an n-gram's greatest count among the others
     is the greatest of all, or the second greatest for the text that holds it.
-
-    Args:
-        texts: at least two.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.helpers import extract_all_word_ngrams
@@ -277,13 +163,7 @@ def _closest(length: int, lengths: Counter[int]) -> int:
 
 
 def measure(texts: Sequence[Text], readings: Sequence[Reading], seed: int = 0) -> Diversity:
-    """Measure cases.
-
-    Args:
-        texts: the cases, at least one.
-        readings: of each.
-        seed: of the bootstrap of families that gives self-BLEU's interval.
-    """
+    """Measure cases, at least one; the seed is of the bootstrap that gives self-BLEU's interval."""
     found = frozenset[str]().union(*(reading.productions for reading in readings))
     depths = [reading.depth for reading in readings if reading.depth is not None]
     return Diversity(
@@ -301,11 +181,8 @@ def _self_bleu_figure(texts: Sequence[Text], seed: int) -> Figure:
     if len(texts) < 2:
         return Figure(0.0)
     scores = self_bleu([one.text for one in texts])
-    number_of: dict[str, int] = {}
-    family = [number_of.setdefault(one.family, len(number_of)) for one in texts]
-    sums = np.bincount(family, weights=scores).astype(np.float64)
-    counts = np.bincount(family).astype(np.float64)
-    return Figure(float(scores.mean()), *interval(resampled_rates(sums, counts, seed)))
+    _, ci = mean_and_interval([one.family for one in texts], scores, seed)
+    return Figure(float(scores.mean()), *ci)
 
 
 def distinct(texts: Sequence[Sequence[str]], n: int) -> float:
@@ -384,19 +261,12 @@ def compare(
     *,
     draws: int = 3,
     seed: int = 0,
-    start: Callable[[int], object] | None = None,
-    advance: Callable[[int], object] | None = None,
+    start: Advance = silently,
+    advance: Advance = silently,
 ) -> Comparison:
-    """Measure a suite beside other sources, group by group, the same number of cases from each.
+    """Measure a suite beside sources with the same groups, the same number of cases from each.
 
-    Args:
-        suite: its groups are compared.
-        others: sources with the same groups.
-        reader: reads the texts.
-        draws: how often cases are drawn from the other sources.
-        seed: of every draw.
-        start: told how many texts are to be read.
-        advance: told how many more were read.
+    From the others they are drawn several times. ``start`` is told how many texts are to be read.
     """
     plan = {
         group: {
@@ -415,8 +285,7 @@ def compare(
         for texts in taken
         for one in texts
     ]
-    if start is not None:
-        start(len(reader.missing(every)))
+    start(len(reader.missing(every)))
     reader.read(every, advance)
     return Comparison(
         sources=tuple(source.name for source in (suite, *others)),

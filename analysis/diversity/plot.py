@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from s2lct.analysis.diversity.measures import (
     ALL_CASES,
@@ -18,13 +17,13 @@ from s2lct.analysis.diversity.measures import (
     Figure,
     Spread,
 )
+from s2lct.analysis.plots import COLOURS, INK, picture, style
+from s2lct.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#2f81d6", "#d9730d", "#7d8590")
 MARKERS = ("o", "s", "^")
-INK = "#1b1f24"
 PANEL = (5.0, 4.4)
 _STAND_IN = "#010203"
 
@@ -95,32 +94,25 @@ PANELS: dict[str, Panel] = {
 }
 
 
-@contextmanager
-def _style(ink: str) -> Iterator[None]:
-    import matplotlib
-
-    options: Any = {
-        "axes.edgecolor": ink,
-        "axes.grid": True,
-        "axes.labelcolor": ink,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlecolor": ink,
-        "axes.titlelocation": "left",
-        "axes.titlesize": 11,
-        "font.family": "sans-serif",
-        "font.size": 10,
-        "grid.alpha": 0.18,
-        "grid.color": ink,
-        "legend.frameon": False,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "s2lct",
-        "text.color": ink,
-        "xtick.color": ink,
-        "ytick.color": ink,
-    }
-    with matplotlib.rc_context(options):
-        yield
+def _style(ink: str) -> AbstractContextManager[None]:
+    return style(
+        **{
+            "axes.edgecolor": ink,
+            "axes.grid": True,
+            "axes.labelcolor": ink,
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "axes.titlecolor": ink,
+            "axes.titlelocation": "left",
+            "axes.titlesize": 11,
+            "grid.alpha": 0.18,
+            "grid.color": ink,
+            "legend.frameon": False,
+            "text.color": ink,
+            "xtick.color": ink,
+            "ytick.color": ink,
+        }
+    )
 
 
 def _draw(axes: Axes, title: str, comparison: Comparison) -> None:
@@ -139,9 +131,7 @@ def svg_panels(comparison: Comparison) -> list[str]:
         for title in PANELS:
             canvas = Canvas(figsize=PANEL, layout="constrained")
             _draw(canvas.subplots(), title, comparison)
-            written = io.StringIO()
-            canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None})
-            svg = written.getvalue()
+            svg = picture(canvas, "svg", transparent=True).decode()
             drawings.append(svg[svg.index("<svg") :].replace(_STAND_IN, "currentColor"))
     return drawings
 
@@ -150,14 +140,10 @@ def write_png(comparison: Comparison, path: Path) -> None:
     """Every panel in one picture on white, whole or not at all."""
     from matplotlib.figure import Figure as Canvas
 
-    from s2lct.files import write_bytes
-
     columns = 3
     rows = -(-len(PANELS) // columns)
     with _style(INK):
         canvas = Canvas(figsize=(PANEL[0] * columns, PANEL[1] * rows), layout="constrained")
         for axes, title in zip(canvas.subplots(rows, columns).flat, PANELS, strict=False):
             _draw(axes, title, comparison)
-        picture = io.BytesIO()
-        canvas.savefig(picture, format="png", dpi=80, metadata={"Software": None})
-    write_bytes(path, picture.getvalue())
+        write_bytes(path, picture(canvas, "png", dpi=80))

@@ -19,6 +19,8 @@ from s2lct.analysis.diversity.measures import (
     Diversity,
     Figure,
 )
+from s2lct.analysis.plots import COLOURS
+from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.pages import page_templates
 from s2lct.plain_text import spreadsheet_cell
 
@@ -42,11 +44,7 @@ def cells(measured: Diversity) -> list[str]:
 
 def table(comparison: Comparison) -> Table:
     """Every group, a row for each source."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    shown = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
-    shown.add_column("")
+    shown = figures_table((), padding=0, **NARROW)
     shown.add_column("")
     for column in COLUMNS:
         narrow = column.replace("self-", "self-\n").replace("production", "produc-\ntion")
@@ -121,13 +119,8 @@ def as_json(comparison: Comparison) -> str:
 
 
 def as_html(comparison: Comparison, suite: str) -> str:
-    """One page with plots and table that needs no network.
-
-    Args:
-        comparison: what to show.
-        suite: where the suite was read from.
-    """
-    from s2lct.analysis.diversity.plot import COLOURS, svg_panels
+    """One page with plots and table that needs no network; ``suite`` is where it was read from."""
+    from s2lct.analysis.diversity.plot import svg_panels
 
     environment = page_templates("s2lct.analysis.diversity")
     return environment.get_template("diversity.html.jinja").render(

@@ -6,28 +6,19 @@ everything else by Kernel SHAP (Lundberg and Lee 2017) or by leaving words out o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from s2lct.analysis.explain.words import Word, words_of
+from s2lct.analysis.explain.words import Word, respelled, words_of
+from s2lct.analysis.judge import Judge
 from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL,
-    NEUTRAL_BAND,
-    POSITIVE,
-    Array,
-    Labels,
-    rule_for,
-)
-from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
-from s2lct.leaderboard.models.embedded import Embedded
-from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.answers.label_rules import NEUTRAL, POSITIVE
+from s2lct.leaderboard.answers.predictions import Array
 from s2lct.leaderboard.models.network import Network
-from s2lct.leaderboard.models.pretrained import usable_device
 
 Method = Literal["gradients", "shap", "occlusion"]
 METHODS: tuple[Method, ...] = ("gradients", "shap", "occlusion")
@@ -35,105 +26,6 @@ STEPS = 20
 """Points on the way from the baseline to the text (captum's ``n_steps``)."""
 ROWS_A_PASS = 64
 SHAP_SAMPLES = 256
-
-
-def load_model(name: str, *, device: str = "auto") -> Classifier:
-    """A classifier by name, in single precision; networks, the embedded ones too, give gradients.
-
-    Raises:
-        ScoringError: there is no such model, or it cannot be used.
-    """
-    if name not in EMBEDDED_MODELS:
-        return load_classifier(name, device=device, dtype="float32")
-    import torch
-
-    from s2lct.leaderboard.models.sentiment_network import embedded_network
-
-    shipped = Embedded(name)
-    tokenizer, model = embedded_network(name)  # type: ignore[arg-type]
-    torch.nn.Module.to(model, usable_device(device))
-    network = Network(tokenizer, model, name)
-    network.revision, network.fingerprint = shipped.revision, shipped.fingerprint
-    return network
-
-
-class Judge:
-    """A model with the rule that reads labels off its classes.
-
-    Args:
-        model: a classifier, or a function from texts to labels.
-        label_map: what the classes mean, where the model does not say.
-        neutral_band: for models without a neutral class, see `leaderboard.labels.LabelRule`.
-
-    Raises:
-        ScoringError: the model's classes cannot be used.
-    """
-
-    def __init__(
-        self,
-        model: Classifier | Function,
-        *,
-        label_map: Mapping[str, str] | None = None,
-        neutral_band: tuple[float, float] = NEUTRAL_BAND,
-    ) -> None:
-        self.model = model
-        self._band = neutral_band
-        self._label_map = label_map
-        self.rule = (
-            None
-            if isinstance(model, Function)
-            else rule_for(
-                model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
-            )
-        )
-
-    def __str__(self) -> str:
-        return "labels of a function" if self.rule is None else str(self.rule)
-
-    def labels(self, texts: Sequence[str]) -> Labels:
-        """What the model says of each text; equal texts are asked once."""
-        return self._asked(texts)[0]
-
-    def support(self, texts: Sequence[str], labels: Iterable[int]) -> Array:
-        """How strongly the model holds a label of each text, in [0, 1], shape (texts,).
-
-        The label's probability. Where a model has no neutral class, its neutral is the nearer to
-        1 the nearer p(positive) is to the middle of the band; where it tells labels alone, 1 or 0.
-        """
-        said, folded = self._asked(texts)
-        wanted = np.fromiter(labels, dtype=np.int64, count=len(texts))
-        if folded is None or self.rule is None:
-            alone: Array = (said == wanted).astype(np.float64)
-            return alone
-        held: Array = folded[np.arange(len(texts)), wanted]
-        if not self.rule.has_neutral:
-            middle = sum(self._band) / 2
-            held = np.where(wanted == NEUTRAL, 1 - np.abs(folded[:, POSITIVE] - middle), held)
-        return held
-
-    def _asked(self, texts: Sequence[str]) -> tuple[Labels, Array | None]:
-        distinct = list(dict.fromkeys(texts))
-        number_of = {text: number for number, text in enumerate(distinct)}
-        places = np.fromiter((number_of[text] for text in texts), dtype=np.int64, count=len(texts))
-        if not distinct:
-            return np.zeros(0, dtype=np.int64), None
-        if isinstance(self.model, Function) or self.rule is None:
-            said = self.model.predict(distinct)  # type: ignore[union-attr]
-            labels, _ = labels_of_predictions(
-                said,
-                len(distinct),
-                neutral_band=self._band,
-                classes=self.model.classes,
-                label_map=self._label_map,
-            )
-            return labels[places], None
-        probabilities = np.empty((len(distinct), len(self.model.classes)))
-        for numbers, batch in self.model.probabilities(distinct):
-            probabilities[numbers] = batch
-        return (
-            self.rule.labels(probabilities)[places],
-            self.rule.folded(probabilities)[places],
-        )
 
 
 def default_method(judge: Judge) -> Method:
@@ -149,14 +41,7 @@ def attribute(
     method: Method | None = None,
     seed: int = 0,
 ) -> list[Array]:
-    """How much each whole word speaks for a label.
-
-    Args:
-        judge: the model.
-        texts: any texts.
-        labels: for each text the label that is spoken for, such as the one the model gives.
-        method: None for `default_method`.
-        seed: of Kernel SHAP's samples.
+    """How much each whole word of a text speaks for the text's label.
 
     Returns:
         For each text an array over `words.words_of`: the share of the label's log probability
@@ -257,34 +142,22 @@ def _summed(pieces: Array, offsets: Sequence[tuple[int, int]], words: Sequence[W
     return sums
 
 
-def _without(text: str, words: Sequence[Word], absent: Iterable[int]) -> str:
+def _without(text: str, words: Sequence[Word], absent: Container[int]) -> str:
     """A text without some of its words; the spaces in front of them go too."""
-    gone = set(absent)
-    left, end = "", 0
-    for number, word in enumerate(words):
-        if number not in gone:
-            between = text[end : word.start]
-            touching = not between and left[-1:].isalnum() and word.text[:1].isalnum()
-            left += (" " if touching else between) + word.text
-        end = word.end
-    return left.strip()
+    pieces = [None if number in absent else word.text for number, word in enumerate(words)]
+    return respelled(text, words, pieces).strip()
 
 
 def _occlusion(judge: Judge, texts: Sequence[str], labels: Sequence[int]) -> list[Array]:
-    asked: list[str] = []
-    wanted: list[int] = []
-    for text, label in zip(texts, labels, strict=True):
-        words = words_of(text)
-        asked += [text, *(_without(text, words, [number]) for number in range(len(words)))]
-        wanted += [label] * (len(words) + 1)
-    support = judge.support(asked, wanted)
-    results: list[Array] = []
-    start = 0
-    for text in texts:
-        end = start + 1 + len(words_of(text))
-        results.append(support[start] - support[start + 1 : end])
-        start = end
-    return results
+    words = [words_of(text) for text in texts]
+    asked = [
+        [text, *(_without(text, own, [number]) for number in range(len(own)))]
+        for text, own in zip(texts, words, strict=True)
+    ]
+    wanted = np.repeat(labels, [len(own) for own in asked])
+    support = judge.support(list(itertools.chain(*asked)), wanted)
+    parts = np.split(support, np.cumsum([len(own) for own in asked])[:-1])
+    return [own[0] - own[1:] for own in parts]
 
 
 def _kernel_shap(judge: Judge, text: str, label: int, seed: int) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from s2lct.analysis.explain.words import Word
+from s2lct.analysis.explain.words import Word, respelled
 from s2lct.builder.models.masked_lm import TransformersMaskedLM
 from s2lct.identity import shuffle_key
 
@@ -38,22 +38,10 @@ class Template:
         return [number for number in range(len(self.words)) if number not in self.shown]
 
     def filled(self, fills: Sequence[str]) -> str:
-        """The text with other words in the hidden places, spaced as the text is.
-
-        A word in the place of a mark is kept apart from the word before or behind it.
-
-        Args:
-            fills: one for each hidden word, from left to right.
-        """
+        """The text with other words in the hidden places, from left to right; see `respelled`."""
         fill = dict(zip(self.hidden, fills, strict=True))
-        filled, end = "", 0
-        for number, word in enumerate(self.words):
-            piece = fill.get(number, word.text)
-            between = self.text[end : word.start]
-            touching = not between and filled[-1:].isalnum() and piece[:1].isalnum()
-            filled += (" " if touching else between) + piece
-            end = word.end
-        return filled + self.text[end:]
+        pieces = [fill.get(number, word.text) for number, word in enumerate(self.words)]
+        return respelled(self.text, self.words, pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +74,22 @@ def _generator(draw: Draw, seed: int) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
-def _cased(fill: str, word: Word) -> str:
-    """A capital where the hidden word had one, for models that tell them apart."""
-    return fill[:1].upper() + fill[1:] if word.text[:1].isupper() else fill
+def _filled(draw: Draw, rows: Iterable[Sequence[str]]) -> list[str]:
+    """The text once for each row of fills.
+
+    They get a capital where the hidden word had one, for models that tell them apart.
+    """
+    template = draw.template
+    capitals = [template.words[place].text[:1].isupper() for place in template.hidden]
+    return [
+        template.filled(
+            [
+                fill[:1].upper() + fill[1:] if capital else fill
+                for fill, capital in zip(fills, capitals, strict=True)
+            ]
+        )
+        for fills in rows
+    ]
 
 
 class UniformFiller:
@@ -103,21 +104,11 @@ class UniformFiller:
         """See `Filler`."""
         results: list[list[str]] = []
         for draw in draws:
-            places = draw.template.hidden
             drawn = _generator(draw, seed).integers(
-                len(self._vocabulary), size=(draw.samples, len(places))
+                len(self._vocabulary), size=(draw.samples, len(draw.template.hidden))
             )
-            results.append(
-                [
-                    draw.template.filled(
-                        [
-                            _cased(self._vocabulary[number], draw.template.words[place])
-                            for place, number in zip(places, row, strict=True)
-                        ]
-                    )
-                    for row in drawn.tolist()
-                ]
-            )
+            fills = ([self._vocabulary[number] for number in row] for row in drawn.tolist())
+            results.append(_filled(draw, fills))
         return results
 
 
@@ -192,24 +183,11 @@ class MaskedLMFiller:
             cumulated = torch.cat([cumulated, missing])
         wanted = torch.from_numpy(points.T.copy()).to(cumulated.device)
         chosen = torch.searchsorted(cumulated, wanted, right=True).clamp(max=len(self._words) - 1)
-        return [
-            draw.template.filled(
-                [
-                    _cased(self._words[number], draw.template.words[place])
-                    for place, number in zip(places, row, strict=True)
-                ]
-            )
-            for row in chosen.T.tolist()
-        ]
+        return _filled(draw, ([self._words[number] for number in row] for row in chosen.T.tolist()))
 
 
 def load_filler(name: str, masked_lm: str) -> Filler:
-    """A filler.
-
-    Args:
-        name: ``mlm`` or ``uniform``.
-        masked_lm: ``embedded``, a Hub id or a folder; its whole words are the vocabulary of
-            uniform samples.
+    """The filler ``mlm`` or ``uniform``, of whole words of ``embedded``, a Hub id or a folder.
 
     Raises:
         ModelError: there is no such masked language model.

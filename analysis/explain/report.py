@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment
 from markupsafe import Markup, escape
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from s2lct.analysis.explain.search import Explanation, ExplanationFile
+from s2lct.analysis.explain.records import Explanation, ExplanationFile
 from s2lct.analysis.explain.words import Kind
+from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.files import write_text
 from s2lct.pages import page_templates
 
@@ -92,9 +91,8 @@ def aggregate(explanations: Sequence[Explanation]) -> list[Aggregate]:
 
 def _aggregate(capability: str, explanations: Sequence[Explanation]) -> Aggregate:
     failing = [one for one in explanations if one.failed]
-    sets = [
-        one for one in failing if one.kept
-    ]  # an empty set rests on nothing, which `unprompted` counts
+    # An empty set rests on nothing, which `unprompted` counts.
+    sets = [one for one in failing if one.kept]
     return Aggregate(
         capability=capability,
         failures=len(failing),
@@ -159,17 +157,15 @@ def _part_name(kind: Kind, name: str) -> str:
 
 def aggregate_table(file: ExplanationFile) -> Table:
     """A row a capability: what its failures rest on."""
-    table = Table(
+    table = figures_table(
+        ("failures", "words\nkept", "template", "sentence\nalone", "masked\ntoo"),
         title=f"{file.model}: what holds its failures (words: sets with it/failures with it)",
-        header_style="bold",
-        box=SIMPLE_HEAD,
-        show_edge=False,
         padding=(0, 1, 0, 0),
+        **NARROW,
     )
-    table.add_column("", overflow="fold")
-    for column in ("failures", "words\nkept", "template", "sentence\nalone", "masked\ntoo"):
-        table.add_column(column, justify="right", overflow="fold")
-    table.add_column("words in most sets", overflow="fold")
+    table.add_column("words in most sets")
+    for column in table.columns:
+        column.overflow = "fold"
     for one in aggregate(file.explanations):
         of_kind = {share.kind: share for share in one.kinds}
         table.add_row(
@@ -215,15 +211,12 @@ def marked(explanation: Explanation) -> Markup:
     return html + escape(explanation.text[end:])
 
 
-def _environment() -> Environment:
-    return page_templates("s2lct.analysis.explain")
-
-
 def html_section(file: ExplanationFile) -> Markup:
     """The explanations as a section of a page."""
-    template = _environment().get_template("explain_section.html.jinja")
     return Markup(
-        template.render(
+        page_templates("s2lct.analysis.explain")
+        .get_template("explain_section.html.jinja")
+        .render(
             file=file,
             aggregates=aggregate(file.explanations),
             shown=lambda name: shown_cases(file.explanations, name),
@@ -234,11 +227,10 @@ def html_section(file: ExplanationFile) -> Markup:
 
 def html_page(file: ExplanationFile) -> str:
     """The explanations as one HTML page that needs no network."""
-    template = _environment().get_template("explain_page.html.jinja")
+    template = page_templates("s2lct.analysis.explain").get_template("explain_page.html.jinja")
     return template.render(file=file, section=html_section(file))
 
 
 def write_html(file: ExplanationFile, path: Path) -> None:
     """Write the page, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, html_page(file))

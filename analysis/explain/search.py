@@ -9,21 +9,23 @@ search has chosen for being high is too high.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
-from s2lct.analysis.explain.attribution import Judge, Method, attribute, default_method
+from s2lct.analysis.explain.attribution import attribute, default_method
 from s2lct.analysis.explain.fillers import Draw, Filler, Template
-from s2lct.analysis.explain.words import Kind, parts_of, words_of
+from s2lct.analysis.explain.records import ExplainedWord, Explanation, Options
+from s2lct.analysis.explain.words import parts_of, words_of
+from s2lct.analysis.judge import Judge
+from s2lct.analysis.progress import Advance, silently
 from s2lct.analysis.suite_rows import SuiteRow
-from s2lct.errors import AnalysisError
-from s2lct.files import write_bytes, write_text
+from s2lct.files import write_bytes
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 
@@ -31,112 +33,14 @@ CONFIDENCE = 0.95
 STAGES = (10, 20, 50, 100, 200, 500)
 """The search's samples of a template: more are drawn while the threshold lies in the interval."""
 CASES_AT_ONCE = 16
+_BY_DEFAULT = Options()
 
 Search = Generator[frozenset[int], bool, frozenset[int]]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ExplainedWord(_Strict):
-    """A word of an explained text.
-
-    Attributes:
-        text, start, end: see `words.Word`.
-        part, part_name: see `words.Part`.
-        contribution: see `attribution.attribute`.
-        kept: whether it belongs to the set that holds the prediction.
-        without: the estimated P of the set without it; None for words that are not kept.
-    """
-
-    text: str
-    start: int
-    end: int
-    part: Kind
-    part_name: str
-    contribution: float
-    kept: bool
-    without: float | None = None
-
-
-class Explanation(_Strict):
-    """What holds a prediction.
-
-    Attributes:
-        id, capability, kind, seed_id, text, template: the case.
-        said: what the model says of it.
-        passes: the labels that pass.
-        failed: whether it says another.
-        words: all of its words.
-        probability: P(f(T(x)) = f(x)) of the kept words, by samples that the search did not see.
-        ci: the bounds of its 95 % interval (Clopper and Pearson).
-        nothing_shown: the same of the fully masked text, as the search estimated it.
-        samples: how many fillings ``probability`` rests on.
-    """
-
-    id: str
-    capability: str
-    kind: Literal["seed", "expansion"]
-    seed_id: str
-    text: str
-    template: str
-    said: str
-    passes: tuple[str, ...]
-    failed: bool
-    words: tuple[ExplainedWord, ...]
-    probability: float = Field(ge=0, le=1)
-    ci: tuple[float, float]
-    nothing_shown: float = Field(ge=0, le=1)
-    samples: int = Field(ge=1)
-
-    @property
-    def kept(self) -> tuple[ExplainedWord, ...]:
-        """The words that hold the prediction."""
-        return tuple(word for word in self.words if word.kept)
-
-
-class Options(_Strict):
-    """How explanations are made.
-
-    Attributes:
-        threshold: P_thresh, the share of fillings of which the model must say the same.
-        samples: fillings that the reported P rests on.
-        search_samples: the most fillings of one set that the search draws.
-        method: how contributions are told; None for gradients or Kernel SHAP, as the model allows.
-        seed: of all samples.
-    """
-
-    threshold: float = Field(default=0.9, gt=0, le=1)
-    samples: int = Field(default=100, ge=1)
-    search_samples: int = Field(default=50, ge=1)
-    method: Method | None = None
-    seed: int = 0
-
-
-class ExplanationFile(_Strict):
-    """What ``s2lct explain`` writes."""
-
-    format: Literal[1] = 1
-    suite: str
-    suite_fingerprint: str
-    model: str
-    model_fingerprint: str
-    label_rule: str
-    fillings: str
-    attribution: str
-    options: Options
-    explanations: tuple[Explanation, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How often the model said the same.
-
-    Attributes:
-        hits: fillings of which it said the same.
-        samples: all fillings.
-    """
+    """How often, of all samples, the model said the same."""
 
     hits: int
     samples: int
@@ -146,13 +50,13 @@ class Estimate:
         """The share of hits."""
         return self.hits / self.samples
 
-    def interval(self) -> tuple[float, float]:
+    def interval(self, method: str = "exact") -> tuple[float, float]:
         """The exact interval (Clopper and Pearson 1934), which holds P at least that often."""
-        return _interval(self.hits, self.samples, "exact")
+        return _interval(self.hits, self.samples, method)
 
     def may_be(self, threshold: float) -> bool:
         """Whether the threshold lies in Wilson's narrower interval (1927)."""
-        low, high = _interval(self.hits, self.samples, "wilson")
+        low, high = self.interval("wilson")
         return low < threshold <= high
 
 
@@ -206,14 +110,11 @@ class _Case:
     """One text on its way to an explanation."""
 
     def __init__(self, row: SuiteRow, said: int, contributions: Sequence[float]) -> None:
-        self.row, self.said = row, said
-        self.contributions = [float(value) for value in contributions]
+        self.row, self.said, self.contributions = row, said, contributions
         self.words = words_of(row.case.text)
-        order = sorted(
-            range(len(self.words)), key=lambda number: (-self.contributions[number], number)
-        )
+        order = np.argsort(-np.array(self.contributions), kind="stable").tolist()
         self._search = search(order)
-        self.estimates: dict[frozenset[int], Estimate] = {}
+        self.estimates: defaultdict[frozenset[int], Estimate] = defaultdict(lambda: Estimate(0, 0))
         self._decided: dict[frozenset[int], bool] = {}
         self.kept: frozenset[int] | None = None
         self.shown: frozenset[int] = frozenset()
@@ -229,20 +130,20 @@ class _Case:
 
     def wanted(self, options: Options) -> Draw:
         """The next samples."""
-        drawn = self.estimates.get(self.shown, Estimate(0, 0)).samples
+        drawn = self.estimates[self.shown].samples
         most = next(
             (stage for stage in STAGES if drawn < stage <= options.search_samples),
             options.search_samples,
         )
-        return Draw(
-            Template(self.row.case.text, self.words, self.shown),
-            most - drawn,
-            ("search", str(drawn)),
-        )
+        return self.draw(self.shown, most - drawn, "search", str(drawn))
+
+    def draw(self, shown: frozenset[int], samples: int, *key: str) -> Draw:
+        """Samples of the text where some words are shown."""
+        return Draw(Template(self.row.case.text, self.words, shown), samples, key)
 
     def take(self, hits: int, samples: int, options: Options) -> None:
         """Go on with the outcome of `wanted`."""
-        before = self.estimates.get(self.shown, Estimate(0, 0))
+        before = self.estimates[self.shown]
         now = Estimate(before.hits + hits, before.samples + samples)
         self.estimates[self.shown] = now
         if now.samples < options.search_samples and now.may_be(options.threshold):
@@ -252,37 +153,24 @@ class _Case:
         self._advance(answer)
 
 
-Advance = Callable[[int], None]
-
-
 def explain(
     judge: Judge,
     rows: Sequence[SuiteRow],
     filler: Filler,
-    options: Options | None = None,
+    options: Options = _BY_DEFAULT,
     *,
     keep: Path | None = None,
-    advance: Advance = lambda done: None,
+    advance: Advance = silently,
 ) -> list[Explanation]:
-    """Explain what a model says of cases.
+    """Explain what a model says of cases, in order; the same for equal cases, options and models.
 
-    Args:
-        judge: the model.
-        rows: the cases.
-        filler: where the samples come from.
-        options: see `Options`.
-        keep: a folder that keeps explanations, so that an interrupted run goes on; None keeps
-            nothing, nor is anything kept of a model or filler without a fingerprint.
-        advance: told how many cases were done.
-
-    Returns:
-        An explanation of each case, in order; the same for the same cases, options and models.
+    A folder ``keep`` keeps explanations, so that an interrupted run goes on, but none of a model or
+    filler without a fingerprint.
 
     Raises:
         ScoringError: the model's outputs cannot be used.
         AnalysisError: the model has no gradients, and they were asked for.
     """
-    chosen = options or Options()
     model = judge.model
     done: list[Explanation] = []
     # Texts that are computed together decide the last bits: always the same ones are.
@@ -295,8 +183,8 @@ def explain(
                 "model": model.fingerprint,
                 "rule": str(judge),
                 "filler": filler.fingerprint,
-                "options": chosen.model_dump(),
-                "method": chosen.method or default_method(judge),
+                "options": options.model_dump(),
+                "method": options.method or default_method(judge),
                 "cases": [[row.case.id, row.case.text, row.template] for row in part],
             }
             kept = keep / f"{fingerprint_of(described)[:32]}.json"
@@ -304,9 +192,8 @@ def explain(
         if explained is not None:
             advance(len(part))
         else:
-            explained = _explain_together(judge, part, filler, chosen, advance)
+            explained = _explain_together(judge, part, filler, options, advance)
             if kept is not None:
-                kept.parent.mkdir(parents=True, exist_ok=True)
                 write_bytes(kept, _LIST.dump_json(explained))
         done += explained
     return done
@@ -340,14 +227,7 @@ def _explain_together(
         for case, draw, count in zip(open_cases, draws, hits, strict=True):
             case.take(count, draw.samples, options)
         advance(sum(case.kept is not None for case in open_cases))
-    reported = [
-        Draw(
-            Template(case.row.case.text, case.words, case.kept or frozenset()),
-            options.samples,
-            ("report",),
-        )
-        for case in cases
-    ]
+    reported = [case.draw(case.kept or frozenset(), options.samples, "report") for case in cases]
     hits = _hits(judge, filler, reported, said, options.seed)
     return [
         _explanation(case, Estimate(count, options.samples))
@@ -361,12 +241,8 @@ def _hits(
     """For each draw, of how many of its samples the model says what it said of the text."""
     filled = filler.fill(draws, seed)
     labels = judge.labels([text for texts in filled for text in texts])
-    hits: list[int] = []
-    start = 0
-    for texts, label in zip(filled, said, strict=True):
-        hits.append(int((labels[start : start + len(texts)] == label).sum()))
-        start += len(texts)
-    return hits
+    parts = np.split(labels, np.cumsum([len(texts) for texts in filled])[:-1])
+    return [int((part == label).sum()) for part, label in zip(parts, said, strict=True)]
 
 
 def _explanation(case: _Case, estimate: Estimate) -> Explanation:
@@ -388,7 +264,6 @@ def _explanation(case: _Case, estimate: Estimate) -> Explanation:
         )
     )
     nothing = case.estimates.get(frozenset())
-    low, high = estimate.interval()
     return Explanation(
         id=row.case.id,
         capability=row.case.capability,
@@ -401,95 +276,7 @@ def _explanation(case: _Case, estimate: Estimate) -> Explanation:
         failed=case.said not in row.case.passes,
         words=words,
         probability=estimate.probability,
-        ci=(low, high),
+        ci=estimate.interval(),
         nothing_shown=1.0 if nothing is None else nothing.probability,
         samples=estimate.samples,
     )
-
-
-def write_explanations(file: ExplanationFile, path: Path) -> None:
-    """Write explanations as JSON, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
-    write_text(path, text + "\n")
-
-
-def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFile:
-    """Read what ``s2lct explain`` wrote.
-
-    Args:
-        path: the file.
-        suite_fingerprint: of the suite that it must be about; empty for any.
-
-    Raises:
-        AnalysisError: it cannot be read, is something else, or is about another suite.
-    """
-    mend = "make one with `s2lct explain MODEL --suite DIR --out explain.json`"
-    try:
-        file = ExplanationFile.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise AnalysisError(f"{path}: cannot be read ({error.strerror})", mend=mend) from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise AnalysisError(
-            f"{path}: holds no explanations ({'.'.join(map(str, fault['loc']))}: {fault['msg']})",
-            mend=mend,
-        ) from error
-    if suite_fingerprint and file.suite_fingerprint != suite_fingerprint:
-        raise AnalysisError(
-            f"{path}: explains cases of another suite ({file.suite_fingerprint[:12] or '?'}, the "
-            f"results are of {suite_fingerprint[:12]})",
-            mend="explain and score on one version of the suite",
-        )
-    return file
-
-
-def chosen_rows(
-    rows: Sequence[SuiteRow],
-    said: Sequence[int],
-    *,
-    pass_to_fail: bool = False,
-    limit: int | None = None,
-) -> list[SuiteRow]:
-    """The cases to explain.
-
-    Args:
-        rows: cases.
-        said: what the model says of each.
-        pass_to_fail: failing expansions, each behind its passing seed, instead of all failures.
-        limit: most failures of a capability, of different seed families where there are enough.
-
-    Returns:
-        The rows; a seed comes once, in front of its expansions.
-    """
-    failed = {
-        row.case.id: label not in row.case.passes for row, label in zip(rows, said, strict=True)
-    }
-    seeds = {row.case.id: row for row in rows if row.case.kind == "seed"}
-    wanted: dict[str, list[SuiteRow]] = {}
-    for row in rows:
-        if not failed[row.case.id]:
-            continue
-        if pass_to_fail and (row.case.kind == "seed" or failed.get(row.case.seed_id, True)):
-            continue
-        wanted.setdefault(row.case.capability, []).append(row)
-    chosen: list[SuiteRow] = []
-    for found in wanted.values():
-        for row in _limited(found, limit):
-            seed = seeds.get(row.case.seed_id)
-            if pass_to_fail and seed is not None and seed not in chosen:
-                chosen.append(seed)
-            chosen.append(row)
-    return chosen
-
-
-def _limited(rows: Sequence[SuiteRow], limit: int | None) -> list[SuiteRow]:
-    """The first of each family, then the second, and so on, in the order of the rows."""
-    if limit is None or len(rows) <= limit:
-        return list(rows)
-    nth: dict[str, int] = {}
-    rounds: list[tuple[int, int]] = []
-    for number, row in enumerate(rows):
-        turn = nth[row.case.seed_id] = nth.get(row.case.seed_id, -1) + 1
-        rounds.append((turn, number))
-    return [rows[number] for number in sorted(number for _, number in sorted(rounds)[:limit])]

@@ -41,15 +41,28 @@ def words_of(text: str) -> tuple[Word, ...]:
     return tuple(Word(m.group(), m.start(), m.end()) for m in _WORD.finditer(text))
 
 
+def respelled(text: str, words: Sequence[Word], pieces: Sequence[str | None]) -> str:
+    """A text with a piece in the place of each of its words; with None, the space before goes too.
+
+    Two words that no longer have a mark between them are kept apart.
+    """
+    made, end = "", 0
+    for word, piece in zip(words, pieces, strict=True):
+        if piece is not None:
+            between = text[end : word.start]
+            touching = not between and made[-1:].isalnum() and piece[:1].isalnum()
+            made += (" " if touching else between) + piece
+        end = word.end
+    return made + text[end:]
+
+
 def parts_of(
     text: str, template: str, inserted: Sequence[tuple[int, int]] = ()
 ) -> tuple[Part, ...]:
-    """The part of each of `words_of`'s words.
+    """The part of each of `words_of`'s words of a case.
 
-    Args:
-        text: a case.
-        template: how it was made, as a suite's column ``template`` has it; empty without one.
-        inserted: places of the inserted words.
+    The template is as a suite's column ``template`` has it, empty without one; the inserted words
+    are named by their places.
     """
     spans = _spans(text, template)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from s2lct.analysis.suite_rows import SuiteRow
 from s2lct.errors import AnalysisError
@@ -79,25 +83,19 @@ def families_of(rows: Sequence[SuiteRow]) -> list[SeedFamily]:
 
 def linked(families: Sequence[SeedFamily]) -> list[list[SeedFamily]]:
     """Connected components: families that share a sentence, directly or through others."""
-    of_sentence: dict[str, list[int]] = defaultdict(list)
-    for number, family in enumerate(families):
-        for sentence in family.sentences:
-            of_sentence[sentence].append(number)
-    component = [-1] * len(families)
-    for first in range(len(families)):
-        if component[first] >= 0:
-            continue
-        component[first] = first
-        waiting = [first]
-        while waiting:
-            for sentence in families[waiting.pop()].sentences:
-                for number in of_sentence.pop(sentence, ()):
-                    if component[number] < 0:
-                        component[number] = first
-                        waiting.append(number)
+    number_of: dict[str, int] = {}
+    links = [
+        (number, len(families) + number_of.setdefault(sentence, len(number_of)))
+        for number, family in enumerate(families)
+        for sentence in family.sentences
+    ]
+    ends = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    nodes = len(families) + len(number_of)
+    graph = coo_array((np.ones(len(links)), (ends[0], ends[1])), shape=(nodes, nodes))
+    _, component = connected_components(graph, directed=False)
     groups: dict[int, list[SeedFamily]] = defaultdict(list)
-    for number, family in enumerate(families):
-        groups[component[number]].append(family)
+    for family, number in zip(families, component.tolist(), strict=False):
+        groups[number].append(family)
     return list(groups.values())
 
 
@@ -149,9 +147,7 @@ def unlinked_groups(
 def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFamily]]:
     """Up to `FOLDS` folds of like size in cases; no sentence is in two of them.
 
-    Args:
-        families: in any order.
-        seed: of the order among groups of the same size.
+    The seed decides the order among groups of the same size.
 
     Raises:
         AnalysisError: fewer than `LEAST_GROUPS` groups of families share no sentence.
@@ -163,8 +159,11 @@ def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFam
             "few to train, validate and test on",
             mend="build a suite with more seeds, or train on more capabilities",
         )
-    names = {id(group): min(family.id for family in group) for group in groups}
-    groups.sort(key=lambda group: (-_cases(group), shuffle_key(seed, "fold", names[id(group)])))
+
+    def order(group: Sequence[SeedFamily]) -> tuple[int, bytes]:
+        return -_cases(group), shuffle_key(seed, "fold", min(family.id for family in group))
+
+    groups.sort(key=order)
     folds: list[list[SeedFamily]] = [[] for _ in range(min(FOLDS, len(groups)))]
     for group in groups:
         min(folds, key=_cases).extend(group)
@@ -172,14 +171,10 @@ def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFam
 
 
 def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 0) -> Split:
-    """Divide a suite's cases for a training run.
+    """Divide all of a suite's cases for training on some capabilities.
 
-    Args:
-        rows: all of the suite's cases.
-        trained_on: the capabilities that are trained on.
-        seed: 0 tests on the first fold, 1 on the second, and so on; behind the last fold the
-            families are shuffled anew. Every family is thus tested on once in as many seeds as
-            there are folds.
+    Seed 0 tests on the first fold, 1 on the second, and so on; behind the last fold the families
+    are shuffled anew. Every family is thus tested on once in as many seeds as there are folds.
 
     Raises:
         AnalysisError: too few families share no sentence.
@@ -204,9 +199,4 @@ def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 
     for row in rows:
         if row.case.capability not in trained_on:
             parts["shared" if sentences_of([row]) & seen else "unseen"].append(row)
-    return Split(
-        **{
-            name: tuple(parts[name])
-            for name in ("train", "validation", "test", "left_out", "unseen", "shared")
-        }
-    )
+    return Split(**{one.name: tuple(parts[one.name]) for one in fields(Split)})

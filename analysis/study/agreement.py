@@ -6,21 +6,20 @@ Capabilities of NLP Models"; agreement is Krippendorff's alpha, ordinal.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from s2lct.analysis.bootstrap import mean_and_interval
+from s2lct.analysis.study.answers import SCALES, Answer
 from s2lct.analysis.study.form import RATINGS, Key, KeyItem
 from s2lct.errors import AnalysisError
 from s2lct.labels import Label
-from s2lct.leaderboard.scoring.statistics import RESAMPLES, interval, resampled_rates
+from s2lct.leaderboard.scoring.statistics import RESAMPLES, interval
 
 ALL_CASES = "all"
 DISPUTED_FORMAT = "s2lct-disputed"
@@ -28,30 +27,7 @@ IRRELEVANT = 2
 """A rating of relevance up to this disputes that the case tests its capability."""
 
 DisputedBy = Literal["majority", "any"]
-Scale = Literal["relevance", "sentiment"]
-SCALES: tuple[Scale, ...] = ("relevance", "sentiment")
-Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a rater said of an item.
-
-    Attributes:
-        rater: name or initials.
-        item: the item's id.
-        relevance, sentiment: 1 to 5; None where the rater left it out.
-    """
-
-    rater: str
-    item: str
-    relevance: int | None
-    sentiment: int | None
-
-    def rating(self, scale: Scale) -> int | None:
-        """The rating on one of the two scales."""
-        return self.relevance if scale == "relevance" else self.sentiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +114,8 @@ def evaluate(
 ) -> StudyResult:
     """Compare the raters with the suite and with each other.
 
-    Args:
-        answers: of all raters, in any order.
-        key: of the study.
-        by: whose disagreement makes a case disputed, see `disputed_cases`.
-        seed: of the bootstrap.
+    ``by`` says whose disagreement makes a case disputed, see `disputed_cases`; the seed is of the
+    bootstrap.
 
     Raises:
         AnalysisError: there is no rating at all.
@@ -196,36 +169,23 @@ def _agreement(answers: Sequence[Answer], items: Mapping[str, KeyItem], seed: in
 
 
 def mean_estimate(values: Sequence[tuple[str, float]], seed: int = 0) -> Estimate:
-    """The mean of values, its interval from a bootstrap of whole families.
-
-    Args:
-        values: family and value of each answer.
-        seed: of the bootstrap.
-    """
+    """The mean, its interval from a bootstrap of families, of each answer's family and value."""
     if not values:
         return Estimate(None, None)
-    number_of: dict[str, int] = {}
-    family = [number_of.setdefault(name, len(number_of)) for name, _ in values]
-    sums = np.bincount(family, weights=[value for _, value in values]).astype(np.float64)
-    counts = np.bincount(family).astype(np.float64)
-    return Estimate(float(sums.sum() / counts.sum()), interval(resampled_rates(sums, counts, seed)))
+    families, numbers = zip(*values, strict=True)
+    return Estimate(*mean_and_interval(families, numbers, seed))
 
 
 def alpha_estimate(
     ratings: Sequence[tuple[str, int]], family_of: Mapping[str, str], seed: int = 0
 ) -> Estimate:
-    """Krippendorff's ordinal alpha, its interval from a bootstrap of whole families.
+    """Krippendorff's ordinal alpha, its interval from a bootstrap of families.
 
-    Args:
-        ratings: item and rating of each answer.
-        family_of: the family of each item.
-        seed: of the bootstrap.
-
-    Returns:
-        Nothing where no item has two ratings or all ratings are the same: alpha is not defined.
+    Given item and rating of each answer; nothing where no item has two ratings or all ratings are
+    the same: alpha is not defined.
     """
-    number_of: dict[str, int] = {}
-    rows = [number_of.setdefault(item, len(number_of)) for item, _ in ratings]
+    number_of = {item: row for row, item in enumerate(dict.fromkeys(item for item, _ in ratings))}
+    rows = [number_of[item] for item, _ in ratings]
     counts = np.zeros((len(number_of), len(RATINGS)), dtype=np.int64)
     np.add.at(counts, (rows, [rating - RATINGS[0] for _, rating in ratings]), 1)
     value = _alpha(counts)
@@ -295,110 +255,6 @@ def _outvoted(agreeing: Sequence[bool], by: DisputedBy) -> bool:
     if by == "any":
         return not all(agreeing)
     return bool(agreeing) and sum(agreeing) <= len(agreeing) / 2
-
-
-class _JsonItem(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    id: str
-    relevance: int | None = Field(None, ge=RATINGS[0], le=RATINGS[-1])
-    sentiment: int | None = Field(None, ge=RATINGS[0], le=RATINGS[-1])
-
-
-class _JsonAnswers(BaseModel):
-    """What a form exports."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    rater: str = ""
-    answers: list[_JsonItem]
-
-
-_MEND_FILE = "pass the JSON or CSV that a form gave, or the CSV that `s2lct study export` wrote"
-
-
-def read_answers(paths: Sequence[Path], key: Key) -> list[Answer]:
-    """Read raters' files, JSON or CSV, in any order.
-
-    A rater who left no name is called as the file is.
-
-    Raises:
-        AnalysisError: a file cannot be read, is of another study, holds a rating that is not 1
-            to 5, or a rater rated an item twice and differently.
-    """
-    answers: dict[tuple[str, str], tuple[Answer, Path]] = {}
-    for path in paths:
-        for answer in _read(path):
-            if answer.item not in key.items:
-                raise AnalysisError(
-                    f"{path}: {answer.item!r} is no item of study {key.study}",
-                    mend="pass the key and the answers of one study",
-                )
-            known, where = answers.setdefault((answer.rater, answer.item), (answer, path))
-            if known != answer:
-                raise AnalysisError(
-                    f"{where} and {path}: {answer.rater!r} has two answers to {answer.item}",
-                    mend="pass only the later file, or give two raters different names",
-                )
-    return [answer for answer, _ in answers.values()]
-
-
-def _read(path: Path) -> list[Answer]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise AnalysisError(f"{path}: {error.strerror}", mend=_MEND_FILE) from error
-    except UnicodeDecodeError as error:
-        raise AnalysisError(
-            f"{path}: is not UTF-8 (byte {error.start})", mend="save it as UTF-8"
-        ) from error
-    return _from_json(text, path) if text.lstrip().startswith(("{", "[")) else _from_csv(text, path)
-
-
-def _from_json(text: str, path: Path) -> list[Answer]:
-    try:
-        read = _JsonAnswers.model_validate_json(text)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise AnalysisError(
-            f"{path}: {f'{where}: ' if where else ''}{fault['msg']}", mend=_MEND_FILE
-        ) from error
-    rater = read.rater.strip() or path.stem
-    return [Answer(rater, one.id, one.relevance, one.sentiment) for one in read.answers]
-
-
-def _from_csv(text: str, path: Path) -> list[Answer]:
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    rows = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
-    answers: list[Answer] = []
-    try:
-        columns = [(name or "").strip().lower() for name in rows.fieldnames or ()]
-        if missing := [name for name in ("id", *SCALES) if name not in columns]:
-            raise AnalysisError(f"{path}: has no column {', '.join(missing)}", mend=_MEND_FILE)
-        rows.fieldnames = columns
-        for number, row in enumerate(rows, 1):
-            if not (item := (row["id"] or "").strip()):
-                continue
-            rater = (row.get("rater") or "").strip() or path.stem
-            relevance, sentiment = (
-                _rating(row[scale], f"{path}: row {number}, {scale}") for scale in SCALES
-            )
-            answers.append(Answer(rater, item, relevance, sentiment))
-    except csv.Error as error:
-        raise AnalysisError(f"{path}: line {rows.line_num}: {error}", mend=_MEND_FILE) from error
-    return answers
-
-
-def _rating(text: str | None, where: str) -> int | None:
-    text = (text or "").strip()
-    if not text:
-        return None
-    for rating in RATINGS:
-        if text in (str(rating), f"{rating}.0", f"{rating},0"):
-            return rating
-    raise AnalysisError(f"{where}: {text!r} is no rating", mend="rate 1 to 5, or leave it empty")
 
 
 def result_json(result: StudyResult, key: Key) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from s2lct.analysis.records import Record, fault_of
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.errors import AnalysisError
 from s2lct.files import write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
@@ -23,6 +25,7 @@ from s2lct.labels import LABELS, Label
 from s2lct.pages import page_templates
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.read import read_description
 
 KEY_FILE = "key.json"
 RATINGS = (1, 2, 3, 4, 5)
@@ -65,11 +68,7 @@ class Study:
     descriptions: Mapping[str, str]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SuiteOfKey(_Part):
+class SuiteOfKey(Record):
     """What names the suite that a study was drawn from."""
 
     name: str
@@ -77,7 +76,7 @@ class SuiteOfKey(_Part):
     fingerprint: str
 
 
-class KeyItem(_Part):
+class KeyItem(Record):
     """What an item of a form is.
 
     Attributes:
@@ -99,7 +98,7 @@ class KeyItem(_Part):
     passes: tuple[Label, ...]
 
 
-class Key(_Part):
+class Key(Record):
     """What the raters must not see: which case each item is, and what passes."""
 
     study: str
@@ -116,17 +115,11 @@ def draw(
     seeds: int = 50,
     seed: int = 0,
 ) -> Study:
-    """Draw seeds, an expansion of each, and put them in sets.
+    """Draw so many seeds for each set, an expansion of each, and put them in sets.
 
     The capabilities take turns, so each has the same share until it runs out of seeds that have
-    an expansion. No seed is in two sets.
-
-    Args:
-        suite: the suite's cases.
-        titles: of its capabilities.
-        sets: how many forms.
-        seeds: seeds in a set; the form holds twice as many cases.
-        seed: of the draw; the same seed gives the same study, whatever the order of the cases.
+    an expansion. No seed is in two sets. The same seed of the draw gives the same study, whatever
+    the order of the cases.
 
     Raises:
         AnalysisError: the suite has too few seeds that have expansions.
@@ -142,15 +135,15 @@ def draw(
     drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
     ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
-    named = SuiteCases(suite.name, suite.version, suite.fingerprint, ())
+    items = tuple(
+        tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
+        for number, cases in enumerate(ordered, 1)
+    )
     return Study(
         study,
-        named,
+        replace(suite, cases=()),
         seed,
-        tuple(
-            tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
-            for number, cases in enumerate(ordered, 1)
-        ),
+        items,
         titles,
         descriptions_for_raters(suite.name),
     )
@@ -284,20 +277,15 @@ def write_study(study: Study, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise AnalysisError(f"--out {folder}: is no folder", mend="choose another") from None
-    return list(_written(study, folder))
-
-
-def _written(study: Study, folder: Path) -> Iterator[Path]:
+    contents: dict[str, str] = {}
     for number in range(1, len(study.sets) + 1):
-        page, table = folder / f"set-{number}.html", folder / f"set-{number}.csv"
-        write_text(page, form_html(study, number))
+        contents[f"set-{number}.html"] = form_html(study, number)
         # The mark makes spreadsheets read UTF-8.
-        write_text(table, "\ufeff" + form_csv(study, number))
-        yield page
-        yield table
-    path = folder / KEY_FILE
-    write_text(path, json.dumps(key_of(study).model_dump(mode="json"), indent=1) + "\n")
-    yield path
+        contents[f"set-{number}.csv"] = "\ufeff" + form_csv(study, number)
+    contents[KEY_FILE] = json.dumps(key_of(study).model_dump(mode="json"), indent=1) + "\n"
+    for name, content in contents.items():
+        write_text(folder / name, content)
+    return [folder / name for name in contents]
 
 
 def read_key(path: Path) -> Key:
@@ -312,11 +300,7 @@ def read_key(path: Path) -> Key:
     except OSError as error:
         raise AnalysisError(f"--key {path}: {error.strerror}", mend=mend) from error
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise AnalysisError(
-            f"--key {path}: {f'{where}: ' if where else ''}{fault['msg']}", mend=mend
-        ) from error
+        raise AnalysisError(f"--key {path}: {fault_of(error)}", mend=mend) from error
 
 
 def suite_titles(suite: str) -> dict[str, str]:
@@ -330,8 +314,6 @@ def descriptions_for_raters(suite: str = "") -> dict[str, str]:
 
 
 def _words_of_capabilities(suite: str, field: str) -> dict[str, str]:
-    from s2lct.builder.capabilities import load_capabilities
-    from s2lct.suite.read import read_description
 
     words = {one.id: getattr(one, field) for one in load_capabilities()}
     if suite and Path(suite).is_dir():

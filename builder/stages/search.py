@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from s2lct.builder.capabilities import Form, SearchRule, WordClass
+from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.patterns import matched, named_in_errors, searched
 from s2lct.builder.language.tree import Node, read_tree

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from s2lct.builder.capabilities import Capability, Form, Template
+from s2lct.builder.capabilities.schema import Capability, Form, Template
 from s2lct.builder.language.patterns import matched, named_in_errors
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, rng_for, shuffle_key

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from s2lct.builder.capabilities import Form, judging_words
+from s2lct.builder.capabilities.schema import Form
+from s2lct.builder.capabilities.shipped_lists import judging_words
 from s2lct.builder.language.articles import takes_an
 from s2lct.builder.language.fluency import LEAST_SCORES, ON_THE_CLAUSE, jars, lacks_capital
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter

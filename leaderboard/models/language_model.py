@@ -18,7 +18,7 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, SLOT, TASK
-from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.leaderboard.answers.predictions import Array
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
 from s2lct.leaderboard.models.network import TOKENS_A_BATCH
 from s2lct.leaderboard.models.pretrained import hub_commit, load_pretrained, place

@@ -29,7 +29,8 @@ from s2lct.leaderboard.results.untrusted_files import RefusedError, files_below
 from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
 from s2lct.leaderboard.results.words import LONGEST_NAME, moment
 from s2lct.plain_text import plain
-from s2lct.suite.cases import KINDS, Case, SuiteCases
+from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.tables import KINDS
 
 __all__ = [
     "UNSCORED",

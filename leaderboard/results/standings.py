@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.collection import (
+from s2lct.leaderboard.results.comparison import holm, sign_flip_p_values
+from s2lct.leaderboard.results.scored import (
     UNSCORED,
     Collection,
     ScoredModel,
     SuiteOutcomes,
     passing,
 )
-from s2lct.leaderboard.results.comparison import holm, sign_flip_p_values
 from s2lct.leaderboard.results.suite_groups import precedence
 from s2lct.leaderboard.scoring.chance import (
     Reference,

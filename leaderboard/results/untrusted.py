@@ -33,7 +33,8 @@ from s2lct.leaderboard.results.words import (
 from s2lct.leaderboard.scoring.score import failed_cases
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import is_capability_id
-from s2lct.suite.cases import KINDS, Case
+from s2lct.suite.cases import Case
+from s2lct.suite.tables import KINDS
 
 MOST_JSON_BYTES = 1 << 20
 MOST_TABLE_BYTES = 64 << 20

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from s2lct.errors import S2lctWarning, ScoringError
-from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.leaderboard.answers.predictions import Array
 from s2lct.leaderboard.models.classifier import Classifier
 
 ANSWERS = 1

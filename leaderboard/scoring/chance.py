@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from s2lct.labels import LABELS
 from s2lct.leaderboard.scoring.statistics import by_name
-from s2lct.suite.cases import KINDS, Case
+from s2lct.suite.cases import Case
+from s2lct.suite.tables import KINDS
 
 ONE_ANSWER = 0.95
 """A model that gives one answer to this share of the cases hardly reads them."""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.suite.cases import KINDS, Case
+from s2lct.suite.cases import Case
+from s2lct.suite.tables import KINDS
 
 RESAMPLES = 1_000
 CONFIDENCE = 0.95

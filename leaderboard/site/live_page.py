@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.collection import Collection
 from s2lct.leaderboard.results.hub_results import newest_commit
+from s2lct.leaderboard.results.scored import Collection
 from s2lct.leaderboard.results.untrusted_files import RefusedError, files_below
 from s2lct.leaderboard.site.site import build_site
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.collection import Collection, collect
+from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.hub_results import official_suites
+from s2lct.leaderboard.results.scored import Collection
 from s2lct.leaderboard.site.live_page import LivePage
 from s2lct.leaderboard.site.site import OUTCOMES, PAGE
 from s2lct.leaderboard.site.tables import TABLES

@@ -14,8 +14,9 @@ from markupsafe import Markup
 
 from s2lct.files import check_folder_out, write_bytes
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.collection import UNSCORED, Collection, LabelIds, write_collection
+from s2lct.leaderboard.results.collection_file import write_collection
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
+from s2lct.leaderboard.results.scored import UNSCORED, Collection, LabelIds
 from s2lct.leaderboard.results.standings import (
     Standing,
     SuiteStandings,
@@ -112,7 +113,7 @@ def _script_safe(data: Any) -> Markup:
 
 def capability_words() -> dict[str, tuple[str, str]]:
     """Title and expectation of the shipped capabilities, by id."""
-    from s2lct.builder.capabilities import load_capabilities
+    from s2lct.builder.capabilities.files import load_capabilities
 
     return {one.id: (one.title, one.expectation) for one in load_capabilities()}
 

@@ -23,7 +23,8 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, TASK
-from s2lct.leaderboard.answers.label_rules import Array, LabelRule, Labels, rule_for
+from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
+from s2lct.leaderboard.answers.predictions import Array
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.word_lists import WORD_LISTS

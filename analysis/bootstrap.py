@@ -1,0 +1,20 @@
+"""Means of what cases of seed families say, with bootstrap intervals of whole families."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from s2lct.leaderboard.scoring.statistics import Floats, interval, resampled_rates
+
+
+def mean_and_interval(
+    families: Sequence[str], values: Sequence[float] | Floats, seed: int
+) -> tuple[float, tuple[float, float]]:
+    """The mean of values and its 95 % interval, given the family of each, at least one."""
+    number_of = {name: number for number, name in enumerate(dict.fromkeys(families))}
+    numbers = [number_of[name] for name in families]
+    sums = np.bincount(numbers, weights=values).astype(np.float64)
+    counts = np.bincount(numbers).astype(np.float64)
+    return float(sums.sum() / counts.sum()), interval(resampled_rates(sums, counts, seed))

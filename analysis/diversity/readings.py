@@ -1,0 +1,114 @@
+"""What the tagger and the parser see in texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from s2lct.analysis.progress import Advance, silently
+from s2lct.builder.language.tree import Node, read_tree
+from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.suite.records import Token
+
+SENTENCES_AT_ONCE = 64
+_CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the tagger and the parser see in a text.
+
+    Attributes:
+        words: its words in lower case, without punctuation.
+        productions: its distinct productions above the parts of speech, as ``NP -> DT NN``.
+        depth: edges from the root to the deepest word of its deepest sentence; None where a
+            sentence could not be parsed.
+    """
+
+    words: tuple[str, ...]
+    productions: frozenset[str]
+    depth: int | None
+
+
+def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """Split a text's tokens behind each mark that ends a sentence, quotes that close included.
+
+    A mark ends none where a small letter follows: ``"Is it?" she asks.`` is one sentence.
+    """
+    parts: list[tuple[Token, ...]] = []
+    start = 0
+    for number, token in enumerate(tokens):
+        if token.tag != "." or number < start:
+            continue
+        end = number + 1
+        while end < len(tokens) and (tokens[end].text in _CLOSING or tokens[end].tag == "."):
+            end += 1
+        if end < len(tokens) and not tokens[end].text[:1].islower():
+            parts.append(tuple(tokens[start:end]))
+            start = end
+    if start < len(tokens):
+        parts.append(tuple(tokens[start:]))
+    return parts
+
+
+def productions(tree: Node) -> Iterator[str]:
+    """The productions of a tree above its parts of speech."""
+    for node in tree.nodes():
+        if not node.is_word:
+            yield f"{node.label} -> {' '.join(node.child_labels)}"
+
+
+def depth(tree: Node) -> int:
+    """Edges from the root to the deepest word's part of speech."""
+    return 1 + max(map(depth, tree.children)) if tree.children else 0
+
+
+class Reader:
+    """Reads texts with a tagger and a parser, each sentence parsed once."""
+
+    def __init__(self, tagger: Tagger, parser: ConstituencyParser) -> None:
+        self._tagger = tagger
+        self._parser = parser
+        self._readings: dict[str, Reading] = {}
+        self._trees: dict[tuple[str, ...], tuple[frozenset[str], int] | None] = {}
+
+    def missing(self, texts: Iterable[str]) -> list[str]:
+        """The texts that were not read yet, each once."""
+        return [text for text in dict.fromkeys(texts) if text not in self._readings]
+
+    def read(self, texts: Sequence[str], advance: Advance = silently) -> list[Reading]:
+        """Readings of the texts, in order."""
+        missing = self.missing(texts)
+        for start in range(0, len(missing), SENTENCES_AT_ONCE):
+            chunk = missing[start : start + SENTENCES_AT_ONCE]
+            tagged = self._tagger.tag(chunk)
+            parts = [sentences(tokens) for tokens in tagged]
+            self._parse([sentence for group in parts for sentence in group])
+            for text, tokens, group in zip(chunk, tagged, parts, strict=True):
+                self._readings[text] = self._reading(tokens, group)
+            advance(len(chunk))
+        return [self._readings[text] for text in texts]
+
+    def _parse(self, found: Iterable[tuple[Token, ...]]) -> None:
+        new = {key: one for one in found if (key := _shape(one)) not in self._trees}
+        for key, tree in zip(new, self._parser.parse(list(new.values())), strict=True):
+            if tree is None:
+                self._trees[key] = None
+            else:
+                root = read_tree(tree)
+                self._trees[key] = frozenset(productions(root)), depth(root)
+
+    def _reading(self, tokens: Sequence[Token], parts: Sequence[tuple[Token, ...]]) -> Reading:
+        trees = [self._trees[_shape(sentence)] for sentence in parts]
+        parsed = [tree for tree in trees if tree is not None]
+        return Reading(
+            tuple(t.text.lower() for t in tokens if any(letter.isalnum() for letter in t.text)),
+            frozenset().union(*(found for found, _ in parsed)),
+            max(edges for _, edges in parsed) if parsed and len(parsed) == len(trees) else None,
+        )
+
+
+def _shape(sentence: Sequence[Token]) -> tuple[str, ...]:
+    """What the parser sees of a sentence: its words and the spaces between them."""
+    first = sentence[0].start
+    return tuple(f"{token.start - first} {token.text}" for token in sentence)

@@ -1,0 +1,135 @@
+"""What raters said, read from the JSON or CSV that they handed in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from s2lct.analysis.records import fault_of
+from s2lct.analysis.study.form import RATINGS, Key
+from s2lct.errors import AnalysisError
+
+Scale = Literal["relevance", "sentiment"]
+SCALES: tuple[Scale, ...] = ("relevance", "sentiment")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a rater said of an item.
+
+    Relevance and sentiment are 1 to 5; None where the rater left it out.
+    """
+
+    rater: str
+    item: str
+    relevance: int | None
+    sentiment: int | None
+
+    def rating(self, scale: Scale) -> int | None:
+        """The rating on one of the two scales."""
+        return self.relevance if scale == "relevance" else self.sentiment
+
+
+class _JsonItem(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    id: str
+    relevance: int | None = Field(None, ge=RATINGS[0], le=RATINGS[-1])
+    sentiment: int | None = Field(None, ge=RATINGS[0], le=RATINGS[-1])
+
+
+class _JsonAnswers(BaseModel):
+    """What a form exports."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    rater: str = ""
+    answers: list[_JsonItem]
+
+
+_MEND_FILE = "pass the JSON or CSV that a form gave, or the CSV that `s2lct study export` wrote"
+
+
+def read_answers(paths: Sequence[Path], key: Key) -> list[Answer]:
+    """Read raters' files, JSON or CSV, in any order.
+
+    A rater who left no name is called as the file is.
+
+    Raises:
+        AnalysisError: a file cannot be read, is of another study, holds a rating that is not 1
+            to 5, or a rater rated an item twice and differently.
+    """
+    answers: dict[tuple[str, str], tuple[Answer, Path]] = {}
+    for path in paths:
+        for answer in _read(path):
+            if answer.item not in key.items:
+                raise AnalysisError(
+                    f"{path}: {answer.item!r} is no item of study {key.study}",
+                    mend="pass the key and the answers of one study",
+                )
+            known, where = answers.setdefault((answer.rater, answer.item), (answer, path))
+            if known != answer:
+                raise AnalysisError(
+                    f"{where} and {path}: {answer.rater!r} has two answers to {answer.item}",
+                    mend="pass only the later file, or give two raters different names",
+                )
+    return [answer for answer, _ in answers.values()]
+
+
+def _read(path: Path) -> list[Answer]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise AnalysisError(f"{path}: {error.strerror}", mend=_MEND_FILE) from error
+    except UnicodeDecodeError as error:
+        raise AnalysisError(
+            f"{path}: is not UTF-8 (byte {error.start})", mend="save it as UTF-8"
+        ) from error
+    return _from_json(text, path) if text.lstrip().startswith(("{", "[")) else _from_csv(text, path)
+
+
+def _from_json(text: str, path: Path) -> list[Answer]:
+    try:
+        read = _JsonAnswers.model_validate_json(text)
+    except ValidationError as error:
+        raise AnalysisError(f"{path}: {fault_of(error)}", mend=_MEND_FILE) from error
+    rater = read.rater.strip() or path.stem
+    return [Answer(rater, one.id, one.relevance, one.sentiment) for one in read.answers]
+
+
+def _from_csv(text: str, path: Path) -> list[Answer]:
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    rows = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
+    answers: list[Answer] = []
+    try:
+        columns = [(name or "").strip().lower() for name in rows.fieldnames or ()]
+        if missing := [name for name in ("id", *SCALES) if name not in columns]:
+            raise AnalysisError(f"{path}: has no column {', '.join(missing)}", mend=_MEND_FILE)
+        rows.fieldnames = columns
+        for number, row in enumerate(rows, 1):
+            if not (item := (row["id"] or "").strip()):
+                continue
+            rater = (row.get("rater") or "").strip() or path.stem
+            relevance, sentiment = (
+                _rating(row[scale], f"{path}: row {number}, {scale}") for scale in SCALES
+            )
+            answers.append(Answer(rater, item, relevance, sentiment))
+    except csv.Error as error:
+        raise AnalysisError(f"{path}: line {rows.line_num}: {error}", mend=_MEND_FILE) from error
+    return answers
+
+
+def _rating(text: str | None, where: str) -> int | None:
+    text = (text or "").strip()
+    if not text:
+        return None
+    for rating in RATINGS:
+        if text in (str(rating), f"{rating}.0", f"{rating},0"):
+            return rating
+    raise AnalysisError(f"{where}: {text!r} is no rating", mend="rate 1 to 5, or leave it empty")
