@@ -43,6 +43,8 @@ runner = CliRunner()
 
 def invoke(*arguments: str) -> Any:
     return runner.invoke(commands, ["leaderboard", *arguments])
+
+
 ADVERBS = ("also", "indeed", "really", "ultimately")
 SENTENCES = {
     "LC4": [("This isn't a bad film.", {1, 2}), ("That isn't an ugly picture.", {1, 2})],
@@ -811,14 +813,14 @@ def test_the_command_answers_by_lines_json_and_exit_code(
     assert len(read_verified(scored_folder / "verified.json")) == 2
     bad = tmp_path / "bad.json"
     bad.write_text(Path(files[0]).read_text().replace('"vader"', '"<script>"'))
-    done = invoke("check", files[0], str(bad), *suite])
+    done = invoke("check", files[0], str(bad), *suite)
     assert done.exit_code == 1
     accepted, refused, *reasons = done.output.splitlines()
     assert accepted.startswith("accepted: ")
     assert refused == f"refused: {bad}"
     assert all(line.startswith("  ") for line in reasons)
     assert "  model.name: holds markup" in reasons
-    done = invoke("check", files[0], str(bad), *suite, "--json"])
+    done = invoke("check", files[0], str(bad), *suite, "--json")
     assert done.exit_code == 1
     answers = [json.loads(line) for line in done.output.splitlines()]
     assert [answer["accepted"] for answer in answers] == [True, False]
@@ -827,7 +829,7 @@ def test_the_command_answers_by_lines_json_and_exit_code(
         ["--record"], ["--seed", "3"], ["--rescore", "--seed", "3"], ["--first-look", "--record"],
         ["--first-look", "--rescore"],
     ):  # fmt: skip
-        done = invoke("check", files[0], *suite, *options])
+        done = invoke("check", files[0], *suite, *options)
         assert done.exit_code == 1
         assert "Error: --" in done.output and "→" in done.output
 
