@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION
-from s2lct.labels import Label, labels_of_pairs
-from s2lct.options import Option, Options
+from s2lct.labels import Label, check_label_map
+from s2lct.options import Option, Options, Seed
 from s2lct.suite.exclude import Excluded, read_excluded
 from s2lct.suite.records import FormName
 
@@ -35,7 +35,7 @@ CORPUS, KEPT, MASKED, MODELS, RUNNING = (
 
 def _label_map(value: Any) -> Any:
     """What a command line gives, ``0=negative,1=positive``, as a dict."""
-    return labels_of_pairs(value) if isinstance(value, str) else value
+    return check_label_map(value) if isinstance(value, str) else value
 
 
 class BuildConfig(Options):
@@ -154,9 +154,7 @@ class BuildConfig(Options):
             in_python_only=True,
         ),
     ]
-    seed: Annotated[
-        int, Field(ge=-(2**63), lt=2**63), Option("Seed of every random draw.", KEPT)
-    ] = 0
+    seed: Annotated[Seed, Option("Seed of every random draw.", KEPT)] = 0
     parser: Annotated[
         str, Option("Constituency parser: embedded, benepar model, folder.", MODELS)
     ] = EMBEDDED

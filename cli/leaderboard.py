@@ -10,7 +10,7 @@ import typer
 from s2lct.cli.commands import PUBLISHING
 from s2lct.cli.console import console
 from s2lct.cli.options import command
-from s2lct.leaderboard import commands
+from s2lct.leaderboard.commands import leaderboards, submissions
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
@@ -27,36 +27,36 @@ def add_commands(app: typer.Typer) -> None:
     )
     command(
         leaderboard,
-        commands.build_leaderboard,
+        leaderboards.build_leaderboard,
         "s2lct leaderboard build results/ --out site/",
         name="build",
     )(show_site)
     command(
         leaderboard,
-        commands.serve_leaderboard,
+        leaderboards.serve_leaderboard,
         "s2lct leaderboard serve results/",
         name="serve",
     )(lambda served, options: None)
     command(
         leaderboard,
-        commands.check,
+        submissions.check,
         "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore",
     )(show_verdicts)
     command(
         leaderboard,
-        commands.check_changes,
+        submissions.check_changes,
         "s2lct leaderboard check-changes main refs/pr/3 --repo ORG/s2lct-results "
         "--suite ORG/s2lct@v1.0.0 --rescore",
     )(show_changes)
     command(
         leaderboard,
-        commands.check_pulls,
+        submissions.check_pulls,
         "s2lct leaderboard check-pulls ORG/s2lct-results --suite ORG/s2lct@v1.0.0 --rescore",
     )(show_answers)
     app.add_typer(leaderboard, name="leaderboard", rich_help_panel=PUBLISHING)
 
 
-def show_site(standings: list[SuiteStandings], options: commands.BuildOptions) -> None:
+def show_site(standings: list[SuiteStandings], options: leaderboards.BuildOptions) -> None:
     """The suites of the leaderboard, and where its page is."""
     from s2lct.leaderboard.site.site import PAGE
 
@@ -70,7 +70,7 @@ def show_site(standings: list[SuiteStandings], options: commands.BuildOptions) -
     console.print(f"Leaderboard written to {options.out / PAGE}")
 
 
-def show_verdicts(verdicts: Iterator[Verdict], options: commands.CheckOptions) -> None:
+def show_verdicts(verdicts: Iterator[Verdict], options: submissions.CheckOptions) -> None:
     """Each verdict with its reasons; the exit status is 1 where a result is refused."""
     from s2lct.leaderboard.submission.changes import verdict_in_words
 
@@ -83,7 +83,7 @@ def show_verdicts(verdicts: Iterator[Verdict], options: commands.CheckOptions) -
         raise typer.Exit(REFUSED)
 
 
-def show_changes(verdict: ChangesVerdict, options: commands.ChangesOptions) -> None:
+def show_changes(verdict: ChangesVerdict, options: submissions.ChangesOptions) -> None:
     """The verdict with its reasons; the exit status is 1 where the change is refused."""
     from s2lct.leaderboard.submission.changes import in_words
 
@@ -95,7 +95,7 @@ def show_changes(verdict: ChangesVerdict, options: commands.ChangesOptions) -> N
         raise typer.Exit(REFUSED)
 
 
-def show_answers(answers: Iterator[Answer], options: commands.PullsOptions) -> None:
+def show_answers(answers: Iterator[Answer], options: submissions.PullsOptions) -> None:
     """What each pull request was answered."""
     for answer in answers:
         console.print(f"pull request {answer.number}: {answer.text}", soft_wrap=True)

@@ -11,7 +11,7 @@ from s2lct.cli.commands import SCORING
 from s2lct.cli.console import console
 from s2lct.cli.options import command
 from s2lct.errors import ScoringError
-from s2lct.leaderboard import commands
+from s2lct.leaderboard.commands import score_models
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import Result
@@ -21,7 +21,7 @@ def add_commands(app: typer.Typer) -> None:
     """Put the commands into the ``s2lct`` command line."""
     command(
         app,
-        commands.score,
+        score_models.score,
         "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
         "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
         panel=SCORING,
@@ -34,13 +34,13 @@ def add_commands(app: typer.Typer) -> None:
     )(show_report)
     command(
         app,
-        commands.compare,
+        score_models.compare,
         "s2lct compare results/vader.json results/afinn.json",
         panel=SCORING,
     )(show_comparison)
 
 
-def show_scores(scores: commands.Scores, options: commands.ScoreOptions) -> None:
+def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:
     """Failure rates side by side, and where they were written."""
     from s2lct.leaderboard.results.write import plain_path
     from s2lct.leaderboard.site.report import results_table
@@ -81,7 +81,7 @@ def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -
         console.print(f"Report written to {options.html}")
 
 
-def show_comparison(compared: commands.Compared, options: commands.CompareOptions) -> None:
+def show_comparison(compared: score_models.Compared, options: score_models.CompareOptions) -> None:
     """A table of differences, and on what cases they rest."""
     from s2lct.leaderboard.site.report import comparison_table
 

@@ -17,15 +17,9 @@ from typing import Any
 __version__: str
 _MODULES = {
     "builder.commands": ("build", "capabilities", "export", "inspect", "models", "verify"),
-    "leaderboard.commands": (
-        "build_leaderboard",
-        "check",
-        "check_changes",
-        "check_pulls",
-        "compare",
-        "score",
-        "serve_leaderboard",
-    ),
+    "leaderboard.commands.leaderboards": ("build_leaderboard", "serve_leaderboard"),
+    "leaderboard.commands.score_models": ("compare", "score"),
+    "leaderboard.commands.submissions": ("check", "check_changes", "check_pulls"),
     "analysis.commands.augment": ("augment",),
     "analysis.commands.coverage": ("coverage", "minimize"),
     "analysis.commands.diversity": ("diversity",),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.errors import ScoringError
 
@@ -104,19 +105,73 @@ else:
     Label = Literal[LABELS]  # what pydantic checks
 
 
-def labels_of_pairs(text: str) -> dict[str, str]:
-    """``0=negative,1=positive`` as a dict.
+def check_label_map(
+    label_map: str | Mapping[Any, Any] | None, task: Task = TASK
+) -> dict[str, str] | None:
+    """What classes mean, with every label by its name; no model is asked.
+
+    Args:
+        label_map: from the name or number of a class to ``negative``, ``neutral`` or ``positive``
+            in any case, or to 0, 1 or 2; or ``LABEL_0=negative,LABEL_1=positive`` as on the
+            command line. None for none.
+        task: whose labels.
 
     Raises:
-        ValueError: it is no such list, or names a class twice.
+        ScoringError: it is no map, empty, names a class twice or means no label.
     """
-    pairs: dict[str, str] = {}
+    if label_map is None:
+        return None
+    if isinstance(label_map, str):
+        pairs, called = _pairs(label_map, task), f"--label-map {label_map}"
+    elif isinstance(label_map, Mapping):
+        pairs, called = list(label_map.items()), f"label map {dict(label_map)!r}"
+    else:
+        raise ScoringError(
+            f"label map of type {type(label_map).__name__}",
+            mend='give a dict such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+        )
+    checked: dict[str, str] = {}
+    for key, value in pairs:
+        named = isinstance(key, str) and bool(key.strip())
+        if not named and not is_integer(key):
+            raise ScoringError(
+                f"{called}: {key!r} is no class",
+                mend="name each class, or give its number, counted from 0",
+            )
+        name = str(key).strip()
+        if name in checked:
+            raise ScoringError(f"{called}: names {name} twice", mend="give each class one label")
+        checked[name] = _label_named(value, called, task)
+    if not checked:
+        raise ScoringError(
+            f"{called}: names no class",
+            mend='give each class a label, such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+        )
+    return checked
+
+
+def _pairs(text: str, task: Task) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
     for pair in text.split(","):
         # A label holds no "=", and the name of a class may.
         name, equals, label = pair.rpartition("=")
-        if not equals or not name.strip() or label.strip().lower() not in LABELS:
-            raise ValueError(f"{pair!r} is not LABEL=negative|neutral|positive")
-        if name.strip() in pairs:
-            raise ValueError(f"{name.strip()} is named twice")
-        pairs[name.strip()] = label.strip().lower()
+        if not equals or not name.strip():
+            raise ScoringError(
+                f"--label-map {text}: {pair!r} is not LABEL={'|'.join(task.labels)}",
+                mend="write it like 0=negative,1=positive",
+            )
+        pairs.append((name, label))
     return pairs
+
+
+def _label_named(value: Any, called: str, task: Task) -> str:
+    if isinstance(value, str) and value.strip().lower() in task.labels:
+        return value.strip().lower()
+    if is_integer(value) and value in range(len(task.labels)):
+        return task.labels[int(value)]
+    raise ScoringError(f"{called}: {value!r} is no label", mend=f"use {', '.join(task.labels)}")
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is an integer of whatever library, and no boolean."""
+    return not isinstance(value, bool) and isinstance(value, Integral)

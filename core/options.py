@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from s2lct.errors import OptionError
@@ -183,6 +183,13 @@ class ChosenCases(Options):
     ] = ()
 
 
+def _band(bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds
+    if not 0 <= low <= high <= 1:
+        raise ValueError("give two probabilities, the smaller first")
+    return bounds
+
+
 class ModelClasses(Options):
     """What a model's answers mean; see `label_rules.rule_for`."""
 
@@ -192,19 +199,13 @@ class ModelClasses(Options):
     ] = None
     neutral_band: Annotated[
         tuple[float, float],
+        AfterValidator(_band),
         Option(
             "Binary models: p(positive) strictly between is neutral.",
             CLASSES,
             shown_default="1/3 2/3",
         ),
     ] = (1 / 3, 2 / 3)
-
-    @model_validator(mode="after")
-    def _check_band(self) -> ModelClasses:
-        low, high = self.neutral_band
-        if not 0 <= low <= high <= 1:
-            raise ValueError(f"{low:g} {high:g}: give two probabilities, the smaller first")
-        return self
 
 
 class CorpusColumns(Options):

@@ -37,7 +37,7 @@ def shown_bars(console: Console) -> Iterator[Bars]:
         TimeRemainingColumn,
     )
 
-    with Progress(
+    progress = Progress(
         # Names are text: what is in brackets is no markup.
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -45,13 +45,18 @@ def shown_bars(console: Console) -> Iterator[Bars]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
         console=console,
-    ) as progress:
+    )
 
-        def bar(name: str, total: int | None) -> Bar:
-            task = progress.add_task(name, total=total, note="")
-            return lambda done, note="": progress.update(task, advance=done, note=note)
+    def bar(name: str, total: int | None) -> Bar:
+        progress.start()  # with the first bar: without one an empty line would be shown
+        task = progress.add_task(name, total=total, note="")
+        return lambda done, note="": progress.update(task, advance=done, note=note)
 
+    try:
         yield bar
+    finally:
+        if progress.live.is_started:
+            progress.stop()
 
 
 class Progress:

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier, tiny_classifier
 
-from s2lct.cli.options import label_map_of
 from s2lct.dataset_script.metric.s2lct import S2lct
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.label_rules import LabelRule, check_label_map, rule_for
+from s2lct.labels import check_label_map
+from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
 from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
 from s2lct.leaderboard.integrations.callback import CapabilityCallback
 from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
@@ -262,12 +262,12 @@ def test_a_faulty_label_map_is_refused_before_any_model(given: Any) -> None:
         check_label_map(given)
     if isinstance(given, str):
         with pytest.raises(ScoringError, match="--label-map"):
-            label_map_of(given)
+            check_label_map(given)
 
 
 def test_a_label_map_takes_ids_and_names_in_any_case() -> None:
     assert check_label_map({0: "Negative", "a": 2}) == {"0": "negative", "a": "positive"}
-    assert label_map_of("0=NEGATIVE, 1 = positive") == {"0": "negative", "1": "positive"}
+    assert check_label_map("0=NEGATIVE, 1 = positive") == {"0": "negative", "1": "positive"}
     assert rule_for(["LABEL_0", "LABEL_1"], label_map={0: 2, "label_1": 0}).meanings == (2, 0)
     with pytest.raises(ScoringError, match="LABEL_7 is no class"):
         rule_for(["LABEL_0", "LABEL_1"], label_map={"LABEL_0": 0, "LABEL_1": 2, "LABEL_7": 2})

@@ -22,12 +22,7 @@ from s2lct.analysis.augment.spelling import (
     swap_homoglyph,
     swap_neighbours,
 )
-from s2lct.analysis.augment.word_swaps import (
-    Entities,
-    MaskedWordSwap,
-    SynonymSwap,
-    local_wordnet,
-)
+from s2lct.analysis.augment.word_swaps import Entities, MaskedWordSwap, SynonymSwap, local_wordnet
 from s2lct.builder.models.masked_lm import TransformersMaskedLM
 from s2lct.errors import AnalysisError
 

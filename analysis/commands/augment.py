@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from s2lct.errors import AnalysisError, S2lctWarning
-from s2lct.options import (
-    RUNNING,
-    Argument,
-    CorpusColumns,
-    Count,
-    OnDevice,
-    Option,
-    Seed,
-    takes,
-)
+from s2lct.options import RUNNING, Argument, CorpusColumns, Count, OnDevice, Option, Seed, takes
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
@@ -110,7 +101,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_files_out
     from s2lct.identity import shuffle_key
-    from s2lct.leaderboard.answers.label_rules import check_label_map
+    from s2lct.labels import check_label_map
 
     label_map, classes = check_label_map(options.label_map), check_label_map(options.class_map)
     check_corpus_path(options.out)

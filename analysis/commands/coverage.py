@@ -145,11 +145,7 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
     """
     from s2lct.analysis.coverage.curves import measure, together
     from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.measured_suites import (
-        drawn,
-        named_suites,
-        reference_and_held_out,
-    )
+    from s2lct.analysis.coverage.measured_suites import drawn, named_suites, reference_and_held_out
     from s2lct.analysis.coverage.report import CoverageReport, write_curves
     from s2lct.files import check_files_out, check_folder_out
     from s2lct.leaderboard.results.write import file_name
@@ -267,7 +263,7 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
         write_reduced_suite,
     )
     from s2lct.files import check_file_out
-    from s2lct.leaderboard.answers.label_rules import check_label_map
+    from s2lct.labels import check_label_map
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.scoring.score import default_cache, score
 

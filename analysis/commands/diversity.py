@@ -75,7 +75,7 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.extras import require
     from s2lct.files import check_files_out, write_text
-    from s2lct.leaderboard.answers.label_rules import check_label_map
+    from s2lct.labels import check_label_map
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import load_cases
 

@@ -86,7 +86,7 @@ def explain(options: ExplainOptions, bars: Bars) -> ExplanationFile:
     from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.files import check_files_out
-    from s2lct.leaderboard.answers.label_rules import check_label_map
+    from s2lct.labels import check_label_map
     from s2lct.leaderboard.scoring.score import default_cache
 
     label_map = check_label_map(options.label_map)

@@ -81,7 +81,7 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_folder_out, write_text
     from s2lct.identity import shuffle_key
-    from s2lct.leaderboard.answers.label_rules import check_label_map
+    from s2lct.labels import check_label_map
 
     settings = WimaskSettings(
         options.epochs,

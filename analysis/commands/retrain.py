@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from s2lct.errors import AnalysisError, CorpusError, S2lctWarning
-from s2lct.options import (
-    RUNNING,
-    Argument,
-    Count,
-    ModelClasses,
-    OnDevice,
-    Option,
-    Positive,
-    takes,
-)
+from s2lct.options import RUNNING, Argument, Count, ModelClasses, OnDevice, Option, Positive, takes
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
@@ -101,7 +92,7 @@ def retrain(options: RetrainOptions, bars: Bars) -> Retrained:
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.extras import require
     from s2lct.files import check_folder_out
-    from s2lct.leaderboard.answers.label_rules import check_label_map
+    from s2lct.labels import check_label_map
 
     require("accelerate", "matplotlib")
     label_map = check_label_map(options.label_map)

@@ -10,10 +10,7 @@ from typing import Any
 from s2lct.analysis.coverage.measured_suites import is_checklist
 from s2lct.analysis.coverage.minimize import Reduced
 from s2lct.errors import AnalysisError, SuiteError
-from s2lct.files import (
-    check_folder_out,
-    whole_folder,
-)
+from s2lct.files import check_folder_out, whole_folder
 from s2lct.suite.cases import SuiteCases
 from s2lct.suite.read import WrittenSuite, read_description, read_suite
 from s2lct.suite.write import write_suite_files

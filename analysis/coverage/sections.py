@@ -13,13 +13,7 @@ from s2lct.analysis.coverage.criteria import Bits, Index, reference_texts
 from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.coverage.layers import Layers
 from s2lct.analysis.coverage.memory import check_memory
-from s2lct.analysis.coverage.section_neurons import (
-    BINS,
-    PLACES,
-    AtPlaces,
-    AtWords,
-    SectionNeurons,
-)
+from s2lct.analysis.coverage.section_neurons import BINS, PLACES, AtPlaces, AtWords, SectionNeurons
 from s2lct.analysis.coverage.vocabulary import Vocabulary
 from s2lct.errors import AnalysisError
 

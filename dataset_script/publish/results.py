@@ -21,10 +21,7 @@ from s2lct.errors import PublishError
 from s2lct.leaderboard.results.layout import FOLDER, repository_path, suite_folder
 from s2lct.leaderboard.results.read import recompute
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import (
-    MOST_TABLE_BYTES,
-    parse_result,
-)
+from s2lct.leaderboard.results.untrusted import MOST_TABLE_BYTES, parse_result
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.words import faults_of_names, faults_of_words, names_of
 

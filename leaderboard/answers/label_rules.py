@@ -16,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.labels import TASK, Task
-from s2lct.leaderboard.answers.predictions import SOFTMAX, is_integer, unsound
+from s2lct.labels import TASK, Task, check_label_map
+from s2lct.leaderboard.answers.predictions import SOFTMAX, unsound
 from s2lct.leaderboard.answers.predictions import Array as Array
 
 NEUTRAL, POSITIVE, NEUTRAL_BAND = TASK.middle, TASK.high, TASK.middle_band
 MOST_CLASSES = 5
-
 Labels = npt.NDArray[np.int64]
 
 
@@ -162,73 +161,6 @@ def checked_band(neutral_band: Any) -> tuple[float, float]:
 def band_of(neutral_band: Any, task: Task) -> tuple[float, float]:
     """`checked_band` of a band; the task's where the default was left."""
     return checked_band(task.middle_band if neutral_band is NEUTRAL_BAND else neutral_band)
-
-
-def check_label_map(
-    label_map: str | Mapping[Any, Any] | None, task: Task = TASK
-) -> dict[str, str] | None:
-    """What classes mean, with every label by its name; no model is asked.
-
-    Args:
-        label_map: from the name or number of a class to ``negative``, ``neutral`` or ``positive``
-            in any case, or to 0, 1 or 2; or ``LABEL_0=negative,LABEL_1=positive`` as on the
-            command line. None for none.
-        task: whose labels.
-
-    Raises:
-        ScoringError: it is no map, empty, names a class twice or means no label.
-    """
-    if label_map is None:
-        return None
-    if isinstance(label_map, str):
-        pairs, called = _pairs(label_map, task), f"--label-map {label_map}"
-    elif isinstance(label_map, Mapping):
-        pairs, called = list(label_map.items()), f"label map {dict(label_map)!r}"
-    else:
-        raise ScoringError(
-            f"label map of type {type(label_map).__name__}",
-            mend='give a dict such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
-        )
-    checked: dict[str, str] = {}
-    for key, value in pairs:
-        named = isinstance(key, str) and bool(key.strip())
-        if not named and not is_integer(key):
-            raise ScoringError(
-                f"{called}: {key!r} is no class",
-                mend="name each class, or give its number, counted from 0",
-            )
-        name = str(key).strip()
-        if name in checked:
-            raise ScoringError(f"{called}: names {name} twice", mend="give each class one label")
-        checked[name] = _label_named(value, called, task)
-    if not checked:
-        raise ScoringError(
-            f"{called}: names no class",
-            mend='give each class a label, such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
-        )
-    return checked
-
-
-def _pairs(text: str, task: Task) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for pair in text.split(","):
-        # A label holds no "=", and the name of a class may.
-        name, equals, label = pair.rpartition("=")
-        if not equals or not name.strip():
-            raise ScoringError(
-                f"--label-map {text}: {pair!r} is not LABEL={'|'.join(task.labels)}",
-                mend="write it like 0=negative,1=positive",
-            )
-        pairs.append((name, label))
-    return pairs
-
-
-def _label_named(value: Any, called: str, task: Task) -> str:
-    if isinstance(value, str) and value.strip().lower() in task.labels:
-        return value.strip().lower()
-    if is_integer(value) and value in range(len(task.labels)):
-        return task.labels[int(value)]
-    raise ScoringError(f"{called}: {value!r} is no label", mend=f"use {', '.join(task.labels)}")
 
 
 def check_classes(classes: Any) -> tuple[str, ...]:

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import TASK, Task
+from s2lct.labels import TASK, Task, check_label_map
 from s2lct.leaderboard.answers.label_rules import (
     NEUTRAL_BAND,
     LabelRule,
     Labels,
     band_of,
     check_classes,
-    check_label_map,
     meaning_of,
     number_of,
     rule_for,

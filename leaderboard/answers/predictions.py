@@ -16,14 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.labels import TASK
+from s2lct.labels import TASK, is_integer
 
 Array = npt.NDArray[np.float64]
-
 TOLERANCE = 1e-2
 """How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
 _ROUNDING = 1e-6
-
 SOFTMAX = (
     "give probabilities: for logits apply softmax, torch.softmax(logits, -1), or "
     'function_to_apply="softmax" in a pipeline'
@@ -124,11 +122,6 @@ def read(rows: Sequence[Any]) -> Names | Numbers | Table | Scores:
         tuple(_scores(number, row) for number, row in enumerate(rows)),
         tuple(not isinstance(row, Mapping) or "label" in row for row in rows),
     )
-
-
-def is_integer(value: Any) -> bool:
-    """Whether it is an integer of whatever library, and no boolean."""
-    return not isinstance(value, bool) and isinstance(value, Integral)
 
 
 def unsound(table: Array) -> tuple[int, str] | None:

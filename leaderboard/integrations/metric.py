@@ -9,7 +9,8 @@ from reprlib import repr as shown
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, check_label_map, checked_band
+from s2lct.labels import check_label_map
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band
 from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
 from s2lct.leaderboard.models.load import as_classifier
 from s2lct.leaderboard.scoring.score import (

@@ -20,11 +20,7 @@ from s2lct.leaderboard.results.scored import (
     passing,
 )
 from s2lct.leaderboard.results.suite_groups import ReadResult, by_suite
-from s2lct.leaderboard.results.untrusted import (
-    LONGEST_TEXT,
-    Untrusted,
-    UntrustedReader,
-)
+from s2lct.leaderboard.results.untrusted import LONGEST_TEXT, Untrusted, UntrustedReader
 from s2lct.leaderboard.results.untrusted_files import RefusedError, files_below
 from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
 from s2lct.leaderboard.results.words import LONGEST_NAME, moment

@@ -22,10 +22,7 @@ from s2lct.leaderboard.results.scored import (
     SuiteOutcomes,
     passing,
 )
-from s2lct.leaderboard.results.untrusted import (
-    LONGEST_TEXT,
-    checked_cases,
-)
+from s2lct.leaderboard.results.untrusted import LONGEST_TEXT, checked_cases
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.words import LONGEST_NAME, SHA256, faults_of_names, moment
 from s2lct.plain_text import plain

@@ -24,12 +24,7 @@ from s2lct.leaderboard.results.decoder import Decoded, Decoder, DecoderError
 from s2lct.leaderboard.results.outcomes import case_columns, case_of_outcome, outcomes_schema
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.results.words import (
-    LONGEST_NAME,
-    faults_of_names,
-    faults_of_words,
-    names_of,
-)
+from s2lct.leaderboard.results.words import LONGEST_NAME, faults_of_names, faults_of_words, names_of
 from s2lct.leaderboard.scoring.score import failed_cases
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import is_capability_id

@@ -38,12 +38,7 @@ from s2lct.leaderboard.scoring.statistics import (
     Floats,
     Rate,
 )
-from s2lct.leaderboard.site.tables import (
-    TABLES,
-    capability_columns,
-    splits_in_words,
-    write_tables,
-)
+from s2lct.leaderboard.site.tables import TABLES, capability_columns, splits_in_words, write_tables
 from s2lct.pages import page_templates
 
 TITLE = "S²LCT leaderboard"

@@ -12,12 +12,7 @@ from typing import Any
 from s2lct.files import write_bytes
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.standings import Standing, SuiteStandings
-from s2lct.leaderboard.scoring.chance import (
-    Reference,
-    chance_corrected,
-    chance_of,
-    reference_means,
-)
+from s2lct.leaderboard.scoring.chance import Reference, chance_corrected, chance_of, reference_means
 from s2lct.leaderboard.scoring.statistics import Rate
 from s2lct.plain_text import spreadsheet_cell
 

@@ -32,11 +32,7 @@ from s2lct.leaderboard.results.figures import wrong_figures
 from s2lct.leaderboard.results.layout import root_of
 from s2lct.leaderboard.results.outcomes import case_columns
 from s2lct.leaderboard.results.record import FORMAT, Result, asked
-from s2lct.leaderboard.results.untrusted import (
-    MOST_JSON_BYTES,
-    decoded,
-    parse_result,
-)
+from s2lct.leaderboard.results.untrusted import MOST_JSON_BYTES, decoded, parse_result
 from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
 from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
 from s2lct.leaderboard.results.words import (

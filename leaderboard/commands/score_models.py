@@ -1,0 +1,210 @@
+"""Scoring models, and comparing two."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from s2lct.errors import BuilderError, S2lctWarning, ScoringError
+from s2lct.options import (
+    CASES,
+    RUNNING,
+    Argument,
+    ChosenCases,
+    Count,
+    ModelClasses,
+    OnDevice,
+    Option,
+    Options,
+    takes,
+)
+from s2lct.progress import Bars
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.models.language_model import LabelPrompt
+    from s2lct.leaderboard.results.comparison import Comparison
+    from s2lct.leaderboard.results.record import Result
+
+LLMS = "Language models"
+MODEL = (
+    "vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
+    "(ID@REVISION pins one)."
+)
+SUITE = "Folder of a built suite, or Hub id\\[@REVISION]."
+
+
+class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
+    """Options of `score`."""
+
+    models: Annotated[tuple[str, ...], Argument(MODEL)]
+    suite: Annotated[str, Option(SUITE)]
+    out: Annotated[Path, Option("Folder for the result files.", path="folder")] = Path("results")
+    kind: Annotated[
+        Literal["seed", "expansion"] | None, Option("Only seeds, or only expansions.", CASES)
+    ] = None
+    limit: Annotated[Count | None, Option("Most cases of a capability.", CASES)] = None
+    llm: Annotated[
+        bool,
+        Option(
+            "Folders and Hub ids are language models: the likeliest label word behind a prompt "
+            "counts.",
+            LLMS,
+        ),
+    ] = False
+    prompt: Annotated[
+        str | None, Option(r"With --llm: what is asked, with {text}; \n is a new line.", LLMS)
+    ] = None
+    label_words: Annotated[
+        str | None,
+        Option(
+            "With --llm: words for negative, neutral and positive, or for negative and positive "
+            r"\[default: negative,neutral,positive].",
+            LLMS,
+        ),
+    ] = None
+    dtype: Annotated[str, Option("auto (bfloat16 on a GPU), float32 or bfloat16.", RUNNING)] = (
+        "auto"
+    )
+    cache: Annotated[
+        bool, Option("Keep what models said; scoring again costs nothing.", RUNNING)
+    ] = True
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Results that were written.
+
+    Attributes:
+        results: in the order of the models.
+        files: the file of each.
+        failed: models of which there is none.
+    """
+
+    results: tuple[Result, ...]
+    files: tuple[Path, ...]
+    failed: tuple[str, ...]
+
+
+@takes(ScoreOptions)
+def score(options: ScoreOptions, bars: Bars) -> Scores:
+    """Score models: a failure rate for each capability.
+
+    A result file each, with what the model said of every case beside it. Of several models one
+    that cannot be scored is left out with a warning.
+    """
+    from s2lct.labels import check_label_map
+    from s2lct.leaderboard.models.load import load_classifier
+    from s2lct.leaderboard.results.read import read_result
+    from s2lct.leaderboard.results.record import SelectionRecord
+    from s2lct.leaderboard.results.write import check_out_folder, write_result
+    from s2lct.leaderboard.scoring.score import default_cache
+    from s2lct.leaderboard.scoring.score import score as outcomes_of
+    from s2lct.suite.cases import load_cases
+
+    label_map = check_label_map(options.label_map)
+    prompt = _prompt(options)
+    check_out_folder(options.out)
+    chosen = load_cases(options.suite).select(
+        options.capability or None, options.kind, options.limit
+    )
+    selection = SelectionRecord(
+        capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
+        if options.capability
+        else None,
+        kind=options.kind,
+        limit=options.limit,
+    )
+    files: list[Path] = []
+    failed: list[str] = []
+    names = list(dict.fromkeys(options.models))
+    for name in names:
+        try:
+            outcomes = outcomes_of(
+                load_classifier(name, device=options.device, dtype=options.dtype, asks=prompt),
+                chosen,
+                label_map=label_map,
+                neutral_band=options.neutral_band,
+                cache=default_cache() if options.cache else None,
+                advance=bars(name, len({case.text for case in chosen.cases})),
+            )
+        except Exception as error:  # somebody's model may fail in any way
+            if len(names) == 1:
+                raise
+            warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
+            failed.append(name)
+        else:
+            files.append(write_result(outcomes, options.out, selection))
+    return Scores(tuple(map(read_result, files)), tuple(files), tuple(failed))
+
+
+def _why(name: str, error: Exception) -> str:
+    if isinstance(error, BuilderError):
+        return str(error)
+    lines = str(error).strip().splitlines()
+    return (
+        f"model {name}: cannot be scored ({type(error).__name__}: {lines[0] if lines else ''})\n"
+        "  → score it alone to see where it fails"
+    )
+
+
+def _prompt(options: ScoreOptions) -> LabelPrompt | None:
+    """What language models are asked; None without ``llm``."""
+    from s2lct.leaderboard.models.language_model import LabelPrompt
+
+    given = {"--prompt": options.prompt, "--label-words": options.label_words}
+    if not options.llm:
+        if alone := [option for option, value in given.items() if value is not None]:
+            raise ScoringError(
+                f"{' and '.join(alone)} without --llm",
+                mend="add --llm to score language models, or leave it away",
+            )
+        return None
+    asked: dict[str, Any] = {}
+    if options.prompt is not None:
+        asked["prompt"] = options.prompt.replace("\\n", "\n")
+    if options.label_words is not None:
+        asked["words"] = tuple(word.strip() for word in options.label_words.split(","))
+    return LabelPrompt(**asked)
+
+
+class CompareOptions(Options):
+    """Options of `compare`."""
+
+    first: Annotated[Path, Argument("A result file.", path="existing file")]
+    second: Annotated[Path, Argument("Another, on the same suite.", path="existing file")]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two models on the cases that both results have.
+
+    Attributes:
+        results: of the two files, in their order.
+        cases: so many have an answer in both.
+        by_capability: a comparison a capability, and of all.
+    """
+
+    results: tuple[Result, Result]
+    cases: int
+    by_capability: dict[str, Comparison]
+
+
+@takes(CompareOptions)
+def compare(options: CompareOptions, bars: Bars) -> Compared:
+    """Say which differences between two models are real."""
+    from s2lct.leaderboard.results.comparison import compare as compared
+    from s2lct.leaderboard.results.read import read_outcomes, read_result
+    from s2lct.leaderboard.site.report import check_same_suite, paired
+
+    paths = (options.first, options.second)
+    results = (read_result(paths[0]), read_result(paths[1]))
+    check_same_suite(results)
+    cases, *failed = paired(*map(read_outcomes, paths))
+    if not cases:
+        raise ScoringError(
+            f"{paths[0]} and {paths[1]} have no case in common",
+            mend="score both on the same capabilities and kinds",
+        )
+    return Compared(results, len(cases), compared(cases, *failed))
