@@ -107,7 +107,6 @@ def install(
     """
     if version is not None:
         Version.read(version)
-    _require_evaluate()
     with _workplace() as work:
         folder, told = _fetched(source, version, work, advance)
         suite = _checked(folder, told)
@@ -159,16 +158,6 @@ def _suite_cache() -> Path:
     from datasets import config
 
     return Path(config.HF_DATASETS_CACHE).expanduser() / NAME
-
-
-def _require_evaluate() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("evaluate") is None:
-        raise InstallError(
-            "the package evaluate is not installed, which loads the metric",
-            mend='pip install "s2lct[metric]"',
-        )
 
 
 @contextmanager

@@ -10,12 +10,8 @@ from __future__ import annotations
 import gzip
 import zlib
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from s2lct.errors import AnalysisError
 from s2lct.json_lines import read_json_lines
@@ -57,30 +53,6 @@ def read_checklist(path: Path) -> list[CheckListCase]:
     if not cases:
         raise AnalysisError(f"{path}: holds no case", mend=_MEND)
     return cases
-
-
-def cases_for(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
-    """The cases of the test that a capability stands beside; all cases where its file names none.
-
-    Two capabilities may divide a test's cases by the labels that pass.
-    """
-    beside = checklist_tests().get(capability)
-    if beside is None:
-        return cases
-    passes = set(beside.get("passes", LABELS))
-    own = [case for case in cases if case.test == beside["test"] and passes.issuperset(case.passes)]
-    return own or cases
-
-
-@cache
-def checklist_tests() -> dict[str, dict[str, Any]]:
-    """What the shipped capability files say under ``checklist``, by id.
-
-    The files are read as data: their model belongs to the builder, which stands above this.
-    """
-    files = resources.files("s2lct.builder.capabilities").iterdir()
-    read = [yaml.safe_load(file.read_text("utf-8")) for file in files if file.name[-5:] == ".yaml"]
-    return {one["id"]: one["checklist"] for one in read if "checklist" in one}
 
 
 def _case(row: Any, path: Path, number: int) -> CheckListCase:

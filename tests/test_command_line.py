@@ -470,7 +470,6 @@ def test_a_missing_extra_is_told_with_the_command_that_installs_it(
 def test_every_extra_is_known_by_its_modules() -> None:
     assert extra_of("vaderSentiment.vaderSentiment") == "baselines"
     assert extra_of("matplotlib.pyplot") == "analysis"
-    assert extra_of("evaluate") == "metric"
     for module in ("torch", "hypothesis", "nothing_of_that_name", ""):
         assert extra_of(module) is None
 

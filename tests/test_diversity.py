@@ -33,12 +33,14 @@ from s2lct.analysis.diversity.measures import (
 )
 from s2lct.analysis.diversity.readings import Reader, Reading, depth, productions, sentences
 from s2lct.analysis.diversity.report import as_csv, as_html, as_json
+from s2lct.builder.capabilities.beside_checklist import cases_beside
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import cases_for, checklist_tests, read_checklist
+from s2lct.suite.checklist import read_checklist
 from s2lct.suite.records import Token
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
@@ -300,7 +302,7 @@ def test_pages_and_tables_are_the_same_again_and_hold_the_figures(compared: Comp
     )
 
 
-TEST_OF = {name: beside["test"] for name, beside in checklist_tests().items()}
+TEST_OF = {one.id: one.checklist.test for one in load_capabilities() if one.checklist}
 CHECKLIST = [
     {"test": test, "capability": "X", "texts": [f"{text} {number}."], "expected": expected}
     for test, text, expected in [
@@ -325,10 +327,10 @@ def checklist_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_checklists_cases_are_read_and_find_their_capability(checklist_path: Path) -> None:
     cases = read_checklist(checklist_path)
     assert [case.text for case in cases] == [row["texts"][0] for row in CHECKLIST]
-    assert {case.test for case in cases_for(cases, "LC4")} == {TEST_OF["LC4"]}
-    assert {case.passes for case in cases_for(cases, "LC10")} == {("negative",)}
-    assert {case.passes for case in cases_for(cases, "LC11")} == {("neutral", "positive")}
-    assert cases_for(cases, "LC12") == cases
+    assert {case.test for case in cases_beside(cases, "LC4")} == {TEST_OF["LC4"]}
+    assert {case.passes for case in cases_beside(cases, "LC10")} == {("negative",)}
+    assert {case.passes for case in cases_beside(cases, "LC11")} == {("neutral", "positive")}
+    assert cases_beside(cases, "LC12") == cases
 
 
 @pytest.mark.shared_data
@@ -336,7 +338,7 @@ def test_every_capability_has_cases_in_checklists_release(shared_folder: Path) -
     cases = read_checklist(shared_folder / "data" / "checklist" / "sentiment_mft.jsonl.gz")
     assert len(cases) == 68_912
     for name in TEST_OF:
-        assert 500 < len(cases_for(cases, name)) < len(cases), name
+        assert 500 < len(cases_beside(cases, name)) < len(cases), name
 
 
 @pytest.mark.parametrize(

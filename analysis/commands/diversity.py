@@ -141,7 +141,8 @@ def _checklist(against: str, groups: Sequence[str], capabilities: Sequence[str])
     Groups that are no capability are drawn from the tests of the capabilities asked for, or all.
     """
     from s2lct.analysis.diversity.measures import Source, Text
-    from s2lct.suite.checklist import cases_for, read_checklist
+    from s2lct.builder.capabilities.beside_checklist import cases_beside
+    from s2lct.suite.checklist import read_checklist
 
     name, colon, path = against.partition(":")
     if name != "checklist" or not colon or not path:
@@ -151,13 +152,13 @@ def _checklist(against: str, groups: Sequence[str], capabilities: Sequence[str])
         )
     cases = read_checklist(Path(path))
     if capabilities:
-        wanted = {id(one) for asked in capabilities for one in cases_for(cases, asked)}
+        wanted = {id(one) for asked in capabilities for one in cases_beside(cases, asked)}
         cases = [one for one in cases if id(one) in wanted]
     return Source(
         "CheckList",
         {
             group: [
-                Text(one.text, str(number)) for number, one in enumerate(cases_for(cases, group))
+                Text(one.text, str(number)) for number, one in enumerate(cases_beside(cases, group))
             ]
             for group in groups
         },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -267,6 +267,10 @@ class CheckListTest(_Specified):
 
     test: Annotated[Line, Field(min_length=1)]
     passes: tuple[Label, ...] = ()
+
+    def covers(self, passes: Iterable[Label]) -> bool:
+        """Whether a case that passes with these labels belongs to the capability."""
+        return not self.passes or set(passes) <= set(self.passes)
 
 
 class Capability(_Specified):
