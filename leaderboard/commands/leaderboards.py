@@ -110,5 +110,5 @@ def serve_leaderboard(options: ServeOptions, bars: Bars) -> None:
         lambda: collected(options, bars),
         host=options.host,
         port=options.port,
-        announce=lambda address: print(f"Leaderboard at {address}", flush=True),
+        announce=print,
     )
