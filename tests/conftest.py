@@ -31,6 +31,26 @@ settings.load_profile("untimed")
 # It makes every command anew from its annotations whenever one is invoked, which takes 0.1 s.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
 
+# Files that take longest go first: a worker that is left with one of them at the end works alone.
+LONGEST = (
+    "test_install.py",
+    "test_end_to_end.py",
+    "test_build.py",
+    "test_submission_hub.py",
+    "test_untrusted_results.py",
+    "test_publish.py",
+    "test_wheel.py",
+    "test_command_line.py",
+    "test_fuzz.py",
+    "test_changes.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(LONGEST)))
+
+
 __all__ = ["hub", "hub_server", "stranger"]
 
 SENTENCES = {
