@@ -53,3 +53,9 @@ def spelled(asked: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
         return name if name in near or len(near) != 1 else near[0]
 
     return tuple(dict.fromkeys(map(of, asked)))
+
+
+def natural_order(capability: str) -> tuple[str, int]:
+    """A sort key by which LC2 comes before LC10."""
+    letters = capability.rstrip("0123456789")
+    return letters, int(capability[len(letters) :] or 0)

@@ -12,8 +12,8 @@ from s2lct.errors import ScoringError, SuiteError
 from s2lct.files import is_folder, regular_bytes
 from s2lct.hub_calls import data_set, hub_call, said_by
 from s2lct.plain_text import plain
-from s2lct.suite.capability_ids import spelled
-from s2lct.suite.checks import Rows, natural_order, rows_fingerprint
+from s2lct.suite.capability_ids import natural_order, spelled
+from s2lct.suite.checks import Rows, rows_fingerprint
 from s2lct.suite.faults import Fault
 from s2lct.suite.known_splits import memberships_of
 from s2lct.suite.read import MOST_DESCRIPTION_BYTES, parse_description, read_suite

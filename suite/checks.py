@@ -168,9 +168,3 @@ def rows_fingerprint(rows: Sequence[CaseRow] | Sequence[Mapping[str, Any]]) -> s
             for row in rows
         ]
     )
-
-
-def natural_order(capability: str) -> tuple[str, int]:
-    """A sort key by which LC2 comes before LC10."""
-    letters = capability.rstrip("0123456789")
-    return letters, int(capability[len(letters) :] or 0)

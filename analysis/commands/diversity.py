@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from s2lct.errors import AnalysisError, BuilderError
 from s2lct.options import CASES, Argument, ChosenCases, CorpusColumns, Count, Option, Seed, takes
 from s2lct.progress import Bars
+from s2lct.suite.capability_ids import natural_order
 
 if TYPE_CHECKING:
     from s2lct.analysis.diversity.measures import Comparison, Source
@@ -130,7 +131,7 @@ def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:
     if len({one.kind for one in cases}) > 1:
         groups[SEEDS] = [Text(one.text, one.seed_id) for one in cases if one.kind == "seed"]
     names = dict.fromkeys(one.capability for one in cases)
-    for name in sorted(names, key=lambda name: (len(name), name)) if len(names) > 1 else ():
+    for name in sorted(names, key=natural_order) if len(names) > 1 else ():
         groups[name] = [Text(one.text, one.seed_id) for one in cases if one.capability == name]
     return groups
 

@@ -15,6 +15,7 @@ from s2lct.analysis.explain.words import Kind
 from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.files import write_text
 from s2lct.pages import page_templates
+from s2lct.suite.capability_ids import natural_order
 
 TOP = 12
 PAIRS = 4
@@ -83,10 +84,7 @@ def aggregate(explanations: Sequence[Explanation]) -> list[Aggregate]:
     for one in explanations:
         groups[one.capability].append(one)
 
-    def number(name: str) -> tuple[int, str]:
-        return (int(name[2:]) if name[2:].isdigit() else 99, name)
-
-    return [_aggregate(name, groups[name]) for name in sorted(groups, key=number)]
+    return [_aggregate(name, groups[name]) for name in sorted(groups, key=natural_order)]
 
 
 def _aggregate(capability: str, explanations: Sequence[Explanation]) -> Aggregate:

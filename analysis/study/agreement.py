@@ -20,6 +20,7 @@ from s2lct.analysis.study.form import RATINGS, Key, KeyItem
 from s2lct.errors import AnalysisError
 from s2lct.labels import Label
 from s2lct.leaderboard.scoring.statistics import RESAMPLES, interval
+from s2lct.suite.capability_ids import natural_order
 
 ALL_CASES = "all"
 DISPUTED_FORMAT = "s2lct-disputed"
@@ -133,9 +134,7 @@ def evaluate(
         )
         for kind in ("seed", "expansion", ALL_CASES)
     }
-    names = sorted(
-        {items[one.item].capability for one in rated}, key=lambda name: (len(name), name)
-    )
+    names = sorted({items[one.item].capability for one in rated}, key=natural_order)
     return StudyResult(
         raters=tuple(sorted({one.rater for one in rated})),
         missing=sum(one.rating(scale) is None for one in ordered for scale in SCALES),

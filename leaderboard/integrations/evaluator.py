@@ -30,6 +30,7 @@ from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import CLASSIFICATION as TASK
 from s2lct.leaderboard.models.load import as_classifier, load_classifier
 from s2lct.leaderboard.scoring.ask import probabilities_of
+from s2lct.suite.capability_ids import natural_order, spelled
 from s2lct.suite.cases import read_hub
 from s2lct.suite.read import load_suite
 from s2lct.suite.tables import ALL, SPLIT
@@ -214,12 +215,9 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
         places: dict[str, list[int]] = {}
         for place, capability in enumerate(rows["capability"]):
             places.setdefault(capability, []).append(place)
-        own = {name.lower(): name for name in places}
         asked = [capabilities] if isinstance(capabilities, str) else capabilities
         chosen = (
-            sorted(places, key=lambda name: (len(name), name))
-            if asked is None
-            else [own.get(name.lower(), name) for name in asked]
+            sorted(places, key=natural_order) if asked is None else spelled(asked, list(places))
         )
         if unknown := [name for name in chosen if name not in places]:
             raise ScoringError(

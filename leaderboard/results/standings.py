@@ -39,6 +39,7 @@ from s2lct.leaderboard.scoring.statistics import (
     resampled_rates,
 )
 from s2lct.leaderboard.scoring.training_data import group_of, main_comparison, training_data_of
+from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
 
 MOST_TESTED = 200
@@ -174,16 +175,10 @@ def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
     names = dict.fromkeys(case.capability for case in suite.cases)
     return SuiteStandings(
         suite,
-        tuple(sorted(names, key=capability_key)),
+        tuple(sorted(names, key=natural_order)),
         tuple(found),
         references(suite.cases),
     )
-
-
-def capability_key(name: str) -> tuple[int, str]:
-    """Orders ``LC2`` before ``LC10``."""
-    digits = name[2:]
-    return (int(digits) if digits.isdecimal() and len(digits) < 9 else 10**9, name)
 
 
 def _standings_of(

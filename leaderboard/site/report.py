@@ -18,7 +18,6 @@ from s2lct.files import write_text
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.comparison import TEST_WORDS, Comparison, shown_p, verdicts
 from s2lct.leaderboard.results.record import CapabilityRecord, RateRecord, Result
-from s2lct.leaderboard.results.standings import capability_key
 from s2lct.leaderboard.scoring.chance import (
     CHANCE_WORDS,
     chance_corrected,
@@ -30,6 +29,7 @@ from s2lct.leaderboard.scoring.chance import (
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, MEAN_WORDS, Failed, flips
 from s2lct.pages import page_templates
+from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
 
 EXAMPLES = 4
@@ -53,7 +53,7 @@ class Scored:
 def capabilities_of(results: Sequence[Result]) -> list[str]:
     """The capabilities that any result has, by number."""
     names = dict.fromkeys(name for result in results for name in result.capabilities)
-    return sorted(names, key=capability_key)
+    return sorted(names, key=natural_order)
 
 
 def worst_first(results: Sequence[Result]) -> list[Result]:
