@@ -91,7 +91,7 @@ class Relabelled:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SuiteChange:
     """What changed from one version of a suite to another.
 
     Attributes:
@@ -148,7 +148,7 @@ class Comparison:
         return told
 
 
-def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]) -> Comparison:
+def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]) -> SuiteChange:
     """Compare two versions of a suite.
 
     Args:
@@ -173,7 +173,7 @@ def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Ro
         for one, other in kept
         if any(one.get(column) != other.get(column) for column in _ANNOTATIONS)
     )
-    return Comparison(
+    return SuiteChange(
         added=_kinds(row for id, row in new.items() if id not in old),
         removed=_kinds(row for id, row in old.items() if id not in new),
         relabelled=relabelled,
@@ -184,7 +184,7 @@ def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Ro
     )
 
 
-def check_bump(last: Version, wanted: Version, comparison: Comparison) -> None:
+def check_bump(last: Version, wanted: Version, comparison: SuiteChange) -> None:
     """Make sure that a version is the one that follows from the changes.
 
     Raises:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.analysis.diversity.measures import (
-    Comparison,
+    DiversityComparison,
     Source,
     Text,
     compare,
@@ -264,12 +264,14 @@ def reader() -> Reader:
 
 
 @pytest.fixture(scope="module")
-def compared(reader: Reader) -> Comparison:
+def compared(reader: Reader) -> DiversityComparison:
     suite, others = made_up_sources()
     return compare(suite, others, reader, draws=2)
 
 
-def test_every_source_gives_the_same_number_of_cases(compared: Comparison, reader: Reader) -> None:
+def test_every_source_gives_the_same_number_of_cases(
+    compared: DiversityComparison, reader: Reader
+) -> None:
     counts = {
         group: [measured.cases for measured in by_source.values()]
         for group, by_source in compared.groups.items()
@@ -284,7 +286,9 @@ def test_every_source_gives_the_same_number_of_cases(compared: Comparison, reade
     assert reseeded.groups["all"]["other"] != compared.groups["all"]["other"]
 
 
-def test_pages_and_tables_are_the_same_again_and_hold_the_figures(compared: Comparison) -> None:
+def test_pages_and_tables_are_the_same_again_and_hold_the_figures(
+    compared: DiversityComparison,
+) -> None:
     page = as_html(compared, "<b>suite</b>")
     assert page == as_html(compared, "<b>suite</b>")
     assert "<b>suite</b>" not in page
@@ -438,7 +442,7 @@ def test_a_suite_whose_corpus_is_gone_asks_for_it(suite_folder: Path, tmp_path: 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_plots_take_the_pages_colours_and_fit_a_phone(
-    compared: Comparison, tmp_path: Path, scheme: str
+    compared: DiversityComparison, tmp_path: Path, scheme: str
 ) -> None:
     chromium = Path("/usr/bin/chromium")
     if not chromium.exists():

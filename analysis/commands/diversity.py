@@ -13,7 +13,7 @@ from s2lct.progress import Bars
 from s2lct.suite.capability_ids import natural_order
 
 if TYPE_CHECKING:
-    from s2lct.analysis.diversity.measures import Comparison, Source
+    from s2lct.analysis.diversity.measures import DiversityComparison, Source
     from s2lct.suite.cases import Case
 
 CORPUS, FILES = "Corpus", "Files to write"
@@ -60,7 +60,7 @@ class DiversityOptions(CorpusColumns, ChosenCases):
 class Diversities:
     """Measures of a suite beside other sources, and the files they were written to."""
 
-    measured: Comparison
+    measured: DiversityComparison
     files: tuple[Path, ...]
 
 

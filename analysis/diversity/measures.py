@@ -99,7 +99,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DiversityComparison:
     """Sources side by side.
 
     Attributes:
@@ -263,7 +263,7 @@ def compare(
     seed: int = 0,
     start: Advance = silently,
     advance: Advance = silently,
-) -> Comparison:
+) -> DiversityComparison:
     """Measure a suite beside sources with the same groups, the same number of cases from each.
 
     From the others they are drawn several times. ``start`` is told how many texts are to be read.
@@ -287,7 +287,7 @@ def compare(
     ]
     start(len(reader.missing(every)))
     reader.read(every, advance)
-    return Comparison(
+    return DiversityComparison(
         sources=tuple(source.name for source in (suite, *others)),
         groups={
             group: {

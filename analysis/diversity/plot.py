@@ -12,8 +12,8 @@ from s2lct.analysis.diversity.measures import (
     ALL_CASES,
     QUANTILES,
     SEEDS,
-    Comparison,
     Diversity,
+    DiversityComparison,
     Figure,
     Spread,
 )
@@ -27,10 +27,10 @@ MARKERS = ("o", "s", "^")
 PANEL = (5.0, 4.4)
 _STAND_IN = "#010203"
 
-Panel = Callable[["Axes", Comparison], None]
+Panel = Callable[["Axes", DiversityComparison], None]
 
 
-def _growth(axes: Axes, comparison: Comparison) -> None:
+def _growth(axes: Axes, comparison: DiversityComparison) -> None:
     for number, name in enumerate(comparison.sources):
         cases, found = zip(*comparison.growth[name], strict=True)
         axes.plot(cases, found, color=COLOURS[number], label=name, linewidth=2)
@@ -41,7 +41,9 @@ def _growth(axes: Axes, comparison: Comparison) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _dots(figure_of: Callable[[Diversity], Figure], axes: Axes, comparison: Comparison) -> None:
+def _dots(
+    figure_of: Callable[[Diversity], Figure], axes: Axes, comparison: DiversityComparison
+) -> None:
     for number, name, row, measured in _rows(comparison):
         figure, colour = figure_of(measured), COLOURS[number]
         if figure.low is not None and figure.high is not None:
@@ -51,7 +53,9 @@ def _dots(figure_of: Callable[[Diversity], Figure], axes: Axes, comparison: Comp
     axes.set_xlim(left=0)
 
 
-def _bars(spread_of: Callable[[Diversity], Spread], axes: Axes, comparison: Comparison) -> None:
+def _bars(
+    spread_of: Callable[[Diversity], Spread], axes: Axes, comparison: DiversityComparison
+) -> None:
     for number, name, row, measured in _rows(comparison):
         low, quarter, middle, three_quarters, high = spread_of(measured).quantiles
         colour = COLOURS[number]
@@ -62,7 +66,7 @@ def _bars(spread_of: Callable[[Diversity], Spread], axes: Axes, comparison: Comp
     axes.set_xlim(left=0)
 
 
-def _rows(comparison: Comparison) -> Iterator[tuple[int, str, float, Diversity]]:
+def _rows(comparison: DiversityComparison) -> Iterator[tuple[int, str, float, Diversity]]:
     """Number and name of a source, its height in the plot, and its figures, group by group."""
     apart = 0.7 / len(comparison.sources)
     for group, by_source in enumerate(comparison.groups.values()):
@@ -70,7 +74,7 @@ def _rows(comparison: Comparison) -> Iterator[tuple[int, str, float, Diversity]]
             yield number, name, group + (number + 0.5) * apart - 0.35, by_source[name]
 
 
-def _name_rows(axes: Axes, comparison: Comparison) -> None:
+def _name_rows(axes: Axes, comparison: DiversityComparison) -> None:
     axes.set_yticks(range(len(comparison.groups)), list(comparison.groups))
     axes.set_ylim(len(comparison.groups) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
@@ -115,14 +119,14 @@ def _style(ink: str) -> AbstractContextManager[None]:
     )
 
 
-def _draw(axes: Axes, title: str, comparison: Comparison) -> None:
+def _draw(axes: Axes, title: str, comparison: DiversityComparison) -> None:
     PANELS[title](axes, comparison)
     axes.set_title(title)
     if PANELS[title] is _growth:
         axes.legend(fontsize=9)
 
 
-def svg_panels(comparison: Comparison) -> list[str]:
+def svg_panels(comparison: DiversityComparison) -> list[str]:
     """Each panel as an SVG element whose text takes the page's colour."""
     from matplotlib.figure import Figure as Canvas
 
@@ -136,7 +140,7 @@ def svg_panels(comparison: Comparison) -> list[str]:
     return drawings
 
 
-def write_png(comparison: Comparison, path: Path) -> None:
+def write_png(comparison: DiversityComparison, path: Path) -> None:
     """Every panel in one picture on white, whole or not at all."""
     from matplotlib.figure import Figure as Canvas
 

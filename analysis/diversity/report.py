@@ -15,8 +15,8 @@ from s2lct.analysis.diversity.measures import (
     ALL_CASES,
     NGRAMS,
     QUANTILES,
-    Comparison,
     Diversity,
+    DiversityComparison,
     Figure,
 )
 from s2lct.analysis.plots import COLOURS
@@ -42,7 +42,7 @@ def cells(measured: Diversity) -> list[str]:
     ]
 
 
-def table(comparison: Comparison) -> Table:
+def table(comparison: DiversityComparison) -> Table:
     """Every group, a row for each source."""
     shown = figures_table((), padding=0, **NARROW)
     shown.add_column("")
@@ -56,7 +56,7 @@ def table(comparison: Comparison) -> Table:
     return shown
 
 
-def caption(comparison: Comparison) -> str:
+def caption(comparison: DiversityComparison) -> str:
     """How the figures were made, in a few sentences."""
     several = comparison.draws > 1 and len(comparison.sources) > 1
     return (
@@ -72,7 +72,7 @@ def caption(comparison: Comparison) -> str:
     )
 
 
-def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
+def figures(comparison: DiversityComparison) -> Iterator[dict[str, Any]]:
     """Every figure as a flat record: group, source, cases, metric, value, low, high."""
     for group, by_source in comparison.groups.items():
         for source, measured in by_source.items():
@@ -101,7 +101,7 @@ def _figures_of(measured: Diversity) -> Iterator[tuple[str, Figure]]:
     yield "unparsed", Figure(measured.unparsed)
 
 
-def as_csv(comparison: Comparison) -> str:
+def as_csv(comparison: DiversityComparison) -> str:
     """Every figure, one a row."""
     records = list(figures(comparison))
     written = io.StringIO()
@@ -113,12 +113,12 @@ def as_csv(comparison: Comparison) -> str:
     return written.getvalue()
 
 
-def as_json(comparison: Comparison) -> str:
+def as_json(comparison: DiversityComparison) -> str:
     """The whole comparison."""
     return json.dumps(asdict(comparison) | {"quantiles": QUANTILES}, indent=1) + "\n"
 
 
-def as_html(comparison: Comparison, suite: str) -> str:
+def as_html(comparison: DiversityComparison, suite: str) -> str:
     """One page with plots and table that needs no network; ``suite`` is where it was read from."""
     from s2lct.analysis.diversity.plot import svg_panels
 

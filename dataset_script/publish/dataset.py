@@ -26,7 +26,7 @@ from s2lct.suite.read import parse_description, parse_rows, read_suite
 from s2lct.suite.tables import SUITE_FILE, example_of
 from s2lct.suite.versions import (
     Bump,
-    Comparison,
+    SuiteChange,
     Version,
     changelog_entry,
     check_bump,
@@ -263,7 +263,7 @@ def _check_version(
     released: Mapping[Version, str],
     last: Version,
     wanted: Version,
-    comparison: Comparison,
+    comparison: SuiteChange,
 ) -> None:
     if wanted in released:
         right = last.after(comparison.bump)
