@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from s2lct.builder.capabilities.shipped_lists import with_rules, with_words
+from s2lct.builder.language.operations import OPERATIONS, REPLIES
 from s2lct.builder.language.patterns import check_pattern, check_replacement
 from s2lct.builder.language.sentiwordnet import Pos, Sentiment
 from s2lct.labels import Label
@@ -20,7 +21,7 @@ _WORD_CLASS = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
     r"(?: >= (?P<strength>0\.\d+))?"
 )
-_FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<bare>\|unstopped)?\}")
+_FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<operations>(?:\|[a-z ]+)*)\}")
 
 
 class _Specified(BaseModel):
@@ -148,12 +149,24 @@ class Rewrite(_Specified):
         return self
 
 
+def operations_of(field: re.Match[str]) -> tuple[str, ...]:
+    """The names of a field's operations, in their order."""
+    return tuple(filter(None, field["operations"].split("|")))
+
+
+def is_reply(field: re.Match[str]) -> bool:
+    """Whether a field only takes up a sentence that stands elsewhere."""
+    return not set(operations_of(field)).isdisjoint(REPLIES)
+
+
 class Template(_Specified):
     """How slots become a text.
 
     Attributes:
-        text: the text with ``{slot}`` and ``{choice}``; ``{slot|unstopped}`` drops the
-            sentence's final full stop.
+        text: the text with ``{slot}`` and ``{choice}``; ``{slot|negate|clause}`` carries out
+            operations of `s2lct.builder.language.operations` on the slot's sentence. A slot may
+            stand a second time with a reply to it: ``I thought {N|backshift|clause}, but
+            {N|past denial}.``
         choices: for each choice in ``text``, the wordings to choose from.
         rewrite: slots whose start is changed.
         passes: the labels that pass, or ``label of SLOT``.
@@ -173,6 +186,15 @@ class Template(_Specified):
         if not isinstance(self.passes, str) and self.train_on not in (None, *self.passes):
             raise ValueError(f"train_on: {self.train_on} is not among the labels that pass")
         _without_braces(_FIELD.sub("", self.text))
+        for field in self.fields():
+            names = operations_of(field)
+            if unknown := set(names) - set(OPERATIONS) - set(REPLIES):
+                raise ValueError(
+                    f"template {self.text!r}: no operation {', '.join(sorted(unknown))}; "
+                    f"there are {', '.join((*OPERATIONS, *REPLIES))}"
+                )
+            if names and field["name"] in self.choices:
+                raise ValueError(f"template {self.text!r}: {field['name']} is a choice")
         unused = set(self.choices) - {match["name"] for match in self.fields()}
         if unused:
             raise ValueError(f"choices: {', '.join(sorted(unused))} not in the template's text")
@@ -189,8 +211,17 @@ class Template(_Specified):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """Slots in the order of the text."""
-        return tuple(m["name"] for m in self.fields() if m["name"] not in self.choices)
+        """Slots in the order of the text, without those that only reply to one."""
+        return tuple(
+            field["name"]
+            for field in self.fields()
+            if field["name"] not in self.choices and not is_reply(field)
+        )
+
+    @property
+    def has_operations(self) -> bool:
+        """Whether a slot's sentence is changed by more than dropping its full stop."""
+        return any(set(operations_of(field)) - {"unstopped"} for field in self.fields())
 
     @property
     def variants(self) -> int:

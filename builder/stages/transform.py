@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from s2lct.builder.capabilities.schema import Capability, Form, Template
+from s2lct.builder.capabilities.schema import Capability, Form, Template, operations_of
 from s2lct.builder.language.patterns import matched, named_in_errors
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, rng_for, shuffle_key
@@ -193,7 +193,7 @@ def fill_template(
             shown += wording[name]
             continue
         sentence = filled[name].text
-        if field["bare"]:
+        if "unstopped" in operations_of(field):
             sentence = _FULL_STOP.sub("", sentence)
         frozen = 0
         slot_shown = field[0]

@@ -1,0 +1,90 @@
+"""The bank of phrases: what reviewers add to a noun, a verb or a sentence, and how often.
+
+`s2lct.builder.training.harvest_phrases` counts them: neutral modifiers and adjuncts whose removal
+leaves a production of the reference grammar (`s2lct.builder.stages.reduce`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Final
+
+from s2lct.builder.language.tables import read_columns
+from s2lct.errors import GrammarError
+
+SHIPPED: Final = Path(__file__).parents[1] / "data" / "phrases.parquet"
+ATTACHMENTS: Final = Path(__file__).parents[1] / "data" / "attachments.parquet"
+_MEND: Final = "install the package again"
+
+
+def neighbour(label: str) -> str:
+    """A neighbour's label without what inflection adds: VBZ and VBN are both VB."""
+    return label[:2] if label[:2] in ("VB", "NN", "JJ", "RB") else label
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase that reviewers write.
+
+    Attributes:
+        text: its words, with the commas that belong to it.
+        label: phrase label, or tag of a single word.
+        parent: label of the node that holds it.
+        lefts: labels of its neighbours to the left, by `neighbour`.
+        heads: lemmas of the heads it was found at.
+        count: in how many sentences it was found.
+    """
+
+    text: str
+    label: str
+    parent: str
+    lefts: tuple[str, ...]
+    heads: tuple[str, ...]
+    count: int
+
+
+class PhraseBank:
+    """Phrases by the place that they stand in."""
+
+    def __init__(self, phrases: Iterable[Phrase]) -> None:
+        self.phrases = tuple(phrases)
+
+    @cached_property
+    def _by_site(self) -> Mapping[tuple[str, str], list[Phrase]]:
+        by_site: defaultdict[tuple[str, str], list[Phrase]] = defaultdict(list)
+        for phrase in self.phrases:
+            for left in phrase.lefts:
+                by_site[phrase.parent, left].append(phrase)
+        return by_site
+
+    def at(self, parent: str, left: str) -> list[Phrase]:
+        """The phrases that stand under a node, behind a neighbour."""
+        return self._by_site.get((parent, neighbour(left)), [])
+
+
+@cache
+def shipped_bank() -> PhraseBank:
+    """The bank that comes with the package."""
+    names = ("text", "label", "parent", "lefts", "heads", "count")
+    columns = read_columns(SHIPPED, names, what="bank of phrases", refused=GrammarError, mend=_MEND)
+    return PhraseBank(
+        Phrase(text, label, parent, tuple(lefts), tuple(heads), count)
+        for text, label, parent, lefts, heads, count in zip(*columns, strict=True)
+    )
+
+
+@cache
+def shipped_attachments() -> Mapping[tuple[str, str], float]:
+    """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
+    columns = read_columns(
+        ATTACHMENTS,
+        ("head", "first", "share"),
+        what="table of attachments",
+        refused=GrammarError,
+        mend=_MEND,
+    )
+    return {(head, first): share for head, first, share in zip(*columns, strict=True)}

@@ -1,0 +1,335 @@
+"""Compose: sentences become seeds, and their extensions become expansions, through one template.
+
+A template's operations work on the parsed sentence (`s2lct.builder.language.operations`). An
+expansion goes through the very template of its seed: without what was inserted it is its seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
+from s2lct.builder.language.operations import (
+    OPERATIONS,
+    REPLIES,
+    Analysis,
+    Draft,
+    NotApplicableError,
+    drafted,
+)
+from s2lct.builder.language.patterns import matched, named_in_errors
+from s2lct.builder.stages.extend import Extension, Source
+from s2lct.identity import content_id, shuffle_key
+from s2lct.labels import Label
+from s2lct.suite.records import InsertedWord
+
+MOST_OF_A_SOURCE = 2
+"""Seeds of a capability that one corpus sentence may be in."""
+MOST_PAIRS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A template with sentences in its slots.
+
+    Attributes:
+        text: the whole.
+        starts: for each slot, at which character of ``text`` each token of its sentence starts.
+        shown: the template with its choices made.
+    """
+
+    text: str
+    starts: Mapping[str, Mapping[int, int]]
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedSeed:
+    """A seed with what it was made of.
+
+    Attributes:
+        id: content hash, as all seeds have it.
+        capability: its id.
+        text: the sentence.
+        labels: the labels that pass.
+        label: the label to train on.
+        template: the template with its choices made; empty without template.
+        slots: the slots' names in the order of the template.
+        sources: the sentence of each slot.
+        wording: the choices.
+        number: which of the form's templates it is.
+    """
+
+    id: str
+    capability: str
+    text: str
+    labels: tuple[Label, ...]
+    label: Label
+    template: str
+    slots: tuple[str, ...]
+    sources: tuple[Source, ...]
+    wording: Mapping[str, str]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedExpansion:
+    """An expansion of a composed seed, by the extension of one of its sentences."""
+
+    id: str
+    seed_id: str
+    text: str
+    inserted: tuple[InsertedWord, ...]
+    extension: Extension
+    slot: str
+
+
+def compose(
+    template: Template, wording: Mapping[str, str], sentences: Mapping[str, Analysis]
+) -> Composed:
+    """Fill a template.
+
+    Args:
+        template: the template.
+        wording: the wording of each choice, and the replacement of each rewritten slot.
+        sentences: for each slot the sentence, parsed.
+
+    Raises:
+        NotApplicableError: an operation cannot be carried out on a sentence.
+    """
+    text = shown = ""
+    starts: dict[str, Mapping[int, int]] = {}
+    last = 0
+    for field in template.fields():
+        literal = template.text[last : field.start()]
+        text, shown, last = text + literal, shown + literal, field.end()
+        name = field["name"]
+        if name not in sentences:
+            text, shown = text + wording[name], shown + wording[name]
+            continue
+        rendered, places = _operated(sentences[name], operations_of(field)).render()
+        slot_shown = field[0]
+        if (rewrite := template.rewrite.get(name)) is not None:
+            with named_in_errors(f"rewrite of {name}"):
+                match = matched(rewrite.find, rendered)
+            if match is None:
+                raise NotApplicableError("the template's rewrite does not match it")
+            start = match.expand(wording[name])
+            slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"
+            rendered = start + rendered[match.end() :]
+            moved = len(start) - match.end()
+            places = {n: at + moved for n, at in places.items() if at >= match.end()}
+        if not is_reply(field):
+            starts[name] = {number: len(text) + at for number, at in places.items()}
+        text, shown = text + rendered, shown + slot_shown
+    text, shown = text + template.text[last:], shown + template.text[last:]
+    return Composed(text, starts, "" if shown == f"{{{template.slots[0]}}}" else shown)
+
+
+def _operated(sentence: Analysis, names: Sequence[str]) -> Draft:
+    draft = drafted(sentence)
+    for name in names:
+        draft = (OPERATIONS.get(name) or REPLIES[name])(draft)
+    return draft
+
+
+def seeds_of(
+    capability: str,
+    form: Form,
+    pools: Mapping[str, Sequence[Source]],
+    *,
+    most: int,
+    seed: int,
+    accept: Callable[[str], bool],
+) -> list[ComposedSeed]:
+    """Make up to ``most`` seeds, the slots, templates and wordings evenly.
+
+    Args:
+        capability: its id.
+        form: its form.
+        pools: for each slot, the sentences in drawing order.
+        most: how many seeds to make.
+        seed: of the random choice among wordings that were used alike.
+        accept: whether a seed of that id may be taken.
+
+    Returns:
+        Seeds of distinct text; no corpus sentence is in more than `MOST_OF_A_SOURCE` of them.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, template in enumerate(form.templates):
+        groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
+    drawing = _Drawing(capability, form, seed, accept)
+    streams = [
+        drawing.stream([pools[slot] for slot in slots], slots, numbers)
+        for slots, numbers in groups.items()
+    ]
+    made: list[ComposedSeed] = []
+    while streams and len(made) < most:
+        for stream in list(streams):
+            found = next(stream, None)
+            if found is None:
+                streams.remove(stream)
+            elif len(made) < most:
+                made.append(found)
+    return made
+
+
+class _Drawing:
+    """What was used how often while a capability's seeds are drawn."""
+
+    def __init__(
+        self, capability: str, form: Form, seed: int, accept: Callable[[str], bool]
+    ) -> None:
+        self._capability = capability
+        self._form = form
+        self._seed = seed
+        self._accept = accept
+        self._of_template: Counter[int] = Counter()
+        self._of_wording: Counter[tuple[int, str, str]] = Counter()
+        self._of_sentence: Counter[str] = Counter()
+        self._texts: set[str] = set()
+
+    def stream(
+        self, columns: Sequence[Sequence[Source]], slots: Sequence[str], numbers: Sequence[int]
+    ) -> Iterator[ComposedSeed]:
+        """Seeds of templates over the same slots; every sentence once, then once more."""
+        for most in range(1, MOST_OF_A_SOURCE + 1):
+            for sources in _tuples(columns):
+                if any(self._of_sentence[s.sentence.text] >= most for s in sources):
+                    continue
+                found = self._first(dict(zip(slots, sources, strict=True)), numbers)
+                if found is not None:
+                    yield found
+
+    def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> ComposedSeed | None:
+        """The seed with the wording that was used least, of those that apply."""
+        sentences = {slot: source.analysis for slot, source in filled.items()}
+        for number, wording in self._wordings(numbers, filled):
+            template = self._form.templates[number]
+            try:
+                composed = compose(template, wording, sentences)
+            except NotApplicableError:
+                continue
+            id = content_id("seed", self._capability, composed.text)
+            if composed.text in self._texts or not self._accept(id):
+                continue
+            self._texts.add(composed.text)
+            self._of_template[number] += 1
+            self._of_wording.update((number, name, text) for name, text in wording.items())
+            self._of_sentence.update(source.sentence.text for source in filled.values())
+            labels = labels_of(template, {s: f.sentence.label for s, f in filled.items()})
+            return ComposedSeed(
+                id,
+                self._capability,
+                composed.text,
+                labels,
+                template.train_on or labels[0],
+                composed.shown,
+                template.slots,
+                tuple(filled[slot] for slot in template.slots),
+                dict(wording),
+                number,
+            )
+        return None
+
+    def _wordings(
+        self, numbers: Sequence[int], filled: Mapping[str, Source]
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """Every wording of the templates, the least used first."""
+        keys = [source.text for source in filled.values()]
+        ranked = []
+        for number in numbers:
+            template = self._form.templates[number]
+            for variant in range(min(template.variants, 500)):
+                wording = template.variant(variant)
+                used = sum(self._of_wording[number, n, text] for n, text in wording.items())
+                order = shuffle_key(self._seed, *keys, str(number), str(variant))
+                ranked.append((self._of_template[number], used, order, number, wording))
+        for _, _, _, number, wording in sorted(ranked, key=lambda one: one[:3]):
+            yield number, wording
+
+
+def _tuples(columns: Sequence[Sequence[Source]]) -> Iterator[tuple[Source, ...]]:
+    """One of each column: row by row, then each column shifted by one more than the one before."""
+    if not all(columns):
+        return
+    longest = max(map(len, columns))
+    rounds = 1 if len(columns) == 1 else max(1, min(longest, MOST_PAIRS // longest))
+    for shift in range(rounds):
+        for row in range(longest):
+            yield tuple(
+                column[(row + shift * place) % len(column)] for place, column in enumerate(columns)
+            )
+
+
+def labels_of(template: Template, labels: Mapping[str, Label]) -> tuple[Label, ...]:
+    """The labels that pass, given those of the slots' sentences."""
+    if isinstance(template.passes, str):
+        return (labels[template.labelled_by[0]],)
+    return template.passes
+
+
+def expansion_of(
+    seed: ComposedSeed,
+    template: Template,
+    slot: str,
+    extension: Extension,
+    extended: Analysis,
+) -> ComposedExpansion | None:
+    """The expansion that an extension makes of a seed; None where it is not the seed and more.
+
+    Args:
+        seed: the seed.
+        template: its template.
+        slot: the slot whose sentence is extended.
+        extension: the extension.
+        extended: the extended sentence, parsed anew.
+    """
+    sentences = {
+        name: extended if name == slot else source.analysis
+        for name, source in zip(seed.slots, seed.sources, strict=True)
+    }
+    try:
+        composed = compose(template, seed.wording, sentences)
+    except NotApplicableError:
+        return None
+    inserted: list[InsertedWord] = []
+    for word in extension.inserted:
+        places = [
+            composed.starts[slot].get(number)
+            for number, token in enumerate(extended.tokens)
+            if word.start <= token.start and token.end <= word.end
+        ]
+        if not places or places[0] is None:
+            return None
+        start = places[0]
+        if composed.text[start : start + len(word.word)] != word.word:
+            return None
+        inserted.append(InsertedWord(word.word, word.tag, start, start + len(word.word)))
+    if without(composed.text, inserted) != seed.text:
+        return None
+    return ComposedExpansion(
+        id=content_id("expansion", seed.capability, composed.text),
+        seed_id=seed.id,
+        text=composed.text,
+        inserted=tuple(inserted),
+        extension=extension,
+        slot=slot,
+    )
+
+
+def without(text: str, inserted: Sequence[InsertedWord]) -> str:
+    """A text without the words that were inserted."""
+    for word in sorted(inserted, key=lambda word: -word.start):
+        before, behind = text[: word.start], text[word.end :]
+        if not word.word.startswith(","):
+            if before.endswith(" ") and not behind[:1].isalnum():
+                before = before[:-1]
+            elif behind.startswith(" "):
+                behind = behind[1:]
+            elif before.endswith(" "):
+                before = before[:-1]
+        text = before + behind
+    return text

@@ -1,0 +1,214 @@
+"""Reduce: take a neutral modifier or adjunct out of an author's sentence (Algorithm 1 backwards).
+
+Where a production of the sentence's parse stands in the reference grammar, and stands there without
+one of its modifiers too, the shortened sentence is a seed's, and the author's own is its expansion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from s2lct.builder.language.articles import takes_an
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.language.operations import Analysis
+from s2lct.builder.language.tree import Node
+from s2lct.suite.records import Production, Token
+
+Attachment = tuple[str, str]
+"""The lemma of a head and the word that opens a phrase on it: ("suffer", "from")."""
+
+_MODIFIERS: Mapping[str, frozenset[str]] = {
+    "NP": frozenset({"JJ", "NN", "VBN", "VBG", "ADJP", "PP", "SBAR", "VP", "ADVP", "PRN", "NP"}),
+    "VP": frozenset({"PP", "ADVP", "SBAR", "RB", "PRN"}),
+    "S": frozenset({"PP", "ADVP", "SBAR", "PRN"}),
+    "ADJP": frozenset({"RB", "PP", "ADVP"}),
+    "ADVP": frozenset({"RB", "PP"}),
+    "PP": frozenset({"ADVP", "RB"}),
+}
+"""What may be a modifier or an adjunct under a node."""
+_NAMES = frozenset({"NNP", "NNPS"})
+_PREDICATES = frozenset({"ADJP", "NP", "VP", "SBAR", "S", "PP", "ADVP"})
+_ADJUNCT_CLAUSES = frozenset({"that", "which", "who", "whose", "where", "when", "as", "while"})
+MOST_OF_A_HEAD = 0.15
+"""A phrase that a head has in a larger share of its occurrences is its complement."""
+LEAST_REMAINING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A shortened sentence and what was taken out of it.
+
+    Attributes:
+        text: the shortened sentence.
+        removed: the words, as they stand in the author's sentence, with commas of theirs.
+        label: phrase label or tag of what was removed.
+        first, last: token numbers of the author's sentence, end exclusive.
+        node, number: the node that held it, and which of its children it was.
+        production: ``seed_rhs`` is the production without it, ``reference_rhs`` with it.
+    """
+
+    text: str
+    removed: str
+    label: str
+    first: int
+    last: int
+    node: Node
+    number: int
+    production: Production
+
+    @property
+    def left(self) -> str:
+        """The label of its neighbour to the left, empty for a first child."""
+        return self.node.children[self.number - 1].label if self.number else ""
+
+
+def reductions(
+    sentence: Analysis,
+    grammar: ReferenceGrammar,
+    lexicon: Lexicon,
+    attached: Mapping[Attachment, float],
+) -> list[Reduction]:
+    """Every way to shorten a sentence by one neutral modifier or adjunct.
+
+    Args:
+        sentence: the author's sentence.
+        grammar: the reference grammar.
+        lexicon: says what is neutral.
+        attached: in what share of a head's occurrences a phrase that begins with a word hangs on
+            it; those of which it has many are its complements, which stay.
+    """
+    found: dict[str, Reduction] = {}
+    for node in sentence.tree.nodes():
+        for number, child in enumerate(node.children):
+            if child.label not in _MODIFIERS.get(node.label, frozenset()):
+                continue
+            if _stays(sentence.tokens, node, number, attached):
+                continue
+            if not _is_neutral(sentence.tokens[child.start : child.end], lexicon):
+                continue
+            reduction = _without(sentence, node, number, grammar)
+            if reduction is not None:
+                found.setdefault(reduction.text, reduction)
+    return list(found.values())
+
+
+def _stays(
+    tokens: Sequence[Token], node: Node, number: int, attached: Mapping[Attachment, float]
+) -> bool:
+    """Whether a child is a head, a complement, or counts."""
+    child = node.children[number]
+    before, behind = node.children[:number], node.children[number + 1 :]
+    first = tokens[child.start].text.lower()
+    if node.label == "NP":
+        if child.is_word or child.label == "ADJP":
+            # A modifier stands before the head: a word of a name, or the head itself, stays.
+            rest = [c for c in behind if c.is_word and c.label.startswith("NN")]
+            if not rest or behind[0].label in _NAMES | {"POS", "HYPH"}:
+                return True
+            if before and before[-1].label in _NAMES | {"HYPH"}:
+                return True
+            return first in ("such", "other", "own", "same", "only", "first", "last")
+        if not any(c.label in ("NP", "NN", "NNS", "NNP") for c in before):
+            return True
+        if child.label == "NP" and (not before or before[-1].label != ","):
+            return True
+    if node.label == "VP" and not any(c.label in _PREDICATES for c in (*before, *behind)):
+        verb = next((tokens[c.start] for c in before if c.is_word), None)
+        if verb is None or verb.lemma in ("be", "'s", "become", "seem", "feel", "look", "sound"):
+            return True
+    if node.label in ("ADJP", "ADVP") and not (before or behind):
+        return True
+    if child.label == "SBAR" and first not in _ADJUNCT_CLAUSES:
+        return True
+    if child.label == "SBAR" and node.label == "VP" and first in ("that", "which", "who"):
+        return True
+    if tokens[child.start].tag == "RP" or (child.label == "PP" and child.end - child.start == 1):
+        return True
+    if child.label in ("PP", "SBAR", "VP"):
+        head = head_of(tokens, node, number)
+        if first == "of" or head is None:
+            return True
+        return attached.get((head, first), 0.0) > MOST_OF_A_HEAD
+    return False
+
+
+def head_of(tokens: Sequence[Token], node: Node, number: int) -> str | None:
+    """The lemma of the head that a child modifies, as far as the tree tells."""
+    if node.label == "NP" and (node.children[number].is_word or number == 0):
+        nouns = [c for c in node.children if c.is_word and c.label.startswith("NN")]
+        return tokens[nouns[-1].start].lemma.lower() if nouns else None
+    return _head_before(tokens, node.children[:number])
+
+
+def _head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
+    """The lemma of the head that what follows hangs on."""
+    for child in reversed(before):
+        if child.is_word and child.label[:2] in ("NN", "VB", "JJ"):
+            return tokens[child.start].lemma.lower()
+        if child.label == "NP":
+            nouns = [t for t in tokens[child.start : child.end] if t.tag[:2] in ("NN", "PR")]
+            return nouns[-1].lemma.lower() if nouns else None
+    return None
+
+
+def heads_and_attachments(tokens: Sequence[Token], tree: Node) -> Iterator[tuple[str, str | None]]:
+    """Each noun, verb and adjective of a sentence with the first words of the phrases on it."""
+    for token in tokens:
+        if token.tag[:2] in ("NN", "VB", "JJ"):
+            yield token.lemma.lower(), None
+    for node in tree.nodes():
+        for number, child in enumerate(node.children):
+            if child.label in ("PP", "SBAR", "VP") and node.label in ("NP", "VP", "ADJP"):
+                head = _head_before(tokens, node.children[:number])
+                if head is not None:
+                    yield head, tokens[child.start].text.lower()
+
+
+def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
+    return all(
+        token.tag in _NAMES
+        or token.tag in (",", "POS", "HYPH")
+        or (
+            not is_polarity_shifter(token.text)
+            and lexicon.is_neutral_insertion(token.text, token.tag, token.lemma)
+        )
+        for token in tokens
+    )
+
+
+def _without(
+    sentence: Analysis, node: Node, number: int, grammar: ReferenceGrammar
+) -> Reduction | None:
+    """The sentence without a child of a node; None where the grammar or the text forbid it."""
+    labels = node.child_labels
+    first, last = number, number + 1
+    if number > 0 and labels[number - 1] == ",":
+        closed = last == len(labels) or labels[last] in (",", ".")
+        if not closed:
+            return None
+        first -= 1
+        last += last < len(labels) and labels[last] == ","
+    rest = labels[:first] + labels[last:]
+    adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
+    if not rest or not (adjoined or grammar.counts.get((node.label, rest))):
+        return None
+    tokens = sentence.tokens
+    start, end = node.children[first].start, node.children[last - 1].end
+    if start == 0 or len(tokens) - (end - start) < LEAST_REMAINING:
+        return None
+    follows = tokens[end].text if end < len(tokens) else "."
+    article = tokens[start - 1].text.lower()
+    if article in ("a", "an") and (article == "an") != takes_an(follows):
+        return None
+    if tokens[start - 1].text == follows:
+        return None
+    cut_from, cut_to = tokens[start - 1].end, tokens[end - 1].end
+    text = sentence.text[:cut_from] + sentence.text[cut_to:]
+    removed = sentence.text[tokens[start].start : cut_to]
+    production = Production(
+        node.label, rest, labels, round(grammar.probability(node.label, labels), 8)
+    )
+    label = node.children[number].label
+    return Reduction(text, removed, label, start, end, node, number, production)

