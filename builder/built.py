@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from s2lct.builder.capabilities.schema import Capability
-from s2lct.suite.records import Family
 
 
 @dataclass
@@ -23,12 +23,13 @@ class CapabilityCounts:
     duplicates: int = 0
     expansions: int = 0
     excluded: int = 0
+    counterparts: int = 0
 
 
 @dataclass
 class Suite:
-    """A built suite: its families by capability, and what was counted."""
+    """A built suite: its rows by capability, each seed before what is linked to it, and counts."""
 
     capabilities: tuple[Capability, ...]
-    families: dict[str, list[Family]]
+    rows: dict[str, list[dict[str, Any]]]
     counts: dict[str, CapabilityCounts] = field(default_factory=dict)

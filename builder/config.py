@@ -15,13 +15,8 @@ from s2lct.suite.exclude import Excluded, read_excluded
 from s2lct.suite.records import FormName
 
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
-FLUENT_MASK_TAGS = ("JJ", "NN", "RB")
-"""Parts of speech that become masks in the fluent form.
-
-Prepositions, conjunctions, verbs and pronouns need more than one word beside them, names are not
-the masked language model's to invent, and a noun that stands without a determiner does so for a
-reason ("in search of"): readers stopped at most of them.
-"""
+NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
+"""Tags that no neutral word of a masked language model can fill."""
 MOST = 1_000_000
 Count = Annotated[int, Field(ge=1, le=MOST)]
 CORPUS, KEPT, MASKED, MODELS, RUNNING = (
@@ -65,6 +60,15 @@ class BuildConfig(Options):
             CORPUS,
         ),
     ] = EMBEDDED
+    neutral: Annotated[
+        str,
+        Option(
+            "Neutral sentences beside the corpus: nltk:subjectivity, csv:PATH and their like, or "
+            r"none \[default: nltk:subjectivity beside sst, else none].",
+            CORPUS,
+            filled=True,
+        ),
+    ]
     text_column: Annotated[str | None, Option("Column with the sentences.", CORPUS)] = None
     label_column: Annotated[str | None, Option("Column with the labels.", CORPUS)] = None
     label_map: Annotated[
@@ -84,12 +88,17 @@ class BuildConfig(Options):
             filled=True,
         ),
     ]
-    pairings: Annotated[Count, Option("Most sentences drawn for a template's slot.", KEPT)] = 500
+    pairings: Annotated[Count, Option("Most sentences drawn for a template's slot.", KEPT)] = 1_000
     masks: Annotated[
         int,
         Field(ge=1, le=10_000),
         Option("Masked sentences drawn for a seed (the paper's k).", MASKED),
     ] = 10
+    phrases: Annotated[
+        int,
+        Field(ge=0, le=1000),
+        Option("Phrases of reviewers tried in a sentence; the paper form has none.", MASKED),
+    ] = 6
     masks_per_sentence: Annotated[
         int, Field(ge=1, le=3), Option("Most masks in one sentence.", MASKED)
     ] = 2
@@ -178,6 +187,14 @@ class BuildConfig(Options):
             path="existing file",
         ),
     ] = None
+    verdicts: Annotated[
+        tuple[Path, ...],
+        Option(
+            "File of readers' verdicts: only what they passed is kept; may be repeated.",
+            KEPT,
+            path="existing file",
+        ),
+    ] = ()
     suite_version: Annotated[
         str,
         Field(pattern=SEMANTIC_VERSION),
@@ -196,7 +213,10 @@ class BuildConfig(Options):
             return data
         stated = {name: value for name, value in data.items() if value is not None}
         stated = PRESETS.get(str(stated.get("preset", "")), {}) | stated
-        return form_defaults(str(stated.get("templates", "fluent"))) | stated
+        form = str(stated.get("templates", "fluent"))
+        beside_sst = form == "fluent" and str(stated.get("corpus", "")).startswith("sst:")
+        neutral = {"neutral": "nltk:subjectivity" if beside_sst else "none"}
+        return neutral | form_defaults(form) | stated
 
     @model_validator(mode="after")
     def _check_tags(self) -> BuildConfig:
@@ -223,7 +243,7 @@ class BuildConfig(Options):
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {"out", "preset", "batch_size", "overwrite", "restart", "exclude"}
+        without = {"out", "preset", "batch_size", "overwrite", "restart", "exclude", "verdicts"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
             options["exclude"] = sorted(self.excluded.ids)
@@ -246,11 +266,11 @@ def form_defaults(form: str) -> dict[str, Any]:
             "suggest": "fitting",
         }
     return {
-        "candidates": 10,
+        "candidates": 1,
         "mask_order": "probability",
-        "mask_tags": FLUENT_MASK_TAGS,
+        "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED)),
         "select": "score",
-        "expansions": 12,
+        "expansions": 4,
         "least_score": -10.0,
         "fluency_rules": True,
         "suggest": "fitting",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -20,12 +20,16 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.neutral import read_neutral
 from s2lct.builder.place import Place, place_of
 from s2lct.builder.stages import select
 from s2lct.builder.stages.search import Match
+from s2lct.builder.verdicts import Verdicts
 from s2lct.errors import BuildError, SuiteError
+from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.progress import Progress
 from s2lct.suite.read import load_suite, read_suite
@@ -82,28 +86,41 @@ def build_suite(
         label_column=config.label_column,
         label_map=config.label_map,
     )
-    progress.advance("corpus", note=f"{len(corpus.sentences):,} sentences")
+    neutral = read_neutral(
+        config.neutral,
+        text_column=config.text_column,
+        label_column=config.label_column,
+        label_map=config.label_map,
+    )
+    sentences = (*corpus.sentences, *(neutral.sentences if neutral else ()))
+    progress.advance("corpus", note=f"{len(sentences):,} sentences")
     models = Models(config)
     inputs = {
         "options": options,
         "capabilities": fingerprint_of(list(map(recorded, capabilities))),
         "corpus": corpus.fingerprint,
+        "neutral": neutral.fingerprint if neutral else "",
         "lexicon": lexicon.fingerprint,
         "grammar": grammar.fingerprint,
         "tagger": models.tagger.fingerprint,
         "parser": models.parser.fingerprint,
         "mlm": models.mlm.fingerprint,
         "versions": write.package_versions(),
+        "verdicts": [sha256_of(path) for path in config.verdicts],
     }
+    verdicts = Verdicts.read(config.verdicts) if config.verdicts else None
     with locked(place.lock):
         if (finished := _finished(config, place, inputs)) is not None:
             return finished
         checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart)
         stages = stages_of(config, capabilities, lexicon, grammar, models)
-        suite = _made(config, capabilities, corpus.sentences, stages, checkpoints, progress)
+        made_of = _Inputs(
+            config, capabilities, sentences, lexicon, grammar, models, verdicts
+        )
+        suite = _made(made_of, stages, checkpoints, progress)
         progress.start("write", 1)
         made = checkpoints.folder / "suite"
-        write.write_suite(config, suite, corpus, inputs, made)
+        write.write_suite(config, suite, [corpus, *([neutral] if neutral else [])], inputs, made)
         place.put(made)
         checkpoints.discard()
         progress.advance("write", note=str(config.out))
@@ -143,15 +160,22 @@ def _counts(counted: Mapping[str, int]) -> CapabilityCounts:
     return CapabilityCounts(**{column: counted.get(column, 0) for column in columns})
 
 
-def _made(
-    config: BuildConfig,
-    capabilities: Sequence[Capability],
-    sentences: Sequence[Sentence],
-    stages: Stages,
-    checkpoints: Checkpoints,
-    progress: Progress,
-) -> Suite:
+@dataclass(frozen=True)
+class _Inputs:
+    """What a build is made of."""
+
+    config: BuildConfig
+    capabilities: Sequence[Capability]
+    sentences: Sequence[Sentence]
+    lexicon: Lexicon
+    grammar: ReferenceGrammar
+    models: Models
+    verdicts: Verdicts | None
+
+
+def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: Progress) -> Suite:
     """Every stage up to select, and the choice of the families to publish."""
+    config, capabilities, sentences = inputs.config, inputs.capabilities, inputs.sentences
 
     def run(
         stage: Stage[Given, Made], part: str, *given: Given.args, **options: Given.kwargs
@@ -168,6 +192,22 @@ def _made(
         for match in run(stages.search, part, shard):
             matches[match.capability].append(match)
         progress.advance("search", len(shard))
+    if config.templates == "fluent":
+        fluent = FluentForm(
+            config,
+            capabilities,
+            inputs.lexicon,
+            inputs.grammar,
+            inputs.models,
+            inputs.verdicts,
+            checkpoints,
+            progress,
+        )
+        composed = fluent.families(matches, counted)
+        rows = {name: list(write.composed_rows(some)) for name, some in composed.items()}
+        if not any(rows.values()):
+            raise _nothing_found(config)
+        return Suite(tuple(capabilities), rows, _counts_of(counted))
     found = {name: run(stages.found, name, name, own) for name, own in matches.items()}
     for name, one in found.items():
         counted[name]["found"] = sum(map(len, one.sentences.values()))
@@ -180,10 +220,7 @@ def _made(
         left_out.update(transformed.left_out)
         progress.advance("transform")
     if not candidates:
-        raise BuildError(
-            f"--corpus {config.corpus}: no capability's search found a sentence",
-            mend="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
-        )
+        raise _nothing_found(config)
 
     for stage in ("parse", "mask"):
         progress.start(stage, len(candidates))
@@ -226,8 +263,19 @@ def _made(
             seeds=len(families[name]),
             expansions=sum(len(family.expansions) for family in families[name]),
         )
-    counts_of = {name: _counts(counts) for name, counts in counted.items()}
-    return Suite(tuple(capabilities), families, counts_of)
+    rows = {name: list(write.rows(group)) for name, group in families.items()}
+    return Suite(tuple(capabilities), rows, _counts_of(counted))
+
+
+def _counts_of(counted: Mapping[str, Counter[str]]) -> dict[str, CapabilityCounts]:
+    return {name: _counts(counts) for name, counts in counted.items()}
+
+
+def _nothing_found(config: BuildConfig) -> BuildError:
+    return BuildError(
+        f"--corpus {config.corpus}: no capability's search found a sentence",
+        mend="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
+    )
 
 
 def _promising(config: BuildConfig, masked: Sequence[MaskedSeed]) -> list[MaskedSeed]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,11 +14,11 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
-from s2lct.suite.records import Expansion, Family, Seed
+from s2lct.suite.records import Expansion, Family, Seed, Sentence
 
 if TYPE_CHECKING:
     from s2lct.builder.built import Suite
-from s2lct.suite.tables import COLUMNS
+    from s2lct.builder.fluent_form import ComposedFamily
 from s2lct.suite.write import write_suite_files
 
 _RECORDED_PACKAGES = (
@@ -38,6 +38,67 @@ _RECORDED_PACKAGES = (
 )
 
 
+def composed_rows(families: Iterable[ComposedFamily]) -> Iterator[dict[str, Any]]:
+    """Each composed seed, followed by its counterpart and its expansions."""
+    for family in families:
+        seed = family.seed
+        row = {
+            "id": seed.id,
+            "capability": seed.capability,
+            "kind": "seed",
+            "seed_id": seed.id,
+            "text": seed.text,
+            "labels": [LABELS.index(label) for label in seed.labels],
+            "label": LABELS.index(seed.label),
+            "template": seed.template,
+            "sources": [_source(source.sentence, source.text) for source in seed.sources],
+            "masked_text": None,
+            "production": None,
+            "inserted": [],
+            "score": None,
+            "origin": "",
+        }
+        yield row
+        if (opposite := family.counterpart) is not None:
+            yield row | {
+                "id": opposite.id,
+                "kind": "counterpart",
+                "text": opposite.text,
+                "labels": [LABELS.index(label) for label in opposite.labels],
+                "label": LABELS.index(opposite.labels[0]),
+                "template": opposite.template,
+            }
+        for expansion in family.expansions:
+            extension = expansion.extension
+            yield row | {
+                "id": expansion.id,
+                "kind": "expansion",
+                "text": expansion.text,
+                "sources": [
+                    _source(
+                        source.sentence, extension.text if slot == expansion.slot else source.text
+                    )
+                    for slot, source in zip(seed.slots, seed.sources, strict=True)
+                ],
+                "production": asdict(extension.production),
+                "inserted": [asdict(word) for word in expansion.inserted],
+                "score": extension.score if extension.origin == "masked" else None,
+                "origin": extension.origin,
+            }
+
+
+def _source(sentence: Sentence, used: str) -> dict[str, Any]:
+    return {
+        "corpus": sentence.corpus,
+        "id": sentence.id,
+        "split": sentence.split,
+        "text": sentence.text,
+        "label": LABELS.index(sentence.label),
+        "score": sentence.score,
+        "used": used,
+    }
+
+
 def seed_row(seed: Seed) -> dict[str, Any]:
     """A seed as a row; what only expansions have is empty."""
     return {
@@ -49,15 +110,12 @@ def seed_row(seed: Seed) -> dict[str, Any]:
         "labels": [LABELS.index(label) for label in seed.labels],
         "label": LABELS.index(seed.label),
         "template": seed.template,
-        "sources": [
-            {name: getattr(source, name) for name in COLUMNS["sources"][0]}
-            | {"label": LABELS.index(source.label)}
-            for source in seed.sources
-        ],
+        "sources": [_source(source, source.text) for source in seed.sources],
         "masked_text": None,
         "production": None,
         "inserted": [],
         "score": None,
+        "origin": "",
     }
 
 
@@ -71,6 +129,7 @@ def expansion_row(expansion: Expansion, seed: Seed) -> dict[str, Any]:
         "production": asdict(expansion.masked.production),
         "inserted": [asdict(word) for word in expansion.inserted],
         "score": expansion.score,
+        "origin": "masked",
     }
 
 
@@ -85,7 +144,7 @@ def rows(families: Iterable[Family]) -> Iterator[dict[str, Any]]:
 def write_suite(
     config: BuildConfig,
     suite: Suite,
-    corpus: Corpus,
+    corpora: Sequence[Corpus],
     inputs: Mapping[str, Any],
     folder: Path,
 ) -> None:
@@ -96,14 +155,8 @@ def write_suite(
         "build_fingerprint": fingerprint_of(inputs),
         "options": inputs["options"],
         "versions": inputs["versions"],
-        "corpus": {
-            "name": corpus.name,
-            "description": corpus.description,
-            "licence": corpus.licence,
-            "fingerprint": corpus.fingerprint,
-            "sentences": len(corpus.sentences),
-            "skipped": dict(corpus.skipped),
-        },
+        "corpus": _described(corpora[0]),
+        "neutral": _described(corpora[1]) if len(corpora) > 1 else None,
         "models": {name: inputs[name] for name in ("parser", "tagger", "mlm")},
         "lexicon": inputs["lexicon"],
         "grammar": inputs["grammar"],
@@ -111,8 +164,18 @@ def write_suite(
         "counts": {name: asdict(counts) for name, counts in suite.counts.items()},
     }
     shutil.rmtree(folder, ignore_errors=True)
-    rows_of = {name: list(rows(families)) for name, families in suite.families.items()}
-    write_suite_files(folder, rows_of, described)
+    write_suite_files(folder, suite.rows, described)
+
+
+def _described(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "name": corpus.name,
+        "description": corpus.description,
+        "licence": corpus.licence,
+        "fingerprint": corpus.fingerprint,
+        "sentences": len(corpus.sentences),
+        "skipped": dict(corpus.skipped),
+    }
 
 
 def package_versions() -> dict[str, str]:

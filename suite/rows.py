@@ -85,6 +85,7 @@ class SourceRow(_Part):
     split: _Sound | None = ""
     label: _LabelId | None = None
     score: Annotated[FiniteFloat | None, BeforeValidator(_without_arrays)] = None
+    used: _Sound | None = None
 
 
 class ProductionRow(_Part):
@@ -136,7 +137,7 @@ class CaseRow(_Part):
 
     id: _SoundName
     capability: _SoundName
-    kind: Annotated[Literal["seed", "expansion"], BeforeValidator(_kind)]
+    kind: Annotated[Literal["seed", "expansion", "counterpart"], BeforeValidator(_kind)]
     seed_id: _SoundName
     text: _Sound
     labels: Annotated[
@@ -163,3 +164,4 @@ class WrittenRow(CaseRow):
     production: _WrittenProduction | None
     inserted: Annotated[Sequence[_WrittenInserted], Field(max_length=_LONGEST_LIST)]
     score: FiniteFloat | None
+    origin: Literal["", "masked", "phrase", "attested"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SUITE_FILE = "suite.json"
 SPLIT = "test"
-KINDS = ("seed", "expansion")
+KINDS = ("seed", "expansion", "counterpart")
 ALL = "all"
 
 
@@ -35,6 +35,7 @@ COLUMNS: dict[str, Any] = {
             "text": "string",
             "label": "label",
             "score": "float64",
+            "used": "string",
         }
     ],
     "masked_text": "string",
@@ -46,6 +47,7 @@ COLUMNS: dict[str, Any] = {
     },
     "inserted": [{"word": "string", "tag": "string", "start": "int32", "end": "int32"}],
     "score": "float64",
+    "origin": "string",
 }
 """The columns of a suite and their types: a list is of one type, a mapping has named parts."""
 

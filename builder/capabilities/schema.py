@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -171,6 +171,8 @@ class Template(_Specified):
         rewrite: slots whose start is changed.
         passes: the labels that pass, or ``label of SLOT``.
         train_on: the label to train on; by default the first that passes.
+        counterpart: the template of the same sentence with the opposite answer. A choice of the
+            same name takes the wording of the same number.
     """
 
     text: str
@@ -178,9 +180,18 @@ class Template(_Specified):
     rewrite: dict[str, Rewrite] = {}
     passes: Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_distinct)] | str
     train_on: Label | None = None
+    counterpart: Template | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Template:
+        if self.counterpart is not None:
+            if set(self.counterpart.slots) != set(self.slots) or self.counterpart.rewrite:
+                raise ValueError(f"counterpart of {self.text!r}: its slots must be the template's")
+            for name, wordings in self.counterpart.choices.items():
+                if len(wordings) != len(self.choices.get(name, ())):
+                    raise ValueError(
+                        f"counterpart of {self.text!r}: {name} needs as many wordings as there"
+                    )
         if isinstance(self.passes, str) and not re.fullmatch(r"label of \w+", self.passes):
             raise ValueError(f'passes: {self.passes!r} is neither labels nor "label of SLOT"')
         if not isinstance(self.passes, str) and self.train_on not in (None, *self.passes):
@@ -240,6 +251,13 @@ class Template(_Specified):
             number, place = divmod(number, len(options[name]))
             wording[name] = options[name][place]
         return wording
+
+    def wording_beside(self, other: Template, wording: Mapping[str, str]) -> dict[str, str]:
+        """Of each choice the wording of the number that another template's choice has."""
+        return {
+            name: wordings[other.choices[name].index(wording[name])]
+            for name, wordings in self.choices.items()
+        }
 
     def _options(self) -> dict[str, tuple[str, ...]]:
         return self.choices | {slot: r.replace for slot, r in self.rewrite.items()}

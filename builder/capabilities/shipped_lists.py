@@ -37,12 +37,6 @@ def with_rules(value: Any) -> Any:
 
 
 @cache
-def word_list(name: str) -> frozenset[str]:
-    """The shipped list of that name."""
-    return frozenset(_shipped("word_lists.yaml")[name])
-
-
-@cache
 def judging_words() -> frozenset[str]:
     """Words that judge although the lexicon calls them neutral: the shipped list ``$judging``."""
     return frozenset(_shipped("word_lists.yaml")["judging"])

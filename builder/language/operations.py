@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 from s2lct.builder.language.tree import Node
 from s2lct.plain_text import words
 from s2lct.suite.records import Token
 
+DATA = Path(__file__).parents[1] / "data"
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _NAMES = frozenset({"NNP", "NNPS"})
 _NEGATORS = words(
@@ -362,9 +364,7 @@ def _pronoun(tokens: tuple[Token, ...], subject: Node) -> str:
 @cache
 def _things() -> frozenset[str]:
     """Nouns of the things that reviews speak of: *it* stands for them."""
-    from s2lct.builder.capabilities.shipped_lists import word_list
-
-    return word_list("things")
+    return words((DATA / "things.txt").read_text(encoding="utf-8"))
 
 
 def _head(tokens: tuple[Token, ...], phrase: Node) -> Token:

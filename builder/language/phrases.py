@@ -18,6 +18,8 @@ from s2lct.errors import GrammarError
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "phrases.parquet"
 ATTACHMENTS: Final = Path(__file__).parents[1] / "data" / "attachments.parquet"
+KNOWN_WORDS: Final = Path(__file__).parents[1] / "data" / "review_words.txt"
+LEAST_REVIEWS: Final = 3
 _MEND: Final = "install the package again"
 
 
@@ -88,3 +90,9 @@ def shipped_attachments() -> Mapping[tuple[str, str], float]:
         mend=_MEND,
     )
     return {(head, first): share for head, first, share in zip(*columns, strict=True)}
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """Lower-case words that at least `LEAST_REVIEWS` reviews have."""
+    return frozenset(KNOWN_WORDS.read_text(encoding="utf-8").split())

@@ -51,9 +51,9 @@ class TransformersMaskedLM:
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        # In single precision the last bits depend on how many texts share a forward pass; in
-        # double precision no rounded score does.
-        self._model.to(self._device, torch.float64)
+        # The last bits depend on which texts share a forward pass: the same texts are asked in the
+        # same batches, whose size is recorded.
+        self._model.to(self._device, torch.float32)
 
     @classmethod
     def load(cls, name: str, *, batch_size: int = 32) -> TransformersMaskedLM:

@@ -20,7 +20,7 @@ from s2lct.builder.language.operations import (
     drafted,
 )
 from s2lct.builder.language.patterns import matched, named_in_errors
-from s2lct.builder.stages.extend import Extension, Source
+from s2lct.builder.sources import Extension, Source
 from s2lct.identity import content_id, shuffle_key
 from s2lct.labels import Label
 from s2lct.suite.records import InsertedWord
@@ -142,7 +142,7 @@ def seeds_of(
     *,
     most: int,
     seed: int,
-    accept: Callable[[str], bool],
+    accept: Callable[[ComposedSeed], bool],
 ) -> list[ComposedSeed]:
     """Make up to ``most`` seeds, the slots, templates and wordings evenly.
 
@@ -152,7 +152,7 @@ def seeds_of(
         pools: for each slot, the sentences in drawing order.
         most: how many seeds to make.
         seed: of the random choice among wordings that were used alike.
-        accept: whether a seed of that id may be taken.
+        accept: whether a seed may be taken.
 
     Returns:
         Seeds of distinct text; no corpus sentence is in more than `MOST_OF_A_SOURCE` of them.
@@ -180,7 +180,7 @@ class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
     def __init__(
-        self, capability: str, form: Form, seed: int, accept: Callable[[str], bool]
+        self, capability: str, form: Form, seed: int, accept: Callable[[ComposedSeed], bool]
     ) -> None:
         self._capability = capability
         self._form = form
@@ -212,16 +212,9 @@ class _Drawing:
                 composed = compose(template, wording, sentences)
             except NotApplicableError:
                 continue
-            id = content_id("seed", self._capability, composed.text)
-            if composed.text in self._texts or not self._accept(id):
-                continue
-            self._texts.add(composed.text)
-            self._of_template[number] += 1
-            self._of_wording.update((number, name, text) for name, text in wording.items())
-            self._of_sentence.update(source.sentence.text for source in filled.values())
             labels = labels_of(template, {s: f.sentence.label for s, f in filled.items()})
-            return ComposedSeed(
-                id,
+            seed = ComposedSeed(
+                content_id("seed", self._capability, composed.text),
                 self._capability,
                 composed.text,
                 labels,
@@ -232,6 +225,13 @@ class _Drawing:
                 dict(wording),
                 number,
             )
+            if composed.text in self._texts or not self._accept(seed):
+                continue
+            self._texts.add(composed.text)
+            self._of_template[number] += 1
+            self._of_wording.update((number, name, text) for name, text in wording.items())
+            self._of_sentence.update(source.sentence.text for source in filled.values())
+            return seed
         return None
 
     def _wordings(

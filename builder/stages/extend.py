@@ -7,11 +7,11 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from s2lct.builder.language.articles import takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
@@ -20,10 +20,10 @@ from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import Phrase, PhraseBank
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, MaskedLanguageModel, Tagger
+from s2lct.builder.sources import Extension, Origin, Source, extension_id, sentence_id
 from s2lct.builder.stages import fill, mask
 from s2lct.builder.stages.reduce import Attachment, Reduction, head_of, reductions
 from s2lct.builder.stages.validate import fitting_words
-from s2lct.identity import content_id, shuffle_key
 from s2lct.suite.records import (
     FilledSentence,
     InsertedWord,
@@ -32,57 +32,13 @@ from s2lct.suite.records import (
     Production,
     Region,
     Seed,
-    Sentence,
     Token,
 )
 
-Origin = Literal["masked", "phrase", "attested"]
 CONNECTIVES = Path(__file__).parents[1] / "data" / "connectives.txt"
-AT_ONCE = 512
-
-
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """A sentence with something inserted.
-
-    Attributes:
-        id: content hash of both texts.
-        text: the sentence with what was inserted.
-        inserted: what was inserted, from left to right, with its place in ``text``.
-        origin: where it comes from.
-        production: what licenses it.
-        score: mean log probability by the masked language model; 0 for other origins.
-    """
-
-    id: str
-    text: str
-    inserted: tuple[InsertedWord, ...]
-    origin: Origin
-    production: Production
-    score: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A sentence for seeds, with its extensions.
-
-    Attributes:
-        sentence: of the corpus.
-        text: as seeds use it: the sentence itself, or shortened.
-        tokens, tree: its words and its constituency tree.
-        extensions: the sentences that extend it.
-    """
-
-    sentence: Sentence
-    text: str
-    tokens: tuple[Token, ...]
-    tree: str
-    extensions: tuple[Extension, ...] = ()
-
-    @property
-    def analysis(self) -> Analysis:
-        """What operations work on."""
-        return Analysis(self.text, self.tokens, read_tree(self.tree))
+WORDS_OF_A_MASK = 1
+OF_ONE_PLACE = 2
+LONGEST_FUNCTION_WORD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +48,6 @@ class _Piece:
     place: int
     text: str
     tag: str
-
-
-def extension_id(base: str, text: str) -> str:
-    """The content id of an extension of a sentence."""
-    return content_id("extension", base, text)
-
-
-def sentence_id(text: str) -> str:
-    """The content id of a sentence as seeds use it."""
-    return content_id("sentence", text)
 
 
 @cache
@@ -148,20 +94,20 @@ def masked_extensions(
     masks_per_sentence: int,
     order: str,
     suggestions: int,
-    words_of_a_mask: int,
     seed: int,
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
 
     Args:
         sources: the sentences.
-        grammar, lexicon, mlm: what licenses, what is neutral, and what proposes words.
+        grammar: says what may be inserted where.
+        lexicon: says what is neutral.
+        mlm: proposes words.
         tags: parts of speech that may become masks.
         masks: masked sentences drawn for a sentence (the paper's k).
         masks_per_sentence: most masks in one of them.
         order: see `s2lct.builder.stages.mask.mask`.
-        suggestions: words asked for a mask.
-        words_of_a_mask: of these, how many are taken.
+        suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
         seed: of the random draw.
     """
     parsed = [_as_seed(source) for source in sources]
@@ -185,7 +131,7 @@ def masked_extensions(
     by_id = {one.seed.id: source for one, source in zip(parsed, sources, strict=True)}
     for one in filled:
         source = by_id[one.masked.seed_id]
-        of_source[one.masked.seed_id] += _filled(one, source, words_of_a_mask)
+        of_source[one.masked.seed_id] += _filled(one, source)
     return [of_source[one.seed.id] for one in parsed]
 
 
@@ -205,11 +151,11 @@ def _as_seed(source: Source) -> ParsedSeed:
     return ParsedSeed(seed, (ParsedRegion(region, source.tokens, source.tree),))
 
 
-def _filled(one: FilledSentence, source: Source, most: int) -> Iterator[Extension]:
+def _filled(one: FilledSentence, source: Source) -> Iterator[Extension]:
     own = {form for t in source.tokens for form in (t.text.lower(), t.lemma.lower())}
     taken = 0
     for suggestion in one.suggestions:
-        if any(word.lower() in own for word in suggestion.words) or taken == most:
+        if any(word.lower() in own for word in suggestion.words) or taken == WORDS_OF_A_MASK:
             continue
         pieces = [
             _Piece(place, word, found.tag)
@@ -224,42 +170,35 @@ def _filled(one: FilledSentence, source: Source, most: int) -> Iterator[Extensio
 
 
 def phrase_extensions(
-    source: Source, bank: PhraseBank, grammar: ReferenceGrammar, *, most: int, seed: int
+    source: Source, bank: PhraseBank, grammar: ReferenceGrammar, *, most: int
 ) -> list[Extension]:
-    """Extensions by phrases that reviewers add at such a place.
+    """Extensions by phrases that reviewers add to the same head at such a place.
 
-    Phrases found at the same head come first, then those found at most heads; of one place and
-    label no more than two are taken.
+    The commonest at that head come first; of one place and label no more than two are taken.
     """
-    analysis = source.analysis
     own = {form for t in source.tokens for form in (t.text.lower(), t.lemma.lower())}
-    ranked: list[tuple[tuple[float, str], Extension, tuple[int, str]]] = []
-    for node in analysis.tree.nodes():
-        if node.is_word:
-            continue
+    ranked: list[tuple[tuple[int, str], Extension, tuple[int, str]]] = []
+    for node in source.analysis.tree.nodes():
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
             left = node.children[number - 1].label
             for phrase, production in _phrases_at(node, number, left, bank, grammar):
                 words = phrase.text.lower().replace(",", " ").split()
-                if any(word in own and len(word) > 3 for word in words):
+                head = _head_at(source.tokens, node, number, phrase)
+                if head not in phrase.heads or " ".join(words) in connectives():
                     continue
-                if " ".join(words) in connectives():
+                if any(word in own and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
                 piece = _Piece(place, phrase.text, phrase.label)
                 extension = _inserted(source, [piece], "phrase", production, 0.0)
-                if extension is None:
-                    continue
-                head = _head_at(source.tokens, node, number, phrase)
-                known = head is not None and head in phrase.heads
-                spread = min(len(phrase.heads), 20) + (100 if known else 0)
-                key = shuffle_key(seed, "phrase", source.text, phrase.text)
-                ranked.append(((-spread, key), extension, (place, phrase.label)))
+                if extension is not None:
+                    rank = (-phrase.count, phrase.text)
+                    ranked.append((rank, extension, (place, phrase.label)))
     taken: list[Extension] = []
-    at_place: dict[tuple[int, str], int] = {}
+    at_place: Counter[tuple[int, str]] = Counter()
     for _, extension, where in sorted(ranked, key=lambda one: one[0]):
-        if at_place.get(where, 0) < 2 and len(taken) < most:
-            at_place[where] = at_place.get(where, 0) + 1
+        if at_place[where] < OF_ONE_PLACE and len(taken) < most:
+            at_place[where] += 1
             taken.append(extension)
     return taken
 
@@ -337,29 +276,17 @@ def _clashes(tokens: Sequence[Token], piece: _Piece) -> bool:
     return words[-1] in ("a", "an") and (words[-1] == "an") != takes_an(right)
 
 
-def confirmed(
-    base: Source,
-    extensions: Sequence[Extension],
-    tagger: Tagger,
-    parser: ConstituencyParser,
-    lexicon: Lexicon,
-) -> list[tuple[Extension, tuple[Token, ...], str]]:
-    """The extensions that have the right tags, are neutral and are parsed as they were meant.
-
-    Returns:
-        Each with its tokens and its tree.
-    """
-    (result,) = confirmed_all([(base, extensions)], tagger, parser, lexicon)
-    return result
-
-
 def confirmed_all(
     families: Sequence[tuple[Source, Sequence[Extension]]],
     tagger: Tagger,
     parser: ConstituencyParser,
     lexicon: Lexicon,
 ) -> list[list[tuple[Extension, tuple[Token, ...], str]]]:
-    """`confirmed` for many sentences at once."""
+    """The extensions that have the right tags, are neutral and are parsed as they were meant.
+
+    Returns:
+        For each sentence its extensions, each with its tokens and its tree.
+    """
     texts = list(dict.fromkeys(one.text for _, some in families for one in some))
     tokens = dict(zip(texts, tagger.tag(texts), strict=True))
     tagged = [

@@ -15,6 +15,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.patterns import matched, named_in_errors, searched
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.sources import Source
 from s2lct.identity import shuffle_key
 from s2lct.suite.records import Sentence, Token
 
@@ -60,11 +61,17 @@ def find(
 
 
 def in_drawing_order(
-    found: Sequence[tuple[TaggedSentence, SearchRule]], seed: int
+    found: Sequence[tuple[TaggedSentence, SearchRule]], seed: int, *purpose: str
 ) -> list[tuple[TaggedSentence, SearchRule]]:
-    """The order in which sentences are taken: random, but fixed by the seed and each sentence."""
+    """The order in which sentences are taken: random, but fixed by the seed and each sentence.
+
+    For another purpose it is another order.
+    """
     return sorted(
-        found, key=lambda match: shuffle_key(seed, match[0].sentence.corpus, match[0].sentence.id)
+        found,
+        key=lambda match: shuffle_key(
+            seed, *purpose, match[0].sentence.corpus, match[0].sentence.id
+        ),
     )
 
 
@@ -112,14 +119,22 @@ class Trees:
 
     def meet(self, some: Sequence[tuple[TaggedSentence, SearchRule]]) -> list[bool]:
         """For each sentence, whether its tree meets its rule; a rule may need no tree."""
+        self.parse([tagged for tagged, rule in some if rule.needs_tree])
+        return [not rule.needs_tree or self._meets(tagged, rule) for tagged, rule in some]
+
+    def parse(self, some: Sequence[TaggedSentence]) -> None:
+        """Parse what was not parsed yet."""
         missing = {
             tagged.sentence.text: tagged.tokens
-            for tagged, rule in some
-            if rule.needs_tree and tagged.sentence.text not in self._trees
+            for tagged in some
+            if tagged.sentence.text not in self._trees
         }
         if missing:
             self._trees |= zip(missing, self._parser().parse(list(missing.values())), strict=True)
-        return [not rule.needs_tree or self._meets(tagged, rule) for tagged, rule in some]
+
+    def of(self, text: str) -> str | None:
+        """The tree of a sentence that was parsed; None where the parser gave none."""
+        return self._trees[text]
 
     def _meets(self, tagged: TaggedSentence, rule: SearchRule) -> bool:
         tree = self._trees[tagged.sentence.text]
@@ -127,9 +142,11 @@ class Trees:
 
 
 def draw(
-    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int
+    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int, purpose: str = ""
 ) -> dict[str, tuple[Sentence, ...]]:
     """For each slot of a capability the first ``most`` sentences whose trees fit too.
+
+    ``purpose`` names the order in which they are drawn.
 
     A text that occurs twice is taken as it stands first.
     """
@@ -140,9 +157,31 @@ def draw(
             for match in reversed(matches)
             if match.slot == slot
         }
-        ordered = in_drawing_order(list(of_text.values()), seed)
+        ordered = in_drawing_order(list(of_text.values()), seed, *filter(None, [purpose]))
         drawn[slot] = _first_that_fit(ordered, trees, most)
     return drawn
+
+
+def draw_sources(
+    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int
+) -> dict[str, list[Source]]:
+    """`draw`, with the words and the tree of each sentence; those without a tree are left out.
+
+    Every capability has an order of its own, so that not all use the same sentences.
+    """
+    purpose = matches[0].capability if matches else ""
+    drawn = draw(matches, form, trees, most=most, seed=seed, purpose=purpose)
+    tagged = {match.tagged.sentence.text: match.tagged for match in matches}
+    for sentences in drawn.values():
+        trees.parse([tagged[sentence.text] for sentence in sentences])
+    return {
+        slot: [
+            Source(sentence, sentence.text, tagged[sentence.text].tokens, tree)
+            for sentence in sentences
+            if (tree := trees.of(sentence.text)) is not None
+        ]
+        for slot, sentences in drawn.items()
+    }
 
 
 def _first_that_fit(

@@ -1,0 +1,67 @@
+"""Sentences as the fluent form uses them: whole or shortened, with what extends them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from s2lct.builder.language.operations import Analysis
+from s2lct.builder.language.tree import read_tree
+from s2lct.identity import content_id
+from s2lct.suite.records import InsertedWord, Production, Sentence, Token
+
+Origin = Literal["masked", "phrase", "attested"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A sentence with something inserted.
+
+    Attributes:
+        id: content hash of both texts.
+        text: the sentence with what was inserted.
+        inserted: what was inserted, from left to right, with its place in ``text``.
+        origin: where it comes from.
+        production: what licenses it.
+        score: mean log probability by the masked language model; 0 for other origins.
+    """
+
+    id: str
+    text: str
+    inserted: tuple[InsertedWord, ...]
+    origin: Origin
+    production: Production
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A sentence for seeds, with its extensions.
+
+    Attributes:
+        sentence: of the corpus.
+        text: as seeds use it: the sentence itself, or shortened.
+        tokens, tree: its words and its constituency tree.
+        extensions: the sentences that extend it.
+    """
+
+    sentence: Sentence
+    text: str
+    tokens: tuple[Token, ...]
+    tree: str
+    extensions: tuple[Extension, ...] = ()
+
+    @property
+    def analysis(self) -> Analysis:
+        """What operations work on."""
+        return Analysis(self.text, self.tokens, read_tree(self.tree))
+
+
+def extension_id(base: str, text: str) -> str:
+    """The content id of an extension of a sentence."""
+    return content_id("extension", base, text)
+
+
+def sentence_id(text: str) -> str:
+    """The content id of a sentence as seeds use it."""
+    return content_id("sentence", text)
