@@ -39,9 +39,8 @@ from s2lct.analysis.augment.word_swaps import Entities, MaskedWordSwap, SynonymS
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
-from s2lct.analysis.coverage.vocabulary import Vocabulary
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
@@ -252,7 +251,7 @@ def length_similarity(one: str, other: str) -> float:
 
 def coverage_of(encoder: EncoderModel, by: str = "cover") -> Coverage:
     reference = [one.text for one in ORIGINALS]
-    return build_metrics([by], encoder, reference, MetricOptions())[by].cover(encoder, reference)
+    return build_metrics([by], encoder, reference)[by].cover(encoder, reference)
 
 
 @pytest.mark.parametrize("by", ["cover", "boundary"])

@@ -17,9 +17,8 @@ from functools import lru_cache
 from random import Random
 
 from s2lct.analysis.augment.transformations import Transformation
-from s2lct.analysis.coverage.activations import Floats
 from s2lct.analysis.coverage.criteria import Coverage
-from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.encoder import EncoderModel, Floats
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 from s2lct.hub_calls import pretrained

@@ -97,7 +97,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     from s2lct.analysis.corpus_parts import parts_of_corpus
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.masks import Masks
-    from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+    from s2lct.analysis.coverage.metrics import build_metrics
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_files_out
     from s2lct.identity import shuffle_key
@@ -142,8 +142,8 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
         [options.by],
         encoder,
         texts,
-        MetricOptions(layers=options.layers),
-        masks=Masks.load_for(options.masks, encoder) if options.masks else None,
+        layers=options.layers,
+        masks=Masks.load(options.masks, encoder) if options.masks else None,
         advance=bars("ranges", len(texts)),
     )[options.by]
     coverage.cover(encoder, texts, bars("coverage", len(texts)))

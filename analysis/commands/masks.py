@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from s2lct.errors import S2lctWarning
+from s2lct.analysis.commands.coverage import warn_of
 from s2lct.options import (
     RUNNING,
     Argument,
@@ -75,24 +74,18 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
     """
     from s2lct.analysis.corpus_parts import parts_of_corpus
     from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.learn_masks import learn_masks
-    from s2lct.analysis.coverage.mask_training import WimaskSettings, steps_of
-    from s2lct.analysis.coverage.vocabulary import Vocabulary
+    from s2lct.analysis.coverage.learn_masks import WimaskSettings, learn_masks
+    from s2lct.analysis.coverage.masks import Vocabulary
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_folder_out, write_text
     from s2lct.identity import shuffle_key
     from s2lct.labels import check_label_map
 
-    settings = WimaskSettings(
-        options.epochs,
-        options.lr,
-        options.beta_words,
-        options.beta_pairs,
-        options.beta_sparse,
-        options.temperature,
-        options.batch_size,
-        options.seed,
-    )
+    named = {"learning_rate": options.lr} | {
+        name: getattr(options, name)
+        for name in ("epochs", "beta_words", "beta_pairs", "beta_sparse", "temperature")
+    }
+    settings = WimaskSettings(batch_size=options.batch_size, seed=options.seed, **named)
     label_map = check_label_map(options.label_map)
     check_folder_out(options.out, "--out")
     corpus = read_corpus(
@@ -104,16 +97,15 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
     parts = parts_of_corpus(corpus, options.seed)
     texts = [sentence.text for sentence in parts.train]
     if options.limit is not None and options.limit < len(texts):
-        ordered = sorted(texts, key=lambda text: shuffle_key(options.seed, "limit", text))
-        texts = ordered[: options.limit]
+        texts.sort(key=lambda text: shuffle_key(options.seed, "limit", text))
+        del texts[options.limit :]
     encoder = load_encoder(options.model, device=options.device)
-    for note in encoder.notes:
-        warnings.warn(note, S2lctWarning, stacklevel=2)
-    vocabulary = Vocabulary.of_texts(encoder.tokenizer, texts, options.vocab, encoder.max_tokens)
+    warn_of(encoder.notes)
+    vocabulary = Vocabulary.of_texts(encoder, texts, options.vocab)
     checkpoint = options.out / CHECKPOINT_FILE
     if options.restart:
         checkpoint.unlink(missing_ok=True)
-    bar = bars("steps", steps_of(len(texts), settings))
+    bar = bars("steps", settings.steps(len(texts)))
     learned = learn_masks(
         encoder,
         texts,

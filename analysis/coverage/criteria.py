@@ -1,8 +1,8 @@
-"""What every coverage metric has in common: bitsets that texts fill, merge, save and load.
+"""Coverage criteria: bitsets that texts fill, merge, save and load.
 
-A metric is a set of things that a test may cover (a neuron beyond its bounds, a section of a
-neuron's range, a neuron that is active). They are kept as bits: what is held depends on the neurons
-and their sections, never on the suite, and order, batches and splits of the texts change nothing.
+A criterion is a set of things that a test may cover (a neuron beyond its bounds, a section of a
+neuron's range, an active neuron), kept as bits: what is held depends on the neurons, never on the
+suite, and order, batches and splits of the texts change nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -19,17 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.arrays import Arrays, load_arrays, save_arrays, unreadable
-from s2lct.analysis.coverage.activations import Activations
-from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.encoder import Activations, Booleans, EncoderModel, Floats
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.neurons import Bits, Layers, Marks, SectionNeurons, Units
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 
-Bits = npt.NDArray[Any]
-Index = Any
-Marks = Mapping[str, tuple[Index, Bits]]
-"""What one text covers: for each part of a metric's state, where, and which bits."""
 Own = TypeVar("Own", bound="Coverage")
-
+UPPER, LOWER = np.uint8(1), np.uint8(2)
 _KIND, _FORMAT = "coverage", 1
 _BITS_OF_BYTE = np.array([bin(n).count("1") for n in range(256)], dtype=np.uint8)
 
@@ -41,65 +39,53 @@ def count_bits(bits: Bits) -> int:
 
 
 class Coverage(ABC):
-    """A metric with what texts have covered so far.
+    """A criterion with what texts have covered so far.
 
     Attributes:
         model: fingerprint of the model.
+        settings: what defines the criterion, as plain JSON values.
+        constants: the arrays that define it, such as bounds.
         state: what is covered, as bits, by part.
         texts: how many texts were added.
+        name: of the main figure.
+        weights: what a bit of a part counts, by part.
     """
 
     kind: ClassVar[str]
-    _kinds: ClassVar[dict[str, type[Coverage]]] = {}
+    name: str
 
-    def __init__(self, model: str, state: dict[str, Bits]) -> None:
-        self.model, self.state, self.texts = model, state, 0
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        Coverage._kinds[cls.kind] = cls
-
-    @abstractmethod
-    def marks(self, activations: Activations) -> Marks:
-        """What one text covers, given its activations alone (an axis of length 1)."""
+    def __init__(
+        self, model: str, settings: Mapping[str, Any], constants: Arrays, state: dict[str, Bits]
+    ) -> None:
+        self.model, self.settings, self.constants, self.state = model, settings, constants, state
+        self.weights = dict.fromkeys(state, 1.0)
+        self.texts = 0
 
     @abstractmethod
-    def weight(self, part: str) -> float:
-        """How much a bit of that part of the state adds to the coverage."""
+    def marks(self, one: Activations) -> Marks:
+        """What a text covers."""
 
     @property
     @abstractmethod
-    def values(self) -> dict[str, float]:
-        """The figures by name, the main one first, each in [0, 1]."""
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """What defines the metric, as plain JSON values."""
-
-    def constants(self) -> Arrays:
-        """The arrays that define the metric, such as bounds."""
-        return {}
-
-    @classmethod
-    @abstractmethod
-    def rebuilt(cls, model: str, settings: Mapping[str, Any], constants: Arrays) -> Coverage:
-        """The metric of which `settings` and `constants` are, nothing covered."""
-
-    @property
-    def name(self) -> str:
-        """Of the main figure."""
-        return next(iter(self.values))
+    def total(self) -> float:
+        """What all bits together count."""
 
     @property
     def value(self) -> float:
-        """The main figure."""
-        return next(iter(self.values.values()))
+        """The main figure, in [0, 1]."""
+        counts = (self.weights[part] * count_bits(bits) for part, bits in self.state.items())
+        return sum(counts) / self.total
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The figures by name, the main one first, each in [0, 1]."""
+        return {self.name: self.value}
 
     def growth(self, marks: Marks) -> float:
         """By how much the main figure would grow if these were added."""
         return float(
             sum(
-                self.weight(part) * count_bits(bits & ~self.state[part][where])
+                self.weights[part] / self.total * count_bits(bits & ~self.state[part][where])
                 for part, (where, bits) in marks.items()
             )
         )
@@ -110,26 +96,21 @@ class Coverage(ABC):
         for part, (where, bits) in marks.items():
             self.state[part][where] |= bits
 
-    def update(self, activations: Activations) -> None:
-        """Cover what a batch of texts covers."""
-        for row in range(len(activations.numbers)):
-            self.add(self.marks(activations.one(row)))
-
     def cover(
         self: Own, encoder: EncoderModel, texts: Iterable[str], advance: Advance = silently
     ) -> Own:
         """Cover what texts cover, in one pass, and return itself.
 
         Raises:
-            AnalysisError: the model is another one than the metric was made for.
+            AnalysisError: the model is another one than the criterion was made for.
         """
         self.check_model(encoder)
-        for _, one in encoder.each(texts, advance):
+        for one in encoder.activations(texts, advance):
             self.add(self.marks(one))
         return self
 
     def check_model(self, encoder: EncoderModel) -> None:
-        """Refuse a model that the metric was not made for.
+        """Refuse a model that the criterion was not made for.
 
         Raises:
             AnalysisError: its weights or tokenizer are others.
@@ -141,7 +122,7 @@ class Coverage(ABC):
             )
 
     def emptied(self: Own) -> Own:
-        """The same metric, nothing covered."""
+        """The same criterion, nothing covered."""
         other = copy(self)
         other.state = {part: np.zeros_like(bits) for part, bits in self.state.items()}
         other.texts = 0
@@ -151,7 +132,7 @@ class Coverage(ABC):
         """Cover what the other has covered, and return itself.
 
         Raises:
-            AnalysisError: the other is another metric, of another model or with other bounds.
+            AnalysisError: the other is another criterion, of another model or with other bounds.
         """
         if other.identity() != self.identity():
             raise AnalysisError(
@@ -164,30 +145,23 @@ class Coverage(ABC):
         return self
 
     def identity(self) -> str:
-        """SHA-256 over all that defines the metric, not what is covered."""
-        digest = hashlib.sha256(
-            json.dumps([self.kind, self.model, self.settings()], sort_keys=True).encode()
-        )
-        for name, array in sorted(self.constants().items()):
+        """SHA-256 over all that defines the criterion, not what is covered."""
+        described = json.dumps([self.kind, self.model, self.settings], sort_keys=True)
+        digest = hashlib.sha256(described.encode())
+        for name, array in sorted(self.constants.items()):
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
     def save(self, path: Path) -> None:
-        """Write metric and state as safetensors, whole or not at all."""
+        """Write criterion and state as safetensors, whole or not at all."""
         arrays = {f"state/{part}": bits for part, bits in self.state.items()}
-        arrays |= {f"constants/{name}": array for name, array in self.constants().items()}
-        described = {
-            "kind": self.kind,
-            "format": _FORMAT,
-            "model": self.model,
-            "texts": self.texts,
-            "settings": self.settings(),
-        }
-        save_arrays(path, _KIND, arrays, described)
+        arrays |= {f"constants/{name}": array for name, array in self.constants.items()}
+        described = {name: getattr(self, name) for name in ("kind", "model", "texts", "settings")}
+        save_arrays(path, _KIND, arrays, {"format": _FORMAT, **described})
 
-    @classmethod
-    def load(cls, path: Path) -> Coverage:
+    @staticmethod
+    def load(path: Path) -> Coverage:
         """Read what `save` wrote.
 
         Raises:
@@ -197,20 +171,17 @@ class Coverage(ABC):
             f"coverage {path}: cannot be read", "pass a file that a coverage was saved to"
         ):
             arrays, described = load_arrays(path, _KIND)
-            kind = described.get("kind")
-            if kind not in cls._kinds or described.get("format") != _FORMAT:
+            kinds = {kind.kind: kind for kind in CRITERIA}
+            if described.get("kind") not in kinds or described.get("format") != _FORMAT:
                 raise ValueError("it holds no coverage")
-            coverage = cls._kinds[kind].rebuilt(
-                described["model"],
-                described["settings"],
-                {
-                    name.removeprefix("constants/"): array
-                    for name, array in arrays.items()
-                    if name.startswith("constants/")
-                },
-            )
+            parts: dict[str, dict[str, npt.NDArray[Any]]] = {"state": {}, "constants": {}}
+            for name, array in arrays.items():
+                of, _, part = name.partition("/")
+                parts[of][part] = array
+            kind, settings = kinds[described["kind"]], described["settings"]
+            coverage: Coverage = kind(described["model"], settings, parts["constants"])
             for part, bits in coverage.state.items():
-                found = arrays[f"state/{part}"]
+                found = parts["state"][part]
                 if found.shape != bits.shape or found.dtype != bits.dtype:
                     raise ValueError(f"state {part} is of another shape")
                 coverage.state[part] = found.copy()
@@ -218,17 +189,205 @@ class Coverage(ABC):
             return coverage
 
 
-def reference_texts(texts: Iterable[str]) -> list[str]:
-    """Texts that bounds can be taken from.
+class BoundaryCoverage(Coverage):
+    """BoundCov = (|upper corner| + |lower corner|) / 2N and SActCov = |upper corner| / N.
 
-    Raises:
-        AnalysisError: fewer than two different ones.
+    Ma et al. 2018 (DeepGauge), section III-A; equations 3 and 4 of S²LCT. The upper corner holds
+    the neurons that some text drove above ``high``, the lower corner those driven below ``low``,
+    which are the constants (see `ranges_of`); the settings are those of `Units`. A value equal to a
+    bound is within. A neuron that never varied counts like any other: every other value is beyond.
     """
-    found = list(texts)
-    if len(set(found)) < 2:
-        raise AnalysisError(
-            f"reference corpus of {len(set(found))} sentence{'' if found else 's'}: no neuron "
-            "has a range",
-            mend="pass the corpus that the model was trained on, or another large one",
-        )
-    return found
+
+    kind, name = "boundary", "BoundCov"
+
+    def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
+        state = {"corners": np.zeros(constants["low"].shape, dtype=np.uint8)}
+        super().__init__(model, settings, constants, state)
+        self.units = Units.of(settings)
+
+    def marks(self, one: Activations) -> Marks:
+        """The corners that a text reaches."""
+        where, highest = self.units.extremes(one, np.maximum)[""]
+        _, lowest = self.units.extremes(one, np.minimum)[""]
+        above, below = highest > self.constants["high"], lowest < self.constants["low"]
+        return {"corners": (where, above * UPPER | below * LOWER)}
+
+    @property
+    def total(self) -> float:
+        """Two corners a neuron."""
+        return 2 * len(self.state["corners"])
+
+    @property
+    def values(self) -> dict[str, float]:
+        """BoundCov and SActCov."""
+        upper = int(np.count_nonzero(self.state["corners"] & UPPER))
+        return super().values | {"SActCov": upper / len(self.state["corners"])}
+
+
+class NeuronCoverage(Coverage):
+    """Neurons whose scaled value exceeds a threshold (Pei et al. 2017, DeepXplore, section 4.1).
+
+    A neuron's value for a text is its mean over the text's tokens, as the mean over a feature map
+    is DeepXplore's value of a convolution's filter. Values are scaled to [0, 1] within a layer and
+    text; where all are equal, none is active.
+
+    The settings are those of `Units`, ``units`` (numbers of neurons, by layer) and ``threshold``,
+    in [0, 1).
+    """
+
+    kind, name = "neurons", "NC"
+
+    def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
+        state = {"active": np.zeros(sum(settings["units"]), dtype=np.uint8)}
+        super().__init__(model, settings, constants, state)
+        self.units = Units.of(settings)
+        if not 0 <= settings.get("threshold", 0) < 1:
+            raise AnalysisError(
+                f"threshold {settings['threshold']}", mend="pass 0 or more and below 1"
+            )
+
+    @property
+    def total(self) -> float:
+        """All neurons."""
+        return len(self.state["active"])
+
+    def marks(self, one: Activations) -> Marks:
+        """The neurons that are active in a text."""
+        layers = self.units.of_layers(one)
+        active = [self.active(layer.mean(axis=0, dtype=np.float64)) for layer in layers]
+        return {"active": (slice(None), np.concatenate(active).astype(np.uint8))}
+
+    def active(self, values: npt.NDArray[np.float64]) -> Booleans:
+        """Which of a layer's neurons are active, by their values in a text, shape (units,)."""
+        low, high = values.min(), values.max()
+        scaled = (values - low) / ((high - low) or 1.0)
+        return np.asarray(scaled > self.settings["threshold"])
+
+
+class TopNeuronCoverage(NeuronCoverage):
+    """Neurons that are among the k greatest of their layer in some text.
+
+    Ma et al. 2018 (DeepGauge), section III-B: top-k neuron coverage. Of equal values the neuron of
+    the lower number comes first. The settings are those of `NeuronCoverage`, ``k`` for a threshold.
+    """
+
+    kind, name = "top neurons", "TKNC"
+
+    def active(self, values: npt.NDArray[np.float64]) -> Booleans:
+        """Among the k greatest."""
+        active = np.zeros(len(values), dtype=bool)
+        active[np.argsort(-values, kind="stable")[: self.settings["k"]]] = True
+        return active
+
+
+class SectionCoverage(Coverage):
+    """COVER, or MNCOVER where masks are given: k-multisection coverage of words and attention.
+
+    Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
+    NAACL 2022), sections 3.1 and 3.2, equations 4 to 7, after Ma et al. 2018 (DeepGauge).
+
+    - A word-level neuron is h_{d,t}^l: dimension d of layer l's hidden state at t. An attention
+      neuron is α_{ij}^{l,k}: how much j weighs for i in head k of layer l.
+    - Each neuron's range [low, high] on a reference corpus is cut into B sections of equal width. A
+      value v lies in section ⌊(v - low) · B / (high - low)⌋, and high itself in the last one. A
+      value outside covers nothing.
+    - COVER = (C_w + λ C_a) / (B (N_w + λ N_a)): C counts covered sections, N neurons, of words and
+      of attention (eq. 4 to 6).
+    - MNCOVER (eq. 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair (x_i, x_j)
+      only where M_A[x_i, x_j] = 1.
+
+    The paper leaves open, and is read here, as follows. t, i and j are places in the text, or, with
+    a ``vocabulary``, entries of it: then the neurons of what the masks leave out do not exist. λ
+    weighs attention neurons above and below, so that coverage stays in [0, 1]. A neuron that never
+    varied on the reference corpus has no range to cut: it is in neither C nor N. Ranges are taken
+    over all tokens, special and masked ones too.
+    """
+
+    kind = "sections"
+
+    def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
+        own = {name: settings[name] for name in ("bins", "places", "vocabulary")}
+        layers, table = Layers(**settings["layers"]), constants["neurons_table"]
+        self.neurons = SectionNeurons(layers, table=table, **own)
+        state = {
+            part: np.zeros(constants[f"{part}_low"].shape, dtype=self.neurons.bits_type)
+            for part in ("words", "pairs")
+        }
+        super().__init__(model, settings, constants, state)
+        self.weights["pairs"] = settings["attention_weight"]
+        self.masked = settings["masked"] is not None
+        self.name = "MNCOVER" if self.masked else "COVER"
+
+    @classmethod
+    def of(
+        cls,
+        encoder: EncoderModel,
+        neurons: Mapping[str, Any],
+        ranges: Arrays,
+        masks: Masks | None = None,
+        attention_weight: float = 1.0,
+    ) -> SectionCoverage:
+        """The criterion of a model, with ranges of neurons that have these settings.
+
+        With neurons of words, the masks' vocabulary has to be theirs.
+        """
+        masked = None if masks is None else list(masks.vocabulary.pieces)
+        settings = {**neurons, "attention_weight": attention_weight, "masked": masked}
+        constants = {**ranges, "masks_table": np.zeros(0, dtype=np.int64)}
+        if masks is not None:
+            constants |= {
+                "masks_table": masks.vocabulary.table(encoder.tokenizer),
+                "mask_words": masks.words,
+                "mask_pairs": masks.pairs,
+            }
+        return cls(encoder.fingerprint, settings, constants)
+
+    def marks(self, one: Activations) -> Marks:
+        """The sections that a text lies in."""
+        found = {
+            part: (where, self._bits(part, where, values))
+            for part, (where, values) in self.neurons.of_text(one).items()
+        }
+        if self.masked:
+            words, pairs = found["words"][1], found["pairs"][1]
+            tokens = self.constants["masks_table"][one.input_ids[: words.shape[1]]]
+            words *= self.constants["mask_words"][tokens][:, None]
+            pairs *= self.constants["mask_pairs"][np.ix_(tokens, tokens)]
+        return self.neurons.together(found, np.bitwise_or)
+
+    def _bits(self, part: str, where: Any, values: Floats) -> Bits:
+        """The sections that values lie in, a bit each; none where a value is outside."""
+        low, high = (self.constants[f"{part}_{end}"][where] for end in ("low", "high"))
+        bins = self.neurons.bins
+        # In double precision: the difference of two floats is then (nearly always) exact.
+        span = np.subtract(high, low, dtype=np.float64)
+        within = (values >= low) & (values <= high) & (span > 0)
+        np.copyto(span, 1.0, where=~within)
+        section = np.subtract(values, low, dtype=np.float64)
+        section *= bins
+        section /= span
+        np.copyto(section, 0.0, where=~within)
+        numbers = np.minimum(section, bins - 1).astype(np.uint8)
+        one_bit = (np.uint64(1) << np.arange(bins, dtype=np.uint64)).astype(self.neurons.bits_type)
+        bits: Bits = one_bit[numbers]
+        bits *= within
+        return bits
+
+    @cached_property
+    def total(self) -> float:
+        """B (N_w + λ N_a)."""
+        count = 0.0
+        for part, weight in self.weights.items():
+            varying = self.constants[f"{part}_low"] < self.constants[f"{part}_high"]
+            if self.masked and self.neurons.vocabulary is not None:
+                mask = self.constants[f"mask_{part}"]
+                varying &= mask[:, None] if part == "words" else mask
+            count += weight * int(varying.sum())
+        if not count:
+            raise AnalysisError(
+                "no neuron has a range to cut", mend="pass a larger reference corpus, other masks"
+            )
+        return self.neurons.bins * count
+
+
+CRITERIA = (BoundaryCoverage, NeuronCoverage, TopNeuronCoverage, SectionCoverage)
