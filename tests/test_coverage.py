@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from s2lct.analysis.coverage.criteria import (
     BoundaryCoverage,
     Coverage,
     NeuronCoverage,
-    SectionCoverage,
     TopNeuronCoverage,
+    parse_layers,
+    set_ranges,
 )
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.neurons import Layers, SectionNeurons, Units, ranges_of, widen
+from s2lct.analysis.coverage.sections import SectionCoverage
 from s2lct.errors import AnalysisError
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "deberta-v2")
@@ -127,16 +128,27 @@ def sections_of(
     encoder: EncoderModel, masks: Masks | None = None, weight: float = 1.0, **options: Any
 ) -> SectionCoverage:
     """COVER or MNCOVER with ranges from the reference."""
-    neurons = SectionNeurons.of_texts(encoder, REFERENCE, Layers((1, 2)), **options)
-    (ranges,) = ranges_of(encoder, REFERENCE, neurons)
-    return SectionCoverage.of(encoder, neurons.settings(), ranges, masks, weight)
+    coverage = SectionCoverage.unset(encoder, REFERENCE, LAYERS, **options)
+    set_ranges(encoder, REFERENCE, coverage)
+    return coverage.weighed(encoder, masks, weight)
+
+
+def boundary_of(
+    encoder: EncoderModel, hidden: list[int], tokens: str = "all", *, units: int
+) -> BoundaryCoverage:
+    """BoundCov with bounds from the reference."""
+    settings = {"layers": {"hidden": hidden, "pooler": False}, "tokens": tokens}
+    coverage = BoundaryCoverage.unset(encoder.fingerprint, settings, units)
+    set_ranges(encoder, REFERENCE, coverage)
+    return coverage
 
 
 def counted(**more: Any) -> dict[str, Any]:
     """Settings of coverage of active neurons."""
-    return asdict(Units(Layers((1, 2)))) | {"units": [12, 12], **more}
+    return {"layers": LAYERS, "tokens": "all", "units": [12, 12], **more}
 
 
+LAYERS = {"hidden": [1, 2], "pooler": False}
 BATCHES = (1, 30, 77, 100_000)
 
 
@@ -145,9 +157,7 @@ BATCHES = (1, 30, 77, 100_000)
 def test_boundary_coverage_is_what_a_slow_loop_counts(
     encoder: EncoderModel, batch_tokens: int, tokens: Any
 ) -> None:
-    neurons = Units(Layers((0, 1, 2)), tokens)
-    (bounds,) = ranges_of(encoder, REFERENCE, neurons)
-    coverage = BoundaryCoverage(encoder.fingerprint, asdict(neurons), bounds)
+    coverage = boundary_of(encoder, [0, 1, 2], tokens, units=36)
     add(coverage, encoder.activations(TESTS, batch_tokens=batch_tokens))
 
     run = {text: plainly_run(encoder, text)[0] for text in {*REFERENCE, *TESTS}}
@@ -290,9 +300,10 @@ def test_neuron_coverage_is_what_a_slow_loop_counts(
 def test_the_pooler_has_neurons_where_there_is_one(encoder: EncoderModel) -> None:
     if encoder.name == "roberta":
         assert encoder.pooler is not None
-    neurons = Units(Layers.parse("pooler,embeddings", encoder))
-    (bounds,) = ranges_of(encoder, REFERENCE, neurons)
-    assert bounds["low"].shape == (24,)
+    settings = {"layers": parse_layers("pooler,embeddings", encoder), "tokens": "all"}
+    coverage = BoundaryCoverage.unset(encoder.fingerprint, settings, 24)
+    set_ranges(encoder, REFERENCE, coverage)
+    assert (coverage.constants["low"] < coverage.constants["high"]).all()
     alone = {one.number: one.pooled for one in encoder.activations(TESTS, batch_tokens=1)}
     for one in encoder.activations(TESTS):
         assert one.pooled is not None
@@ -315,7 +326,8 @@ def made_up(hidden: Sequence[Sequence[float]], attention: Sequence[Sequence[floa
 def bounded(low: float, high: float) -> BoundaryCoverage:
     """One neuron with the bounds given."""
     ends = {"low": np.array([low], np.float32), "high": np.array([high], np.float32)}
-    return BoundaryCoverage("", asdict(Units(Layers((1,)))), ends)
+    settings = {"layers": {"hidden": [1], "pooler": False}, "tokens": "all"}
+    return BoundaryCoverage("", settings, ends)
 
 
 @pytest.mark.parametrize(
@@ -339,11 +351,10 @@ def test_a_neuron_that_never_varied_is_beyond_its_bounds_at_any_other_value() ->
 
 def one_range(low: float, high: float, bins: int = 4) -> SectionCoverage:
     """One place; one word neuron with the range given; an attention neuron that never varied."""
-    neurons = SectionNeurons(Layers((1,)), bins, 1, None, np.zeros(0, dtype=np.int64))
-    settings = neurons.settings() | {"attention_weight": 1.0, "masked": None}
+    settings = {"layers": {"hidden": [1], "pooler": False}, "bins": bins, "places": 1}
+    settings |= {"vocabulary": None, "attention_weight": 1.0, "masked": None}
     one = np.ones((1, 1, 1, 1), dtype=np.float32)
     constants = {
-        "neurons_table": neurons.table,
         "words_low": np.full((1, 1, 1), low, dtype=np.float32),
         "words_high": np.full((1, 1, 1), high, dtype=np.float32),
         "pairs_low": one,
@@ -405,11 +416,10 @@ def test_every_value_within_a_range_has_one_section(
 
 
 def all_metrics(encoder: EncoderModel) -> list[Coverage]:
-    neurons = Units(Layers.parse("encoder", encoder))
     vocabulary = Vocabulary.of_texts(encoder, REFERENCE, 25)
     print_ = encoder.fingerprint
     return [
-        BoundaryCoverage(print_, asdict(neurons), *ranges_of(encoder, REFERENCE, neurons)),
+        boundary_of(encoder, [1, 2], units=24),
         sections_of(encoder),
         sections_of(encoder, None, 0.3, vocabulary=vocabulary),
         sections_of(encoder, some_masks(vocabulary)),
@@ -452,15 +462,16 @@ def test_merging_resuming_and_permuting_change_nothing(bert: EncoderModel, tmp_p
 
 def test_ranges_widened_by_another_half_are_those_of_the_whole(bert: EncoderModel) -> None:
     vocabulary = Vocabulary.of_texts(bert, REFERENCE, 25)
-    units = Units(Layers((1, 2)))
-    words = SectionNeurons.of_texts(bert, REFERENCE, units.layers, vocabulary=vocabulary)
-    for neurons in (units, words):
-        (ranges,) = ranges_of(bert, REFERENCE[:4], neurons)
-        for one in bert.activations(REFERENCE[4:]):
-            widen(ranges, neurons, one)
-        (whole,) = ranges_of(bert, REFERENCE, neurons)
-        assert ranges.keys() == whole.keys()
-        assert all(np.array_equal(ranges[name], whole[name]) for name in whole)
+    units = {"layers": LAYERS, "tokens": "all"}
+    halves = [
+        BoundaryCoverage.unset(bert.fingerprint, units, 24),
+        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=vocabulary),
+    ]
+    for texts in (REFERENCE[:4], REFERENCE[4:]):
+        set_ranges(bert, texts, *halves)
+    boundary, sections = halves
+    assert boundary.identity() == boundary_of(bert, [1, 2], units=24).identity()
+    assert sections.identity() == sections_of(bert, vocabulary=vocabulary).identity()
 
 
 def test_growth_is_what_adding_adds(bert: EncoderModel) -> None:
@@ -537,31 +548,29 @@ def test_attention_that_returns_no_weights_is_switched_and_said(tokenizer: Any) 
 
 
 def test_a_reference_corpus_of_one_sentence_is_refused(bert: EncoderModel) -> None:
-    neurons = Units(Layers((1, 2)))
     with pytest.raises(AnalysisError, match="1 sentence"):
-        ranges_of(bert, ["Once.", "Once."], neurons)
+        set_ranges(bert, ["Once.", "Once."], boundary_of(bert, [1, 2], units=24))
     with pytest.raises(AnalysisError, match="1 sentence"):
-        ranges_of(bert, ["Once."], SectionNeurons.of_texts(bert, ["Once."], neurons.layers))
+        set_ranges(bert, ["Once."], SectionCoverage.unset(bert, ["Once."], LAYERS))
 
 
 def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(bert: EncoderModel) -> None:
     many = Vocabulary(tuple(f"word{number}" for number in range(999_999)))
-    neurons = SectionNeurons.of_texts(bert, REFERENCE, Layers((1, 2)), vocabulary=many)
     with pytest.raises(AnalysisError, match=r"1,000,000 words.*GB") as told:
-        ranges_of(bert, REFERENCE, neurons)
+        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=many)
     assert "--vocab" in told.value.mend
 
 
 @pytest.mark.parametrize("layers", ["7", "0", "x", "1-9", "-1", "2-1", "encoder,8"])
 def test_layers_that_a_model_lacks_are_refused(bert: EncoderModel, layers: str) -> None:
     with pytest.raises(AnalysisError, match="no such layer"):
-        Layers.parse(layers, bert)
+        parse_layers(layers, bert)
 
 
 def test_layers_are_named_in_many_ways(bert: EncoderModel) -> None:
-    assert Layers.parse("encoder", bert) == Layers((1, 2))
-    assert Layers.parse("embeddings, 2", bert) == Layers((0, 2))
-    assert Layers.parse("1-2,pooler", bert) == Layers((1, 2), pooler=True)
+    assert parse_layers("encoder", bert) == LAYERS
+    assert parse_layers("embeddings, 2", bert) == {"hidden": [0, 2], "pooler": False}
+    assert parse_layers("1-2,pooler", bert) == {"hidden": [1, 2], "pooler": True}
 
 
 def test_a_vocabulary_holds_the_commonest_pieces(bert: EncoderModel) -> None:

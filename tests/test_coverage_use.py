@@ -6,7 +6,6 @@ import gzip
 import json
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,17 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.commands.coverage import thresholds_of
-from s2lct.analysis.coverage.criteria import BoundaryCoverage, Coverage
+from s2lct.analysis.coverage.criteria import (
+    BoundaryCoverage,
+    Coverage,
+    parse_layers,
+    set_ranges,
+)
 from s2lct.analysis.coverage.curves import measure, together
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.metrics import METRICS, build_metrics
 from s2lct.analysis.coverage.minimize import Reduced, Reduction, minimize, overall, reductions
-from s2lct.analysis.coverage.neurons import Layers, Units, ranges_of
 from s2lct.analysis.coverage.report import CoverageReport, coverage_page, write_curves
 from s2lct.analysis.coverage.suites import (
     drawn,
@@ -538,8 +541,8 @@ def test_help_needs_no_torch() -> None:
 
 def test_boundary_coverage_by_hand(encoder: EncoderModel) -> None:
     """The README's few lines."""
-    neurons = Units(Layers.parse("encoder", encoder))
-    (bounds,) = ranges_of(encoder, REFERENCE, neurons)
-    coverage = BoundaryCoverage(encoder.fingerprint, asdict(neurons), bounds)
+    settings = {"layers": parse_layers("encoder", encoder), "tokens": "all"}
+    coverage = BoundaryCoverage.unset(encoder.fingerprint, settings, 12 * encoder.layers)
+    set_ranges(encoder, REFERENCE, coverage)
     assert coverage.cover(encoder, REFERENCE).value == 0
     assert coverage.cover(encoder, [case.text for case in CASES]).value > 0

@@ -12,7 +12,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from copy import copy
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -21,11 +20,12 @@ import numpy.typing as npt
 
 from s2lct.analysis.arrays import Arrays, load_arrays, save_arrays, unreadable
 from s2lct.analysis.coverage.encoder import Activations, Booleans, EncoderModel, Floats
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.neurons import Bits, Layers, Marks, SectionNeurons, Units
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 
+Bits = npt.NDArray[Any]
+Marks = Mapping[str, tuple[Any, Bits]]
+"""Bits, or values of neurons, by part: where (an index of the part's array), and which."""
 Own = TypeVar("Own", bound="Coverage")
 UPPER, LOWER = np.uint8(1), np.uint8(2)
 _KIND, _FORMAT = "coverage", 1
@@ -53,6 +53,11 @@ class Coverage(ABC):
 
     kind: ClassVar[str]
     name: str
+    kinds: ClassVar[dict[str, type[Coverage]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Coverage.kinds[cls.kind] = cls
 
     def __init__(
         self, model: str, settings: Mapping[str, Any], constants: Arrays, state: dict[str, Bits]
@@ -80,6 +85,17 @@ class Coverage(ABC):
     def values(self) -> dict[str, float]:
         """The figures by name, the main one first, each in [0, 1]."""
         return {self.name: self.value}
+
+    def extremes(self, one: Activations, extreme: np.ufunc) -> Marks:
+        """Each neuron's least or greatest value in a text, for criteria with ranges."""
+        return {}
+
+    def widen(self, one: Activations) -> None:
+        """Take a text of a reference corpus into the ranges, which are among the constants."""
+        for end, extreme in (("low", np.minimum), ("high", np.maximum)):
+            for part, (where, values) in self.extremes(one, extreme).items():
+                known = self.constants[part + end]
+                known[where] = extreme(known[where], values)
 
     def growth(self, marks: Marks) -> float:
         """By how much the main figure would grow if these were added."""
@@ -171,15 +187,14 @@ class Coverage(ABC):
             f"coverage {path}: cannot be read", "pass a file that a coverage was saved to"
         ):
             arrays, described = load_arrays(path, _KIND)
-            kinds = {kind.kind: kind for kind in CRITERIA}
-            if described.get("kind") not in kinds or described.get("format") != _FORMAT:
+            if described.get("kind") not in Coverage.kinds or described.get("format") != _FORMAT:
                 raise ValueError("it holds no coverage")
             parts: dict[str, dict[str, npt.NDArray[Any]]] = {"state": {}, "constants": {}}
             for name, array in arrays.items():
                 of, _, part = name.partition("/")
                 parts[of][part] = array
-            kind, settings = kinds[described["kind"]], described["settings"]
-            coverage: Coverage = kind(described["model"], settings, parts["constants"])
+            kind: Any = Coverage.kinds[described["kind"]]
+            coverage: Coverage = kind(described["model"], described["settings"], parts["constants"])
             for part, bits in coverage.state.items():
                 found = parts["state"][part]
                 if found.shape != bits.shape or found.dtype != bits.dtype:
@@ -189,13 +204,32 @@ class Coverage(ABC):
             return coverage
 
 
-class BoundaryCoverage(Coverage):
+class UnitCoverage(Coverage):
+    """Criteria of output units of layers: dimensions of hidden states, and of the pooler.
+
+    Their settings are ``layers`` (see `parse_layers`) and ``tokens``: ``all``, then a unit has a
+    value at each token of a text, special tokens included, or ``cls``, its value at the first.
+    """
+
+    kind = "units"
+
+    @staticmethod
+    def of_layers(settings: Mapping[str, Any], one: Activations) -> list[Floats]:
+        """A text's values, an array of shape (tokens, units) for each layer."""
+        rows = slice(0, 1 if settings["tokens"] == "cls" else None)
+        values = [one.hidden[number][rows] for number in settings["layers"]["hidden"]]
+        if settings["layers"]["pooler"] and one.pooled is not None:
+            values.append(one.pooled[None])
+        return values
+
+
+class BoundaryCoverage(UnitCoverage):
     """BoundCov = (|upper corner| + |lower corner|) / 2N and SActCov = |upper corner| / N.
 
     Ma et al. 2018 (DeepGauge), section III-A; equations 3 and 4 of S²LCT. The upper corner holds
-    the neurons that some text drove above ``high``, the lower corner those driven below ``low``,
-    which are the constants (see `ranges_of`); the settings are those of `Units`. A value equal to a
-    bound is within. A neuron that never varied counts like any other: every other value is beyond.
+    the neurons that some text drove above ``high``, the lower corner those driven below ``low``;
+    both are constants, shape (units,). A value equal to a bound is within. A neuron that never
+    varied counts like any other: every other value is beyond.
     """
 
     kind, name = "boundary", "BoundCov"
@@ -203,12 +237,22 @@ class BoundaryCoverage(Coverage):
     def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
         state = {"corners": np.zeros(constants["low"].shape, dtype=np.uint8)}
         super().__init__(model, settings, constants, state)
-        self.units = Units.of(settings)
+
+    @classmethod
+    def unset(cls, model: str, settings: Mapping[str, Any], units: int) -> BoundaryCoverage:
+        """Without bounds yet, for `widen`."""
+        low = np.full(units, np.inf, dtype=np.float32)
+        return cls(model, settings, {"low": low, "high": -low})
+
+    def extremes(self, one: Activations, extreme: np.ufunc) -> Marks:
+        """Each unit's least or greatest value in a text."""
+        layers = self.of_layers(self.settings, one)
+        return {"": (slice(None), np.concatenate([extreme.reduce(one, axis=0) for one in layers]))}
 
     def marks(self, one: Activations) -> Marks:
         """The corners that a text reaches."""
-        where, highest = self.units.extremes(one, np.maximum)[""]
-        _, lowest = self.units.extremes(one, np.minimum)[""]
+        where, highest = self.extremes(one, np.maximum)[""]
+        _, lowest = self.extremes(one, np.minimum)[""]
         above, below = highest > self.constants["high"], lowest < self.constants["low"]
         return {"corners": (where, above * UPPER | below * LOWER)}
 
@@ -224,15 +268,14 @@ class BoundaryCoverage(Coverage):
         return super().values | {"SActCov": upper / len(self.state["corners"])}
 
 
-class NeuronCoverage(Coverage):
+class NeuronCoverage(UnitCoverage):
     """Neurons whose scaled value exceeds a threshold (Pei et al. 2017, DeepXplore, section 4.1).
 
     A neuron's value for a text is its mean over the text's tokens, as the mean over a feature map
     is DeepXplore's value of a convolution's filter. Values are scaled to [0, 1] within a layer and
     text; where all are equal, none is active.
 
-    The settings are those of `Units`, ``units`` (numbers of neurons, by layer) and ``threshold``,
-    in [0, 1).
+    Further settings are ``units`` (numbers of neurons, by layer) and ``threshold``, in [0, 1).
     """
 
     kind, name = "neurons", "NC"
@@ -240,7 +283,6 @@ class NeuronCoverage(Coverage):
     def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
         state = {"active": np.zeros(sum(settings["units"]), dtype=np.uint8)}
         super().__init__(model, settings, constants, state)
-        self.units = Units.of(settings)
         if not 0 <= settings.get("threshold", 0) < 1:
             raise AnalysisError(
                 f"threshold {settings['threshold']}", mend="pass 0 or more and below 1"
@@ -253,7 +295,7 @@ class NeuronCoverage(Coverage):
 
     def marks(self, one: Activations) -> Marks:
         """The neurons that are active in a text."""
-        layers = self.units.of_layers(one)
+        layers = self.of_layers(self.settings, one)
         active = [self.active(layer.mean(axis=0, dtype=np.float64)) for layer in layers]
         return {"active": (slice(None), np.concatenate(active).astype(np.uint8))}
 
@@ -280,114 +322,58 @@ class TopNeuronCoverage(NeuronCoverage):
         return active
 
 
-class SectionCoverage(Coverage):
-    """COVER, or MNCOVER where masks are given: k-multisection coverage of words and attention.
+def parse_layers(text: str, encoder: EncoderModel) -> dict[str, Any]:
+    """Read what ``--layers`` says: parts with commas between.
 
-    Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
-    NAACL 2022), sections 3.1 and 3.2, equations 4 to 7, after Ma et al. 2018 (DeepGauge).
+    A part is ``encoder`` (every encoder layer), ``embeddings``, ``pooler``, a number from 1 on, or
+    a range such as ``4-6``.
 
-    - A word-level neuron is h_{d,t}^l: dimension d of layer l's hidden state at t. An attention
-      neuron is α_{ij}^{l,k}: how much j weighs for i in head k of layer l.
-    - Each neuron's range [low, high] on a reference corpus is cut into B sections of equal width. A
-      value v lies in section ⌊(v - low) · B / (high - low)⌋, and high itself in the last one. A
-      value outside covers nothing.
-    - COVER = (C_w + λ C_a) / (B (N_w + λ N_a)): C counts covered sections, N neurons, of words and
-      of attention (eq. 4 to 6).
-    - MNCOVER (eq. 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair (x_i, x_j)
-      only where M_A[x_i, x_j] = 1.
+    Returns:
+        ``hidden``, numbers of hidden states (0 is the embeddings), and whether ``pooler`` counts.
 
-    The paper leaves open, and is read here, as follows. t, i and j are places in the text, or, with
-    a ``vocabulary``, entries of it: then the neurons of what the masks leave out do not exist. λ
-    weighs attention neurons above and below, so that coverage stays in [0, 1]. A neuron that never
-    varied on the reference corpus has no range to cut: it is in neither C nor N. Ranges are taken
-    over all tokens, special and masked ones too.
+    Raises:
+        AnalysisError: a part that means nothing, or a layer that the model lacks.
     """
-
-    kind = "sections"
-
-    def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
-        own = {name: settings[name] for name in ("bins", "places", "vocabulary")}
-        layers, table = Layers(**settings["layers"]), constants["neurons_table"]
-        self.neurons = SectionNeurons(layers, table=table, **own)
-        state = {
-            part: np.zeros(constants[f"{part}_low"].shape, dtype=self.neurons.bits_type)
-            for part in ("words", "pairs")
-        }
-        super().__init__(model, settings, constants, state)
-        self.weights["pairs"] = settings["attention_weight"]
-        self.masked = settings["masked"] is not None
-        self.name = "MNCOVER" if self.masked else "COVER"
-
-    @classmethod
-    def of(
-        cls,
-        encoder: EncoderModel,
-        neurons: Mapping[str, Any],
-        ranges: Arrays,
-        masks: Masks | None = None,
-        attention_weight: float = 1.0,
-    ) -> SectionCoverage:
-        """The criterion of a model, with ranges of neurons that have these settings.
-
-        With neurons of words, the masks' vocabulary has to be theirs.
-        """
-        masked = None if masks is None else list(masks.vocabulary.pieces)
-        settings = {**neurons, "attention_weight": attention_weight, "masked": masked}
-        constants = {**ranges, "masks_table": np.zeros(0, dtype=np.int64)}
-        if masks is not None:
-            constants |= {
-                "masks_table": masks.vocabulary.table(encoder.tokenizer),
-                "mask_words": masks.words,
-                "mask_pairs": masks.pairs,
-            }
-        return cls(encoder.fingerprint, settings, constants)
-
-    def marks(self, one: Activations) -> Marks:
-        """The sections that a text lies in."""
-        found = {
-            part: (where, self._bits(part, where, values))
-            for part, (where, values) in self.neurons.of_text(one).items()
-        }
-        if self.masked:
-            words, pairs = found["words"][1], found["pairs"][1]
-            tokens = self.constants["masks_table"][one.input_ids[: words.shape[1]]]
-            words *= self.constants["mask_words"][tokens][:, None]
-            pairs *= self.constants["mask_pairs"][np.ix_(tokens, tokens)]
-        return self.neurons.together(found, np.bitwise_or)
-
-    def _bits(self, part: str, where: Any, values: Floats) -> Bits:
-        """The sections that values lie in, a bit each; none where a value is outside."""
-        low, high = (self.constants[f"{part}_{end}"][where] for end in ("low", "high"))
-        bins = self.neurons.bins
-        # In double precision: the difference of two floats is then (nearly always) exact.
-        span = np.subtract(high, low, dtype=np.float64)
-        within = (values >= low) & (values <= high) & (span > 0)
-        np.copyto(span, 1.0, where=~within)
-        section = np.subtract(values, low, dtype=np.float64)
-        section *= bins
-        section /= span
-        np.copyto(section, 0.0, where=~within)
-        numbers = np.minimum(section, bins - 1).astype(np.uint8)
-        one_bit = (np.uint64(1) << np.arange(bins, dtype=np.uint64)).astype(self.neurons.bits_type)
-        bits: Bits = one_bit[numbers]
-        bits *= within
-        return bits
-
-    @cached_property
-    def total(self) -> float:
-        """B (N_w + λ N_a)."""
-        count = 0.0
-        for part, weight in self.weights.items():
-            varying = self.constants[f"{part}_low"] < self.constants[f"{part}_high"]
-            if self.masked and self.neurons.vocabulary is not None:
-                mask = self.constants[f"mask_{part}"]
-                varying &= mask[:, None] if part == "words" else mask
-            count += weight * int(varying.sum())
-        if not count:
+    named = {"encoder": range(1, encoder.layers + 1), "embeddings": range(1)}
+    hidden: set[int] = set()
+    pooler = False
+    for part in (part.strip() for part in text.split(",")):
+        first, dash, last = part.partition("-")
+        found = named.get(part, range(0))
+        if part == "pooler" and encoder.pooler is not None:
+            pooler = True
+            continue
+        if first.isdecimal() and (last.isdecimal() or not dash) and int(first):
+            found = range(int(first), int(last or first) + 1)
+        if not found or found[-1] > encoder.layers:
             raise AnalysisError(
-                "no neuron has a range to cut", mend="pass a larger reference corpus, other masks"
+                f"--layers {part}: model {encoder.name} has no such layer",
+                mend=f"name encoder, embeddings, 1 to {encoder.layers}, a range such as "
+                f"1-{encoder.layers}"
+                + (" (it has no pooler)" if encoder.pooler is None else " or pooler"),
             )
-        return self.neurons.bins * count
+        hidden |= set(found)
+    return {"hidden": sorted(hidden), "pooler": pooler}
 
 
-CRITERIA = (BoundaryCoverage, NeuronCoverage, TopNeuronCoverage, SectionCoverage)
+def set_ranges(
+    encoder: EncoderModel,
+    texts: Iterable[str],
+    *criteria: Coverage,
+    advance: Advance = silently,
+) -> None:
+    """Give criteria the ranges of their neurons on a reference corpus, in one pass.
+
+    Raises:
+        AnalysisError: fewer than two different texts.
+    """
+    texts = list(texts)
+    if len(set(texts)) < 2:
+        raise AnalysisError(
+            f"reference corpus of {len(set(texts))} sentence{'' if texts else 's'}: no neuron "
+            "has a range",
+            mend="pass the corpus that the model was trained on, or another large one",
+        )
+    for one in encoder.activations(texts, advance):
+        for criterion in criteria:
+            criterion.widen(one)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from s2lct.analysis.arrays import check_memory
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.criteria import Coverage, Marks
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.neurons import Marks
 from s2lct.analysis.progress import Advance, silently
 
 _MOST_SUITES_COMBINED = 4

@@ -5,27 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Literal
 
 from s2lct.analysis.coverage.criteria import (
     BoundaryCoverage,
     Coverage,
     NeuronCoverage,
-    SectionCoverage,
     TopNeuronCoverage,
+    UnitCoverage,
+    parse_layers,
+    set_ranges,
 )
 from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.coverage.masks import VOCABULARY, Masks, Vocabulary
-from s2lct.analysis.coverage.neurons import (
-    BINS,
-    PLACES,
-    Layers,
-    SectionNeurons,
-    Tokens,
-    Units,
-    ranges_of,
-)
+from s2lct.analysis.coverage.sections import BINS, PLACES, SectionCoverage
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 
@@ -40,7 +34,7 @@ def build_metrics(
     reference: Sequence[str],
     *,
     layers: str = "encoder",
-    tokens: Tokens = "all",
+    tokens: Literal["all", "cls"] = "all",
     bins: int = BINS,
     places: int = PLACES,
     words: bool = False,
@@ -54,22 +48,10 @@ def build_metrics(
 ) -> dict[str, Coverage]:
     """Metrics of `METRICS` with nothing covered, by name.
 
-    Args:
-        names: which.
-        encoder: the model.
-        reference: texts that set bounds and ranges, such as the training set.
-        layers: see `Layers.parse`.
-        tokens: for ``boundary``, ``neurons`` and ``top``: see `Units`.
-        bins: for ``cover`` and ``mncover``: see `SectionNeurons`.
-        places: likewise.
-        words: whether their neurons are of vocabulary entries, not of places.
-        vocabulary: how many entries, where no masks bring theirs.
-        attention_weight: λ.
-        threshold: of ``neurons``.
-        top: k of ``top``.
-        masks: for ``mncover``.
-        cache: a folder that keeps ranges.
-        advance: is told of texts of the reference.
+    The reference texts, such as the training set, set bounds and ranges, which the cache folder
+    keeps. ``tokens`` is for boundary, neurons and top, ``threshold`` for neurons, ``top`` is k;
+    ``words`` says whether neurons are of the masks' vocabulary (without masks: of so many entries)
+    instead of places. For the others see `parse_layers` and `SectionCoverage`.
 
     Raises:
         AnalysisError: an unknown metric, or options that do not fit.
@@ -85,9 +67,9 @@ def build_metrics(
             "mncover needs masks", mend="learn them with `s2lct masks`, then pass --masks FILE"
         )
     model, reference = encoder.fingerprint, list(reference)
-    units = Units(Layers.parse(layers, encoder), tokens)
-    probe = units.of_layers(next(encoder.activations(["probe"])))
-    counted = asdict(units) | {"units": [layer.shape[1] for layer in probe]}
+    units: dict[str, Any] = {"layers": parse_layers(layers, encoder), "tokens": tokens}
+    probe = UnitCoverage.of_layers(units, next(encoder.activations(["probe"])))
+    counted = units | {"units": [layer.shape[1] for layer in probe]}
     made: dict[str, Coverage] = {
         "neurons": NeuronCoverage(model, counted | {"threshold": threshold}, {}),
         "top": TopNeuronCoverage(model, counted | {"k": top}, {}),
@@ -97,30 +79,24 @@ def build_metrics(
     if words and "cover" in wanted:
         entries = masks.vocabulary if masks else Vocabulary.of_texts(encoder, reference, vocabulary)
     exact, device = encoder.batches_are_exact, str(encoder.device)
-    decides = [model, exact, device, reference, asdict(units), [bins, places]]
-    decides.append(entries and entries.pieces)
+    decides = [model, exact, device, reference, units, [bins, places], entries and entries.pieces]
     digest = hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:24]
     files = {name: cache / f"{name}-{digest}.safetensors" for name in wanted} if cache else {}
     made |= {name: Coverage.load(path) for name, path in files.items() if path.exists()}
-    if missing := sorted(wanted - made.keys()):
-        neurons: dict[str, Units | SectionNeurons] = {"boundary": units}
-        if "cover" in missing:
-            neurons["cover"] = cut = SectionNeurons.of_texts(
-                encoder, reference, units.layers, bins=bins, places=places, vocabulary=entries
-            )
-        found = ranges_of(encoder, reference, *(neurons[n] for n in missing), advance=advance)
-        for name, ranges in zip(missing, found, strict=True):
-            if name == "boundary":
-                made[name] = BoundaryCoverage(model, asdict(units), ranges)
-            else:
-                made[name] = SectionCoverage.of(encoder, cut.settings(), ranges)
-            if files:
-                made[name].save(files[name])
+    missing = wanted - made.keys()
+    if "boundary" in missing:
+        made["boundary"] = BoundaryCoverage.unset(model, units, sum(counted["units"]))
+    if "cover" in missing:
+        made["cover"] = SectionCoverage.unset(
+            encoder, reference, units["layers"], bins=bins, places=places, vocabulary=entries
+        )
+    if missing:
+        set_ranges(encoder, reference, *(made[name] for name in missing), advance=advance)
+        for name in missing & files.keys():
+            made[name].save(files[name])
     else:
         advance(len(reference))
-    if plain := made.get("cover"):
+    if isinstance(cover := made.get("cover"), SectionCoverage):
         for name, of in (("cover", None), ("mncover", masks)):
-            made[name] = SectionCoverage.of(
-                encoder, plain.settings, plain.constants, of, attention_weight
-            )
+            made[name] = cover.weighed(encoder, of, attention_weight)
     return {name: made[name] for name in names}
