@@ -12,9 +12,7 @@ from s2lct.cli.console import console, error_console
 from s2lct.cli.options import command
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from s2lct.analysis.coverage.learn_masks import LearnedMasks
+    from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.report import CoverageReport
     from s2lct.analysis.explain.records import ExplanationFile
     from s2lct.analysis.study.agreement import StudyResult
@@ -148,35 +146,30 @@ def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOpti
     console.print(f"Written: {', '.join(map(str, minimized.files))}")
 
 
-def show_masks(written: masks.WrittenMasks, options: masks.MasksOptions) -> None:
+def show_masks(found: Masks, options: masks.MasksOptions) -> None:
     """How far the masked model agrees with the model itself."""
-    console.print(fidelity_table({options.model: written.learned}))
-    if written.learned.fidelity < LOW_FIDELITY:
-        error_console.print(
-            f"The masked model agrees with {options.model} on {written.learned.fidelity:.1%} of "
-            "the held-out texts only: give a lower --lr, or more texts.",
-            style="yellow",
-        )
-    console.print(f"Masks written to {written.file}")
-
-
-def fidelity_table(learned: dict[str, LearnedMasks]) -> Table:
-    """Fidelity, and how much the masks keep, a row a model."""
     from rich.table import Table
 
+    about = found.about
     table = Table("", title="WIMASK", header_style="bold")
     for column in ("held-out texts", "fidelity", "by M_W", "words kept", "seen pairs kept"):
         table.add_column(column, justify="right")
-    for name, one in learned.items():
-        table.add_row(
-            name,
-            f"{one.held_out:,}",
-            f"{one.fidelity:.1%}",
-            f"{one.fidelity_of_masks:.1%}",
-            f"{int(one.word_mask.sum()):,} of {len(one.words):,}",
-            f"{int(one.pair_mask.sum()):,} of {int(one.pairs_seen.sum()):,}",
+    table.add_row(
+        options.model,
+        f"{about['held_out']:,}",
+        f"{about['fidelity']:.1%}",
+        f"{about['fidelity_of_masks']:.1%}",
+        f"{about['words_kept']:,} of {len(found.words):,}",
+        f"{about['pairs_kept']:,} of {about['pairs_seen']:,}",
+    )
+    console.print(table)
+    if about["fidelity"] < LOW_FIDELITY:
+        error_console.print(
+            f"The masked model agrees with {options.model} on {about['fidelity']:.1%} of "
+            "the held-out texts only: give a lower --lr, or more texts.",
+            style="yellow",
         )
-    return table
+    console.print(f"Masks written to {options.out / masks.MASKS_FILE}")
 
 
 def show_augmented(augmented: augment.Augmented, options: augment.AugmentOptions) -> None:

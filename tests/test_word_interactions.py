@@ -233,15 +233,15 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     fillers = [probability[word] for word in FILLERS]
     assert probability[KEYWORD] > 0.9
     assert probability[KEYWORD] > max(fillers)
-    assert learned.fidelity >= 0.97
-    assert learned.fidelity_of_masks >= 0.97
+    assert learned.masks.about["fidelity"] >= 0.97
+    assert learned.masks.about["fidelity_of_masks"] >= 0.97
     entry = vocabulary.pieces.index(KEYWORD)
-    assert learned.word_mask[entry]
+    assert learned.masks.words[entry]
     # A pair that never stood in one text cannot have been learned.
     never = vocabulary.size - 1
     assert learned.words[never] == 0.0
-    assert not learned.pair_mask[never].any()
-    assert not learned.pairs_seen[entry, entry]
+    assert not learned.masks.pairs[never].any()
+    assert learned.pairs[entry, entry] == 0.5
 
 
 @given(
@@ -279,8 +279,7 @@ def test_a_smaller_share_keeps_fewer_words_and_trains_nothing_anew(
     )
     np.testing.assert_array_equal(low.words, high.words)
     assert [bool(terms) for terms in steps] == [True, False]  # trained once, then resumed
-    assert high.word_mask.sum() == vocabulary.size // 4 < low.word_mask.sum()
-    assert high.masks().words.sum() == vocabulary.size // 4
+    assert high.masks.words.sum() == vocabulary.size // 4 < low.masks.words.sum()
 
 
 def test_special_tokens_are_no_words(keyword_model: EncoderModel) -> None:
@@ -290,8 +289,8 @@ def test_special_tokens_are_no_words(keyword_model: EncoderModel) -> None:
     for piece in ("[CLS]", "[SEP]"):
         entry = vocabulary.pieces.index(piece)
         assert learned.words[entry] == 1.0
-        assert not learned.pairs_seen[entry].any()
-        assert not learned.pairs_seen[:, entry].any()
+        assert (learned.pairs[entry] == 0.5).all()
+        assert (learned.pairs[:, entry] == 0.5).all()
 
 
 def test_the_model_is_left_as_it_was(keyword_model: EncoderModel) -> None:
@@ -314,7 +313,7 @@ def test_other_encoders_can_be_masked(kind: str) -> None:
     learned = learn_masks(encoder, texts, texts, vocabulary_of(encoder, texts), settings)
     words = learned.words[2:-1]  # without [CLS], [SEP] and the entry for the rest
     assert ((words > 0) & (words < 1)).all()
-    assert learned.pairs_seen.any()
+    assert learned.masks.about["pairs_seen"]
 
 
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "DistilBert", "DebertaV2"])
@@ -385,7 +384,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
             checkpoint=tmp_path / f"{name}.training",
             advance=advance,
         )
-        learned.masks({"losses": learned.losses}).save(tmp_path / f"{name}.masks")
+        learned.masks.save(tmp_path / f"{name}.masks")
 
     train("whole")
     with pytest.raises(KilledError):

@@ -215,21 +215,13 @@ class MinimizeOptions(NeuronOptions, ChosenCases):
 
 @dataclass(frozen=True)
 class Minimized:
-    """A suite reduced, once a threshold.
+    """A suite reduced, once a threshold."""
 
-    Attributes:
-        title: what was reduced, by what, on which model.
-        thresholds: ascending.
-        table: cases and failures that stay, a row a capability.
-        reduced: what stays, a threshold each.
-        files: what was written; a threshold that leaves no case has no file.
-    """
-
-    title: str
-    thresholds: Sequence[float]
-    table: Mapping[str, Reduction]
-    reduced: Sequence[Reduced]
-    files: Sequence[Path]
+    title: str  # what was reduced, by what, on which model
+    thresholds: Sequence[float]  # ascending
+    table: Mapping[str, Reduction]  # cases and failures that stay, by capability
+    reduced: Sequence[Reduced]  # what stays at each threshold
+    files: Sequence[Path]  # what was written; a threshold that leaves no case has no file
 
 
 @takes(MinimizeOptions)

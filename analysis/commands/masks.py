@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +24,7 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.coverage.learn_masks import LearnedMasks
+    from s2lct.analysis.coverage.masks import Masks
 
 CORPUS, KEPT, TRAINING = "Corpus", "What is kept", "Training"
 MASKS_FILE = "masks.safetensors"
@@ -58,16 +58,8 @@ class MasksOptions(CorpusColumns, OnDevice):
     )
 
 
-@dataclass(frozen=True)
-class WrittenMasks:
-    """Masks that were learned, and their file."""
-
-    learned: LearnedMasks
-    file: Path
-
-
 @takes(MasksOptions)
-def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
+def masks(options: MasksOptions, bars: Bars) -> Masks:
     """Learn which words and pairs matter to a model (WIMASK).
 
     For MNCOVER. Interrupted, the same command goes on where it stopped.
@@ -123,18 +115,13 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
         "weights_sha256": encoder.fingerprint,
         "corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint, "texts": len(texts)},
         "settings": asdict(settings) | {"keep_words": options.keep_words},
-        "held_out": learned.held_out,
-        "fidelity": learned.fidelity,
-        "fidelity_of_masks": learned.fidelity_of_masks,
-        "losses": learned.losses,
-        "words_kept": int(learned.word_mask.sum()),
-        "pairs_kept": int(learned.pair_mask.sum()),
-        "pairs_seen": int(learned.pairs_seen.sum()),
+        **learned.masks.about,
     }
-    learned.masks(about).save(options.out / MASKS_FILE)
+    found = replace(learned.masks, about=about)
+    found.save(options.out / MASKS_FILE)
     names = (*vocabulary.pieces, "")
     ranked = sorted(range(len(names)), key=lambda n: (-learned.words[n], n))
     words = {names[n]: round(float(learned.words[n]), 6) for n in ranked}
     report = json.dumps(about | {"words": words}, indent=1, ensure_ascii=False)
     write_text(options.out / REPORT_FILE, report + "\n")
-    return WrittenMasks(learned, options.out / MASKS_FILE)
+    return found

@@ -73,18 +73,11 @@ class Bottleneck(nn.Module):
         draws: torch.Generator | None = None,
         word_mask: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, Masked]:
-        """Let some words and pairs through.
+        """M_W · e' of e, shape (texts, tokens, width), e itself where there is no word; and masks.
 
-        Args:
-            embedded: e, shape (texts, tokens, width).
-            entries: vocabulary entries, shape (texts, tokens).
-            mask: 1 for words, 0 for padding and special tokens, shape (texts, tokens).
-            draws: of the masks, in training; None takes what is more probable than not.
-            word_mask: M_W, shape (V,), in place of the word layer's own.
-
-        Returns:
-            M_W · e', shape (texts, tokens, width), and e where there is no word; the masks'
-            probabilities.
+        Entries are of the vocabulary, the mask is 1 for words, 0 for padding and special tokens,
+        both of shape (texts, tokens). Masks are drawn in training; without draws, what is more
+        probable than not. A word mask, shape (V,), stands in place of the word layer's own.
         """
         real, both = mask.bool(), word_pairs(mask)
         codes = entries[:, :, None] * self.entries + entries[:, None, :]

@@ -7,7 +7,7 @@ not lose the training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,27 +34,16 @@ AdvanceSteps = Callable[[int, dict[str, float]], object]
 
 @dataclass(frozen=True, slots=True)
 class WimaskSettings:
-    """How masks are learned; the defaults are the paper's where it gives them.
-
-    Attributes:
-        epochs: passes over the training texts.
-        learning_rate: Adam's, of everything.
-        beta_words: β_i, weight of the word mask's KL divergence.
-        beta_pairs: β_g, weight of the pair mask's.
-        beta_sparse: weight of |M_A|₁.
-        temperature: of the Gumbel-Softmax.
-        batch_size: texts a step.
-        seed: of weights, order and draws.
-    """
+    """How masks are learned; the defaults are the paper's where it gives them."""
 
     epochs: int = 10
     learning_rate: float = 1e-5
-    beta_words: float = 1e-3
-    beta_pairs: float = 1e-3
-    beta_sparse: float = 1e-3
-    temperature: float = 1.0
+    beta_words: float = 1e-3  # β_i, weight of the word mask's KL divergence
+    beta_pairs: float = 1e-3  # β_g, weight of the pair mask's
+    beta_sparse: float = 1e-3  # weight of |M_A|₁
+    temperature: float = 1.0  # of the Gumbel-Softmax
     batch_size: int = 32
-    seed: int = 0
+    seed: int = 0  # of weights, order and draws
 
     def steps(self, texts: int) -> int:
         """How many steps training takes."""
@@ -78,34 +67,19 @@ class LearnedMasks:
     """What WIMASK learned.
 
     Attributes:
-        vocabulary: the task vocabulary, of V entries.
         words: probability that a word is let through, shape (V,); 0 for one that never occurred,
             1 for a special token.
-        pairs: likewise of pairs, shape (V, V); row i's word receives column j's.
-        word_mask: M_W, shape (V,).
-        pair_mask: M_A, shape (V, V).
-        pairs_seen: which pairs training moved, shape (V, V).
-        fidelity: share of held-out texts of which the masked model says what the model says,
-            words masked by the trained layer, text by text (the paper's Table 5).
-        fidelity_of_masks: the same, words masked by M_W, which coverage uses.
-        held_out: how many held-out texts.
-        losses: mean loss and its terms over the last epoch's steps.
+        pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
+            training has not seen the pair.
+        masks: M_W and M_A, and about them how many words and pairs are ``…_kept``, how many
+            ``pairs_seen``; mean ``losses`` over the last epoch; and the ``fidelity``: the share
+            of ``held_out`` texts of which the masked model says what the model says, words masked
+            by the trained layer (the paper's Table 5), and ``…_of_masks``, masked by M_W.
     """
 
-    vocabulary: Vocabulary
     words: Floats
     pairs: Floats
-    word_mask: Booleans
-    pair_mask: Booleans
-    pairs_seen: Booleans
-    fidelity: float
-    fidelity_of_masks: float
-    held_out: int
-    losses: dict[str, float]
-
-    def masks(self, about: Mapping[str, Any] | None = None) -> Masks:
-        """M_W and M_A, as coverage takes them; ``about`` is kept with them."""
-        return Masks(self.vocabulary, self.word_mask, self.pair_mask, about or {})
+    masks: Masks
 
 
 def kept_words(words: Floats, most: float = 1.0) -> Booleans:
@@ -304,16 +278,8 @@ def learn_masks(
 ) -> LearnedMasks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
 
-    Args:
-        encoder: the target model.
-        texts: to train on. Labels play no part.
-        held_out: to measure fidelity on.
-        vocabulary: see `Vocabulary.of_texts`.
-        settings: see `WimaskSettings`.
-        most_words: see `kept_words`; 1 is the paper's reading.
-        checkpoint: takes what was learned so far; the same training goes on from it, to the same
-            bytes.
-        advance: see `AdvanceSteps`.
+    For ``most_words`` see `kept_words`; 1 is the paper's reading. The checkpoint takes what was
+    learned so far; the same training goes on from it, to the same bytes.
 
     Raises:
         AnalysisError: there are no texts, the vocabulary is larger than memory, the model has no
@@ -338,17 +304,18 @@ def learn_masks(
     words = training.word_probabilities()
     word_mask = kept_words(words, most_words)
     pairs = bottleneck.pair_logits.weight.detach().view(size, size).sigmoid().cpu().numpy()
-    return LearnedMasks(
-        vocabulary,
-        words,
-        pairs,
-        word_mask,
-        pairs > KEPT_ABOVE,
-        pairs != KEPT_ABOVE,
-        *_fidelity(model, held_out, settings.batch_size, torch.from_numpy(word_mask)),
-        len(held_out),
-        losses,
-    )
+    pair_mask = pairs > KEPT_ABOVE
+    by_layer, by_mask = _fidelity(model, held_out, settings.batch_size, torch.from_numpy(word_mask))
+    about = {
+        "held_out": len(held_out),
+        "fidelity": by_layer,
+        "fidelity_of_masks": by_mask,
+        "losses": losses,
+        "words_kept": int(word_mask.sum()),
+        "pairs_kept": int(pair_mask.sum()),
+        "pairs_seen": int((pairs != KEPT_ABOVE).sum()),
+    }
+    return LearnedMasks(words, pairs, Masks(vocabulary, word_mask, pair_mask, about))
 
 
 @torch.no_grad()

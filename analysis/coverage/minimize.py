@@ -18,12 +18,9 @@ from s2lct.suite.cases import Case
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What is left of a suite at one threshold, by more than which a case had to raise coverage.
+    """Ids of the cases that stay, each raising coverage by more than the threshold.
 
-    Attributes:
-        threshold: in [0, ∞).
-        kept: ids of the cases that stay.
-        for_expansions: ids of those of them that stay only because an expansion of theirs does.
+    ``for_expansions`` are those of them that stay only because an expansion of theirs does.
     """
 
     threshold: float
@@ -33,19 +30,12 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What reducing did to one capability.
-
-    Attributes:
-        cases: before.
-        kept: after, at each threshold.
-        before: failure rate of all cases, in [0, 1].
-        after: of the kept ones, at each threshold; None where none is kept.
-    """
+    """What reducing did to one capability: sizes and failure rates in [0, 1]."""
 
     cases: int
-    kept: tuple[int, ...]
+    kept: tuple[int, ...]  # at each threshold
     before: float
-    after: tuple[float | None, ...]
+    after: tuple[float | None, ...]  # likewise; None where no case is kept
 
     @property
     def mean_reduction(self) -> float:

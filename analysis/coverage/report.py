@@ -35,25 +35,15 @@ _TICKS = 5
 
 @dataclass(frozen=True, slots=True)
 class CoverageReport:
-    """What `s2lct coverage` found.
-
-    Attributes:
-        model: its name.
-        fingerprint: SHA-256 over tokenizer and weights.
-        reference: name of the corpus that set bounds, and how many of its sentences did.
-        shuffles: over which curves are averaged.
-        measured: each suite.
-        rows: of the table: each suite alone, then unions.
-        notes: what the user should know.
-    """
+    """What `s2lct coverage` found of a model, by name and SHA-256 over tokenizer and weights."""
 
     model: str
     fingerprint: str
-    reference: str
-    shuffles: int
-    measured: Sequence[Measured]
-    rows: Sequence[Measured]
-    notes: Sequence[str]
+    reference: str  # name of the corpus that set bounds, and how many of its sentences did
+    shuffles: int  # over which curves are averaged
+    measured: Sequence[Measured]  # each suite
+    rows: Sequence[Measured]  # of the table: each suite alone, then unions
+    notes: Sequence[str]  # what the user should know
 
     @property
     def figures(self) -> tuple[str, ...]:
