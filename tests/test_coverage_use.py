@@ -32,7 +32,7 @@ from s2lct.analysis.coverage.suites import (
     load_test_suite,
     named_suites,
     reference_and_held_out,
-    write_reduced_suite,
+    write_reduced,
 )
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
@@ -227,9 +227,7 @@ def page_of(name: str, encoder: EncoderModel, metrics: dict[str, Coverage]) -> C
         measure(name, [case.text for case in CASES], encoder, metrics, shuffles=2, points=3),
         measure("few", [CASES[0].text], encoder, metrics, shuffles=2, points=3),
     )
-    return CoverageReport(
-        "tiny", encoder.fingerprint, "films", 2, measured, tuple(together(measured)), ("a note",)
-    )
+    return CoverageReport("tiny", encoder.fingerprint, "films", 2, measured, ("a note",))
 
 
 def test_the_page_shows_every_figure_and_escapes_names(
@@ -376,7 +374,7 @@ def test_a_reduced_suite_is_a_suite(suite_folder: Path, tmp_path: Path) -> None:
     kept = frozenset({expansion.id, expansion.seed_id, cases[0].id, cases[0].seed_id})
     out = tmp_path / "small"
     for _ in range(2):
-        write_reduced_suite(suite_folder, Reduced(0.1, kept, frozenset()), out, {"by": "COVER"})
+        write_reduced(str(suite_folder), Reduced(0.1, kept, frozenset()), out, {"by": "COVER"})
     assert verify_suite(out, quick=True) == []
     assert {case.id for case in load_cases(out).cases} == kept
     rows = load_dataset(str(out), "all", split="test", cache_dir=str(tmp_path / "cache"))
@@ -386,10 +384,10 @@ def test_a_reduced_suite_is_a_suite(suite_folder: Path, tmp_path: Path) -> None:
     original = json.loads((suite_folder / "suite.json").read_text())
     assert described["reduced_from"]["fingerprint"] == original["fingerprint"]
     with pytest.raises(AnalysisError, match="something else"):
-        write_reduced_suite(suite_folder, Reduced(0.1, kept, frozenset()), suite_folder, {})
+        write_reduced(str(suite_folder), Reduced(0.1, kept, frozenset()), suite_folder, {})
     nothing = Reduced(0.9, frozenset(), frozenset())
     with pytest.raises(AnalysisError, match="no case stays"):
-        write_reduced_suite(suite_folder, nothing, tmp_path / "none", {})
+        write_reduced(str(suite_folder), nothing, tmp_path / "none", {})
 
 
 def test_coverage_from_the_command_line(

@@ -141,7 +141,7 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
 
     Alone and together.
     """
-    from s2lct.analysis.coverage.curves import measure, together
+    from s2lct.analysis.coverage.curves import measure
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.report import CoverageReport, write_curves
     from s2lct.analysis.coverage.suites import drawn, named_suites, reference_and_held_out
@@ -178,7 +178,6 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
         reference=f"{options.reference} ({len(bounds):,} sentences)",
         shuffles=shuffles,
         measured=measured,
-        rows=together(measured),
         notes=encoder.notes,
     )
     if options.curve is not None:
@@ -234,7 +233,6 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.minimize import minimize as reduce_suite
     from s2lct.analysis.coverage.minimize import reductions
-    from s2lct.files import check_file_out
     from s2lct.labels import check_label_map
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.scoring.score import default_cache, score
@@ -253,10 +251,7 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
     if checklist:
         outs = [path.with_name(path.name + ".jsonl") for path in outs]
     for path in outs:
-        if checklist:
-            check_file_out(path, "--out")
-        else:
-            suites.check_out(path)
+        suites.check_out(path, options.suite)
     chosen = loaded.select(options.capability or None, None, options.limit)
     bounds, _ = suites.reference_and_held_out(
         options.reference, options.reference_cases, options.seed
@@ -281,21 +276,17 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
         "reference_sentences": len(bounds),
         "metric": metric.identity(),
     }
-    written = []
-    for path, kept in zip(outs, reduced, strict=True):
-        if several and not kept.kept:
-            continue
-        if checklist:
-            suites.write_reduced_checklist(Path(options.suite), kept.kept, path)
-        else:
-            suites.write_reduced_suite(Path(options.suite), kept, path, about)
-        written.append(path)
+    whole = [
+        (path, kept) for path, kept in zip(outs, reduced, strict=True) if kept.kept or not several
+    ]
+    for path, kept in whole:
+        suites.write_reduced(options.suite, kept, path, about)
     return Minimized(
         f"{loaded.name} reduced by {metric.name} on {options.model}",
         thresholds,
         reductions(chosen.cases, outcomes.failed, reduced),
         reduced,
-        written,
+        [path for path, _ in whole],
     )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from s2lct.analysis.coverage.curves import Measured
+from s2lct.analysis.coverage.curves import Measured, together
 from s2lct.analysis.coverage.minimize import Reduction, overall
 from s2lct.analysis.plots import COLOURS, picture
 from s2lct.analysis.tables import figures_table
@@ -33,7 +34,7 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 40
 _TICKS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CoverageReport:
     """What `s2lct coverage` found of a model, by name and SHA-256 over tokenizer and weights."""
 
@@ -42,13 +43,17 @@ class CoverageReport:
     reference: str  # name of the corpus that set bounds, and how many of its sentences did
     shuffles: int  # over which curves are averaged
     measured: Sequence[Measured]  # each suite
-    rows: Sequence[Measured]  # of the table: each suite alone, then unions
     notes: Sequence[str]  # what the user should know
+
+    @cached_property
+    def rows(self) -> list[Measured]:
+        """Of the table: each suite alone, then unions."""
+        return together(self.measured)
 
     @property
     def figures(self) -> tuple[str, ...]:
         """Names of the figures."""
-        return tuple(self.rows[0].values)
+        return tuple(self.measured[0].values)
 
 
 def percent(value: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from s2lct.analysis.coverage.minimize import Reduced
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError, SuiteError
-from s2lct.files import check_folder_out, is_here, whole_folder, write_text
+from s2lct.files import check_file_out, check_folder_out, is_here, whole_folder, write_text
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
 from s2lct.json_lines import as_json_lines
 from s2lct.labels import LABELS
@@ -155,8 +155,7 @@ def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list
     return [sentence.text for sentence in reference], suite
 
 
-def write_reduced_checklist(path: Path, kept: Iterable[str], out: Path) -> None:
-    """Write those of CheckList's cases whose ids are ``kept``, in their order, as JSON lines."""
+def _write_checklist(path: Path, kept: Iterable[str], out: Path) -> None:
     wanted = set(kept)
     rows: list[dict[str, Any]] = []
     for number, case in enumerate(read_checklist(path)):
@@ -168,49 +167,51 @@ def write_reduced_checklist(path: Path, kept: Iterable[str], out: Path) -> None:
     write_text(out, as_json_lines(rows))
 
 
-def write_reduced_suite(
-    folder: Path, reduced: Reduced, out: Path, about: Mapping[str, Any]
-) -> None:
-    """Write the kept cases of a built suite as a suite of the same schema.
+def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, Any]) -> None:
+    """Write the cases that stay as a suite of the same form: a folder, or CheckList's JSON lines.
 
-    The new folder must not exist or hold a reduced suite. ``about`` is recorded in ``suite.json``
-    under ``reduced_from``.
+    ``about`` is recorded in a folder's ``suite.json`` under ``reduced_from``.
 
     Raises:
-        AnalysisError: ``out`` is in the way, or nothing stays.
+        AnalysisError: ``out`` is in the way, or nothing stays in a folder.
         SuiteError: the suite cannot be read.
     """
-    check_out(out)
-    suite = read_suite(folder)
+    check_out(out, suite)
+    if is_checklist(suite):
+        _write_checklist(Path(suite), reduced.kept, out)
+        return
+    read = read_suite(Path(suite))
     rows_of = {
-        name: [row for row in rows if row["id"] in reduced.kept]
-        for name, rows in suite.rows.items()
+        name: [row for row in rows if row["id"] in reduced.kept] for name, rows in read.rows.items()
     }
     if not any(rows_of.values()):
         raise AnalysisError(
             f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
         )
     counts: dict[str, dict[str, Any]] = {}
-    for name, before in suite.described["counts"].items():
+    for name, before in read.described["counts"].items():
         kinds = Counter(row["kind"] for row in rows_of.get(name, ()))
         counts[name] = {**before, "seeds": kinds["seed"], "expansions": kinds["expansion"]}
     reduced_from = {
         **about,
-        "fingerprint": suite.described["fingerprint"],
+        "fingerprint": read.described["fingerprint"],
         "threshold": reduced.threshold,
         "seeds_kept_for_expansions": len(reduced.for_expansions),
     }
-    described = {**suite.described, "counts": counts, "reduced_from": reduced_from}
+    described = {**read.described, "counts": counts, "reduced_from": reduced_from}
     with whole_folder(out) as work:
         write_suite_files(work, rows_of, described)
 
 
-def check_out(out: Path) -> None:
-    """Refuse to write over what is no reduced suite.
+def check_out(out: Path, suite: str) -> None:
+    """Refuse to write over what is no reduced suite of that suite's form.
 
     Raises:
         AnalysisError: something else is there.
     """
+    if is_checklist(suite):
+        check_file_out(out, "--out")
+        return
     check_folder_out(out, "--out")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
