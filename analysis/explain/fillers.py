@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from s2lct.analysis.explain.words import Word, respelled
+from s2lct.analysis.explain.words import respelled, words_of
 from s2lct.builder.models.masked_lm import TransformersMaskedLM
 from s2lct.identity import shuffle_key
 
@@ -19,97 +19,69 @@ _MARKS = (".", ",", "'", '"', "!", "?", "-", ";", ":", "(", ")")
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
-    """A text some of whose words are hidden.
+class Draw:
+    """Samples to draw of a text some of whose words are hidden.
 
     Attributes:
         text: the whole text.
-        words: its words.
         shown: the numbers of the words that are not hidden.
+        samples: how many.
+        key: what their randomness is tied to, beside the text and what is shown.
     """
 
     text: str
-    words: tuple[Word, ...]
     shown: frozenset[int]
+    samples: int
+    key: tuple[str, ...]
 
     @property
     def hidden(self) -> list[int]:
         """The numbers of the hidden words, from left to right."""
-        return [number for number in range(len(self.words)) if number not in self.shown]
+        return [number for number in range(len(words_of(self.text))) if number not in self.shown]
 
     def filled(self, fills: Sequence[str]) -> str:
         """The text with other words in the hidden places, from left to right; see `respelled`."""
-        fill = dict(zip(self.hidden, fills, strict=True))
-        pieces = [fill.get(number, word.text) for number, word in enumerate(self.words)]
-        return respelled(self.text, self.words, pieces)
+        return respelled(self.text, dict(zip(self.hidden, fills, strict=True)))
 
+    def generator(self, seed: int) -> np.random.Generator:
+        """The samples' randomness."""
+        shown = ",".join(map(str, sorted(self.shown)))
+        digest = shuffle_key(seed, self.text, shown, *self.key)
+        return np.random.default_rng(int.from_bytes(digest, "big"))
 
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """How many samples of a template, and what their randomness is tied to."""
+    def texts(self, words: Sequence[str], rows: Sequence[Sequence[int]]) -> list[str]:
+        """The text once for each row of numbers of words.
 
-    template: Template
-    samples: int
-    key: tuple[str, ...]
-
-
-class Filler(Protocol):
-    """Where the samples come from."""
-
-    @property
-    def description(self) -> str:
-        """In words, for reports."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What decides the samples; empty if that is unknown."""
-
-    def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
-        """For each draw its filled texts."""
-
-
-def _generator(draw: Draw, seed: int) -> np.random.Generator:
-    shown = ",".join(map(str, sorted(draw.template.shown)))
-    digest = shuffle_key(seed, draw.template.text, shown, *draw.key)
-    return np.random.default_rng(int.from_bytes(digest, "big"))
-
-
-def _filled(draw: Draw, rows: Iterable[Sequence[str]]) -> list[str]:
-    """The text once for each row of fills.
-
-    They get a capital where the hidden word had one, for models that tell them apart.
-    """
-    template = draw.template
-    capitals = [template.words[place].text[:1].isupper() for place in template.hidden]
-    return [
-        template.filled(
-            [
-                fill[:1].upper() + fill[1:] if capital else fill
-                for fill, capital in zip(fills, capitals, strict=True)
-            ]
-        )
-        for fills in rows
-    ]
+        They get a capital where the hidden word had one, for models that tell them apart.
+        """
+        capitals = [words_of(self.text)[place].text[:1].isupper() for place in self.hidden]
+        return [
+            self.filled(
+                [
+                    words[number][:1].upper() + words[number][1:] if capital else words[number]
+                    for number, capital in zip(row, capitals, strict=True)
+                ]
+            )
+            for row in rows
+        ]
 
 
 class UniformFiller:
     """Every word of a vocabulary is as likely as any other (the paper's option)."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        self._vocabulary = tuple(vocabulary)
-        self.description = f"uniform samples of {len(self._vocabulary):,} words"
-        self.fingerprint = " ".join((UNIFORM, *self._vocabulary))
+        self._words = tuple(vocabulary)
+        self.description = f"uniform samples of {len(self._words):,} words"
+        self.fingerprint = " ".join((UNIFORM, *self._words))
 
     def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
-        """See `Filler`."""
-        results: list[list[str]] = []
-        for draw in draws:
-            drawn = _generator(draw, seed).integers(
-                len(self._vocabulary), size=(draw.samples, len(draw.template.hidden))
-            )
-            fills = ([self._vocabulary[number] for number in row] for row in drawn.tolist())
-            results.append(_filled(draw, fills))
-        return results
+        """For each draw its filled texts."""
+        most = len(self._words)
+        numbers = [
+            draw.generator(seed).integers(most, size=(draw.samples, len(draw.hidden))).tolist()
+            for draw in draws
+        ]
+        return [draw.texts(self._words, rows) for draw, rows in zip(draws, numbers, strict=True)]
 
 
 class MaskedLMFiller:
@@ -137,21 +109,18 @@ class MaskedLMFiller:
         self.fingerprint = masked_lm.fingerprint
 
     def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
-        """See `Filler`."""
+        """For each draw its filled texts."""
         results: list[list[str]] = [[] for _ in draws]
         mask = str(self._tokenizer.mask_token)
-        masked = [draw.template.filled([mask] * len(draw.template.hidden)) for draw in draws]
+        masked = [draw.filled([mask] * len(draw.hidden)) for draw in draws]
         encoded: list[list[int]] = self._tokenizer(masked, truncation=True, max_length=self._room)[
             "input_ids"
         ]
         order = sorted(range(len(draws)), key=lambda number: len(encoded[number]))
         for _, group in itertools.groupby(order, key=lambda number: len(encoded[number])):
-            numbers = list(group)
-            for start in range(0, len(numbers), ROWS_A_PASS):
-                batch = numbers[start : start + ROWS_A_PASS]
-                for number, cumulated in zip(
-                    batch, self._distributions([encoded[n] for n in batch]), strict=True
-                ):
+            while batch := list(itertools.islice(group, ROWS_A_PASS)):
+                chances = self._distributions([encoded[number] for number in batch])
+                for number, cumulated in zip(batch, chances, strict=True):
                     results[number] = self._drawn(draws[number], cumulated, seed)
         return results
 
@@ -162,10 +131,9 @@ class MaskedLMFiller:
         with torch.inference_mode():
             ids = torch.tensor(rows, device=self._model.device)
             at_mask = ids == self._tokenizer.mask_token_id
-            hidden = self._model.base_model(input_ids=ids).last_hidden_state[at_mask]
             head = getattr(self._model, "cls", None) or getattr(self._model, "lm_head", None)
             if isinstance(head, torch.nn.Module):
-                logits = head(hidden)
+                logits = head(self._model.base_model(input_ids=ids).last_hidden_state[at_mask])
             else:
                 logits = self._model(input_ids=ids).logits[at_mask]
             chances = torch.softmax(logits[:, self._ids].double(), dim=-1).cumsum(dim=-1)
@@ -174,16 +142,19 @@ class MaskedLMFiller:
     def _drawn(self, draw: Draw, cumulated: Any, seed: int) -> list[str]:
         import torch
 
-        places = draw.template.hidden
-        points = _generator(draw, seed).random((draw.samples, len(places)))
-        if len(cumulated) < len(places):
+        places, words = len(draw.hidden), len(self._words)
+        points = draw.generator(seed).random((draw.samples, places))
+        if len(cumulated) < places:
             # Masks behind the model's last position: any word.
-            flat = torch.linspace(0, 1, len(self._words) + 1, dtype=torch.float64)[1:]
-            missing = flat.to(cumulated.device).repeat(len(places) - len(cumulated), 1)
+            flat = torch.linspace(0, 1, words + 1, dtype=torch.float64)[1:]
+            missing = flat.to(cumulated.device).repeat(places - len(cumulated), 1)
             cumulated = torch.cat([cumulated, missing])
         wanted = torch.from_numpy(points.T.copy()).to(cumulated.device)
-        chosen = torch.searchsorted(cumulated, wanted, right=True).clamp(max=len(self._words) - 1)
-        return _filled(draw, ([self._words[number] for number in row] for row in chosen.T.tolist()))
+        chosen = torch.searchsorted(cumulated, wanted, right=True).clamp(max=words - 1)
+        return draw.texts(self._words, chosen.T.tolist())
+
+
+Filler = UniformFiller | MaskedLMFiller
 
 
 def load_filler(name: str, masked_lm: str) -> Filler:
@@ -193,6 +164,4 @@ def load_filler(name: str, masked_lm: str) -> Filler:
         ModelError: there is no such masked language model.
     """
     loaded = TransformersMaskedLM.load(masked_lm)
-    if name == UNIFORM:
-        return UniformFiller(loaded.words)
-    return MaskedLMFiller(loaded)
+    return UniformFiller(loaded.words) if name == UNIFORM else MaskedLMFiller(loaded)

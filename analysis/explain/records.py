@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -16,14 +15,10 @@ from s2lct.files import write_text
 
 
 class ExplainedWord(Record):
-    """A word of an explained text.
+    """A word of an explained text, its part (see `words.Part`) and what it contributes.
 
-    Attributes:
-        text, start, end: see `words.Word`.
-        part, part_name: see `words.Part`.
-        contribution: see `attribution.attribute`.
-        kept: whether it belongs to the set that holds the prediction.
-        without: the estimated P of the set without it; None for words that are not kept.
+    Kept words belong to the set that holds the prediction, whose estimated P is ``without`` if the
+    word is left out.
     """
 
     text: str
@@ -37,14 +32,9 @@ class ExplainedWord(Record):
 
 
 class Explanation(Record):
-    """What holds a prediction.
+    """What holds a prediction: a case, what the model says of it, and what it rests on.
 
     Attributes:
-        id, capability, kind, seed_id, text, template: the case.
-        said: what the model says of it.
-        passes: the labels that pass.
-        failed: whether it says another.
-        words: all of its words.
         probability: P(f(T(x)) = f(x)) of the kept words, by samples that the search did not see.
         ci: the bounds of its 95 % interval (Clopper and Pearson).
         nothing_shown: the same of the fully masked text, as the search estimated it.
@@ -107,8 +97,7 @@ class ExplanationFile(Record):
 
 def write_explanations(file: ExplanationFile, path: Path) -> None:
     """Write explanations as JSON, whole or not at all."""
-    text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
-    write_text(path, text + "\n")
+    write_text(path, file.model_dump_json(indent=1) + "\n")
 
 
 def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFile:

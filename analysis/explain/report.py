@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from statistics import fmean
+from typing import TypeVar
 
 from markupsafe import Markup, escape
 from rich.table import Table
 
-from s2lct.analysis.explain.records import Explanation, ExplanationFile
+from s2lct.analysis.explain.records import ExplainedWord, Explanation, ExplanationFile
 from s2lct.analysis.explain.words import Kind
 from s2lct.analysis.tables import NARROW, figures_table
-from s2lct.files import write_text
 from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
 
@@ -24,14 +24,14 @@ KIND_NAMES: dict[Kind, str] = {
     "source": "corpus sentence",
     "inserted": "inserted word",
 }
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """In how many failures something helps to hold the prediction.
+    """In how many failures a word or a template part helps to hold the prediction.
 
     Attributes:
-        name: a word, or a template part.
         kind: the part it belongs to; a word's is the one it has most often.
         held: failures whose set has it.
         cases: failures whose text has it.
@@ -45,21 +45,18 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What holds the failures of one capability.
+    """What holds the failures of one capability; punctuation is no word here, but stays in sets.
 
     Attributes:
-        capability: ``LC1`` …
-        failures: how many failing cases were explained.
-        families: of how many seed families.
+        failures, families: explained failing cases, and of how many seed families they are.
         passing: how many passing cases were explained beside them.
-        kept: mean number of words that hold a failure.
-        words_in_all: mean number of words of a failing text.
+        kept, words_in_all: mean number of words that hold a failure, and that a failing text has.
         unprompted: failures that are said of the fully masked text too.
         kinds: for template, source and inserted words, failures that rest on at least one.
         source_alone: failures that rest on words of the corpus sentences alone: nothing of what
             makes the capability is needed for the wrong answer.
-        words: the words that hold most failures, most first.
-        parts: the template's parts and the slots, likewise.
+        words, parts: the words, and the template's parts and slots, that hold most failures, most
+            first.
     """
 
     capability: str
@@ -76,81 +73,65 @@ class Aggregate:
 
 
 def aggregate(explanations: Sequence[Explanation]) -> list[Aggregate]:
-    """What holds the failures, capability by capability, by number.
-
-    Punctuation is no word here; it stays in the sets.
-    """
-    groups: dict[str, list[Explanation]] = defaultdict(list)
-    for one in explanations:
-        groups[one.capability].append(one)
-
-    return [_aggregate(name, groups[name]) for name in sorted(groups, key=natural_order)]
+    """What holds the failures, capability by capability, by number."""
+    names = sorted({one.capability for one in explanations}, key=natural_order)
+    return [
+        _aggregate(name, [one for one in explanations if one.capability == name]) for name in names
+    ]
 
 
 def _aggregate(capability: str, explanations: Sequence[Explanation]) -> Aggregate:
     failing = [one for one in explanations if one.failed]
-    # An empty set rests on nothing, which `unprompted` counts.
-    sets = [one for one in failing if one.kept]
+
+    def counted(key: Callable[[ExplainedWord], Key]) -> tuple[Counter[Key], Counter[Key]]:
+        """Failures whose set, and whose text, has a word of each key."""
+        held, cases = Counter[Key](), Counter[Key]()
+        for one in failing:
+            held.update({key(word) for word in one.kept})
+            cases.update({key(word) for word in one.words})
+        return held, cases
+
+    of_kind, with_kind = counted(lambda word: word.part)
+    of_word, with_word = counted(lambda word: word.text.lower())
+    of_part, with_part = counted(lambda word: (word.part, word.part_name))
+    kinds = Counter((word.text.lower(), word.part) for one in failing for word in one.kept)
+    words = sorted(
+        (word for word in of_word if word[:1].isalnum()),
+        key=lambda word: (-of_word[word], with_word[word], word),
+    )
     return Aggregate(
         capability=capability,
         failures=len(failing),
         families=len({one.seed_id for one in failing}),
         passing=len(explanations) - len(failing),
-        kept=_mean([len(one.kept) for one in failing]),
-        words_in_all=_mean([len(one.words) for one in failing]),
+        kept=fmean([len(one.kept) for one in failing] or [0]),
+        words_in_all=fmean([len(one.words) for one in failing] or [0]),
         unprompted=sum(not one.kept for one in failing),
         kinds=tuple(
-            Share(
-                KIND_NAMES[kind],
-                kind,
-                sum(any(word.part == kind for word in one.kept) for one in failing),
-                sum(any(word.part == kind for word in one.words) for one in failing),
-            )
-            for kind in KIND_NAMES
+            Share(name, kind, of_kind[kind], with_kind[kind]) for kind, name in KIND_NAMES.items()
         ),
-        source_alone=sum(all(word.part == "source" for word in one.kept) for one in sets),
-        words=_word_shares(failing),
-        parts=_part_shares(failing),
-    )
-
-
-def _mean(values: Sequence[int]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _word_shares(failing: Sequence[Explanation]) -> tuple[Share, ...]:
-    held, cases = Counter[str](), Counter[str]()
-    kinds: dict[str, Counter[Kind]] = defaultdict(Counter)
-    for one in failing:
-        cases.update({word.text.lower() for word in one.words})
-        held.update({word.text.lower() for word in one.kept if word.text[:1].isalnum()})
-        for word in one.kept:
-            kinds[word.text.lower()][word.part] += 1
-    ranked = sorted(held, key=lambda word: (-held[word], cases[word], word))
-    return tuple(
-        Share(word, kinds[word].most_common(1)[0][0], held[word], cases[word])
-        for word in ranked[:TOP]
-    )
-
-
-def _part_shares(failing: Sequence[Explanation]) -> tuple[Share, ...]:
-    held, cases = Counter[tuple[Kind, str]](), Counter[tuple[Kind, str]]()
-    for one in failing:
-        cases.update({(word.part, word.part_name) for word in one.words})
-        held.update({(word.part, word.part_name) for word in one.kept})
-    ranked = sorted(cases, key=lambda part: (-held[part], cases[part], part))
-    return tuple(
-        Share(_part_name(kind, name), kind, held[kind, name], cases[kind, name])
-        for kind, name in ranked
+        # An empty set rests on nothing, which `unprompted` counts.
+        source_alone=sum({word.part for word in one.kept} == {"source"} for one in failing),
+        words=tuple(
+            Share(
+                word,
+                next(kind for (name, kind), _ in kinds.most_common() if name == word),
+                of_word[word],
+                with_word[word],
+            )
+            for word in words[:TOP]
+        ),
+        parts=tuple(
+            Share(_part_name(*part), part[0], of_part[part], with_part[part])
+            for part in sorted(with_part, key=lambda part: (-of_part[part], with_part[part], part))
+        ),
     )
 
 
 def _part_name(kind: Kind, name: str) -> str:
     if kind == "inserted":
         return "inserted words"
-    if kind == "source":
-        return "sentence" if name == "sentence" else f"sentence {name}"
-    return name
+    return f"sentence {name}" if kind == "source" and name != "sentence" else name
 
 
 def aggregate_table(file: ExplanationFile) -> Table:
@@ -165,12 +146,11 @@ def aggregate_table(file: ExplanationFile) -> Table:
     for column in table.columns:
         column.overflow = "fold"
     for one in aggregate(file.explanations):
-        of_kind = {share.kind: share for share in one.kinds}
         table.add_row(
             one.capability,
             str(one.failures),
             f"{one.kept:.1f} of {one.words_in_all:.0f}",
-            f"{of_kind['template'].held} of {of_kind['template'].cases}",
+            f"{one.kinds[0].held} of {one.kinds[0].cases}",
             str(one.source_alone),
             str(one.unprompted),
             ", ".join(f"{word.name} {word.held}/{word.cases}" for word in one.words[:5]),
@@ -178,22 +158,17 @@ def aggregate_table(file: ExplanationFile) -> Table:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    explanation: Explanation
-    seed: Explanation | None
-
-
-def shown_cases(explanations: Sequence[Explanation], capability: str) -> list[_Shown]:
-    """Failing cases beside their passing seeds where those were explained; of a family one."""
-    of_id = {one.id: one for one in explanations}
-    chosen: dict[str, _Shown] = {}
+def shown_cases(
+    explanations: Sequence[Explanation], capability: str
+) -> list[tuple[Explanation | None, Explanation]]:
+    """Failing cases behind their passing seeds where those were explained; of a family one."""
+    seeds = {one.id: one for one in explanations if one.kind == "seed" and not one.failed}
+    chosen: dict[str, Explanation] = {}
     for one in explanations:
         if one.failed and one.capability == capability:
-            seed = of_id.get(one.seed_id)
-            beside = seed if seed is not None and seed.id != one.id and not seed.failed else None
-            chosen.setdefault(one.seed_id, _Shown(one, beside))
-    return sorted(chosen.values(), key=lambda shown: shown.seed is None)[:PAIRS]
+            chosen.setdefault(one.seed_id, one)
+    shown = [(seeds.get(seed), one) for seed, one in chosen.items()]
+    return sorted(shown, key=lambda pair: pair[0] is None)[:PAIRS]
 
 
 def marked(explanation: Explanation) -> Markup:
@@ -211,10 +186,9 @@ def marked(explanation: Explanation) -> Markup:
 
 def html_section(file: ExplanationFile) -> Markup:
     """The explanations as a section of a page."""
+    template = page_templates("s2lct.analysis.explain").get_template("explain_section.html.jinja")
     return Markup(
-        page_templates("s2lct.analysis.explain")
-        .get_template("explain_section.html.jinja")
-        .render(
+        template.render(
             file=file,
             aggregates=aggregate(file.explanations),
             shown=lambda name: shown_cases(file.explanations, name),
@@ -227,8 +201,3 @@ def html_page(file: ExplanationFile) -> str:
     """The explanations as one HTML page that needs no network."""
     template = page_templates("s2lct.analysis.explain").get_template("explain_page.html.jinja")
     return template.render(file=file, section=html_section(file))
-
-
-def write_html(file: ExplanationFile, path: Path) -> None:
-    """Write the page, whole or not at all."""
-    write_text(path, html_page(file))

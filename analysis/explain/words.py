@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:['’-]\w+)*|[^\w\s]")
 _SLOT = re.compile(r"\{(\w+)(?:\|\w+)?(?::[^{}→]*→\s*([^{}]*?))?\}")
@@ -13,8 +13,7 @@ _SLOT = re.compile(r"\{(\w+)(?:\|\w+)?(?::[^{}→]*→\s*([^{}]*?))?\}")
 Kind = Literal["template", "source", "inserted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A whole word or a punctuation mark, with its place (character offsets, end exclusive)."""
 
     text: str
@@ -22,32 +21,30 @@ class Word:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What a word belongs to.
+class Part(NamedTuple):
+    """What a word belongs to: the template, the corpus sentence of a slot, or inserted words.
 
-    Attributes:
-        kind: the template, the corpus sentence that fills a slot, or the words that make a seed
-            an expansion.
-        name: the template's wording, such as ``But now I hate it``; a slot's name.
+    The name is the template's wording, such as ``But now I hate it``, or the slot's name.
     """
 
     kind: Kind
     name: str
 
 
+@lru_cache(maxsize=256)
 def words_of(text: str) -> tuple[Word, ...]:
     """All words and punctuation marks; "isn't", "cat-and-mouse" and "1.5" are one word each."""
     return tuple(Word(m.group(), m.start(), m.end()) for m in _WORD.finditer(text))
 
 
-def respelled(text: str, words: Sequence[Word], pieces: Sequence[str | None]) -> str:
-    """A text with a piece in the place of each of its words; with None, the space before goes too.
+def respelled(text: str, changed: Mapping[int, str | None]) -> str:
+    """A text with other words in some places; with None, the space before goes too.
 
     Two words that no longer have a mark between them are kept apart.
     """
     made, end = "", 0
-    for word, piece in zip(words, pieces, strict=True):
+    for number, word in enumerate(words_of(text)):
+        piece = changed.get(number, word.text)
         if piece is not None:
             between = text[end : word.start]
             touching = not between and made[-1:].isalnum() and piece[:1].isalnum()
@@ -65,16 +62,15 @@ def parts_of(
     are named by their places.
     """
     spans = _spans(text, template)
-
-    def part(word: Word) -> Part:
+    parts = []
+    for word in words_of(text):
+        found = Part("source", "sentence")
         if any(start < word.end and word.start < end for start, end in inserted):
-            return Part("inserted", "")
-        return next(
-            (part for start, end, part in spans if start <= word.start < end),
-            Part("source", "sentence"),
-        )
-
-    return tuple(part(word) for word in words_of(text))
+            found = Part("inserted", "")
+        else:
+            found = next((p for start, end, p in spans if start <= word.start < end), found)
+        parts.append(found)
+    return tuple(parts)
 
 
 def _spans(text: str, template: str) -> list[tuple[int, int, Part]]:
@@ -85,21 +81,17 @@ def _spans(text: str, template: str) -> list[tuple[int, int, Part]]:
     if slots[0].span() == (0, len(template)) and (rewritten := slots[0].group(2)):
         # The sentence itself, with a phrase rewritten: "This is → This is not".
         start = text.find(rewritten)
-        if start < 0:
-            return []
-        return [(start, start + len(rewritten), Part("template", rewritten))]
+        whole = (start, start + len(rewritten), Part("template", rewritten))
+        return [whole] if start >= 0 else []
     edges = [0, *(edge for slot in slots for edge in slot.span()), len(template)]
     literals = [template[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    found = re.fullmatch("(.*?)".join(re.escape(literal) for literal in literals), text, re.DOTALL)
+    pattern = "(.*?)".join(f"({re.escape(literal)})" for literal in literals)
+    found = re.fullmatch(pattern, text, re.DOTALL)
     if found is None:
         return []
-    spans: list[tuple[int, int, Part]] = []
-    end = 0
-    for number, literal in enumerate(literals):
-        start = end
-        end = start + len(literal)
-        spans.append((start, end, Part("template", literal.strip(' \t\n.,;:"“”?!') or "quotes")))
-        if number < len(slots):
-            start, end = found.span(number + 1)
-            spans.append((start, end, Part("source", slots[number].group(1))))
-    return spans
+    parts: list[Part] = []
+    for literal, slot in zip(literals, [*slots, None], strict=True):
+        parts.append(Part("template", literal.strip(' \t\n.,;:"“”?!') or "quotes"))
+        if slot is not None:
+            parts.append(Part("source", slot.group(1)))
+    return [(*found.span(number), part) for number, part in enumerate(parts, 1)]
