@@ -17,15 +17,15 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.augment import transformations as module
-from s2lct.analysis.augment.corpus import corpus_rows, write_corpus
 from s2lct.analysis.augment.retrain import Accuracies, retrain
 from s2lct.analysis.augment.search import (
     EmbeddingSimilarity,
     SearchSettings,
     augment_at_random,
     augment_by_coverage,
+    corpus_rows,
+    write_corpus,
 )
-from s2lct.analysis.augment.spelling import contract, extend
 from s2lct.analysis.augment.transformation_tables import (
     CITIES,
     CONTRACTIONS,
@@ -34,8 +34,14 @@ from s2lct.analysis.augment.transformation_tables import (
     QWERTY_NEIGHBOURS,
     WOMEN,
 )
-from s2lct.analysis.augment.transformations import PLAIN, load_transformations
-from s2lct.analysis.augment.word_swaps import Entities, MaskedWordSwap, SynonymSwap, is_opinionated
+from s2lct.analysis.augment.transformations import (
+    PLAIN,
+    Entities,
+    is_opinionated,
+    load_transformations,
+    masked_word_swap,
+    synonym_swap,
+)
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
@@ -49,6 +55,7 @@ from s2lct.suite.records import Sentence
 
 runner = CliRunner()
 PLAIN_BY_NAME = {one.name: one.apply for one in PLAIN}
+contract, extend = PLAIN_BY_NAME["WordSwapContract"], PLAIN_BY_NAME["WordSwapExtend"]
 
 words = st.sampled_from(
     ["film", "Wonderful", "isn't", "they’re", "I am", "12", "1,500", "three", "(plot)", "é", "x"]
@@ -175,11 +182,11 @@ class Proposer:
 
 def test_a_masked_word_is_swapped_for_none_that_is_opinionated() -> None:
     model = Proposer("terrible", "never", "film", "movie", "of")
-    swap = MaskedWordSwap(model)  # type: ignore[arg-type]
+    swap = masked_word_swap(model)  # type: ignore[arg-type]
     assert swap("A wonderful film.", Random(0)) == "A wonderful movie."
     assert model.asked == ["A wonderful {mask}."]  # nor is an opinionated word masked
     assert swap("Wonderful!", Random(0)) is None
-    assert MaskedWordSwap(Proposer("terrible"))("A film.", Random(0)) is None  # type: ignore[arg-type]
+    assert masked_word_swap(Proposer("terrible"))("A film.", Random(0)) is None  # type: ignore[arg-type]
     assert is_opinionated("terrible")
     assert is_opinionated("not")
     assert not is_opinionated("film")
@@ -199,8 +206,8 @@ class WordNet:
 
 
 def test_a_word_is_swapped_for_a_synonym() -> None:
-    assert SynonymSwap(WordNet())("The town, the film.", Random(0)) == "The town, the movie."
-    assert SynonymSwap(WordNet())("The town.", Random(0)) is None
+    assert synonym_swap(WordNet())("The town, the film.", Random(0)) == "The town, the movie."
+    assert synonym_swap(WordNet())("The town.", Random(0)) is None
 
 
 def test_what_cannot_run_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

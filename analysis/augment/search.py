@@ -11,10 +11,15 @@ end an original's turn. The search is greedy: coverage counts all texts kept bef
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from s2lct.analysis.augment.transformations import Transformation
 from s2lct.analysis.coverage.activations import Floats
@@ -22,11 +27,20 @@ from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
+from s2lct.files import whole_file, write_text
 from s2lct.hub_calls import pretrained
 from s2lct.identity import content_id, rng_for
+from s2lct.json_lines import as_json_lines
 from s2lct.suite.records import Sentence
 
 Similarity = Callable[[str, str], float]
+_COLUMNS = pa.schema(
+    {
+        **dict.fromkeys(("id", "text", "label", "split", "original_id"), pa.string()),
+        "transformations": pa.list_(pa.string()),
+        **dict.fromkeys(("similarity", "growth"), pa.float64()),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +60,6 @@ class SearchSettings:
     tries: int = 5
     most: int = 2
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not -1 <= self.similarity <= 1:
-            raise AnalysisError(
-                f"--similarity {self.similarity:g}", mend="give a cosine, from -1 to 1"
-            )
-        if not 0 <= self.growth < 1:
-            raise AnalysisError(f"--threshold {self.growth:g}", mend="give 0 or more, less than 1")
-        if self.tries < 1 or self.most < 1:
-            raise AnalysisError("--tries and --most have to be 1 at least", mend="leave them out")
 
 
 _BY_DEFAULT = SearchSettings()
@@ -78,11 +82,6 @@ class AugmentedText:
     transformations: tuple[str, ...]
     similarity: float
     growth: float | None = None
-
-    @property
-    def id(self) -> str:
-        """Hash of the original's id and the text."""
-        return content_id("augmented", self.original.id, self.text)
 
 
 class EmbeddingSimilarity:
@@ -140,32 +139,24 @@ def augment_by_coverage(
     known = {sentence.text for sentence in originals}
     for original in originals:
         rng = rng_for(settings.seed, "augment", original.id, original.text)
-        queue: deque[tuple[Transformation, Transformation]] = deque()
-        text = original.text
-        history: tuple[str, ...] = ()
+        queue: deque[Sequence[Transformation]] = deque()
+        last = AugmentedText(original.text, original, (), 1.0)
         failures = found = 0
         while failures < settings.tries and found < settings.most:
-            pair = queue.popleft() if queue else _drawn_pair(transformations, rng)
-            candidate, names = _put_through(text, pair, rng)
-            grown = None
-            if names and candidate not in known:
-                close = similarity(original.text, candidate)
-                if close >= settings.similarity:
-                    marks = next(encoder.in_order([candidate], coverage.marks))
-                    growth = coverage.growth(marks)
-                    if growth > settings.growth:
-                        coverage.add(marks)
-                        grown = AugmentedText(
-                            candidate, original, (*history, *names), close, growth
-                        )
-            if grown is None:
-                failures += 1
-                continue
-            kept.append(grown)
-            known.add(candidate)
-            queue.append(pair)
-            text, history = candidate, grown.transformations
-            found += 1
+            pair = queue.popleft() if queue else rng.sample(list(transformations), 2)
+            made = _put_through(last, pair, rng, known, similarity, settings)
+            if made is not None:
+                marks = next(encoder.in_order([made.text], coverage.marks))
+                growth = coverage.growth(marks)
+                if growth > settings.growth:
+                    coverage.add(marks)
+                    last = replace(made, growth=growth)
+                    kept.append(last)
+                    known.add(last.text)
+                    queue.append(pair)
+                    found += 1
+                    continue
+            failures += 1
         advance(1)
     return kept
 
@@ -186,22 +177,20 @@ def augment_at_random(
     """
     _check_pairs(transformations)
     rng = rng_for(settings.seed, "augment at random")
-    made: list[AugmentedText] = []
+    kept: list[AugmentedText] = []
     known = {sentence.text for sentence in originals}
     for _ in range(50 * count):
-        if len(made) == count:
+        if len(kept) == count:
             break
         original = rng.choice(originals)
-        text, names = _put_through(original.text, _drawn_pair(transformations, rng), rng)
-        if not names or text in known:
-            continue
-        close = similarity(original.text, text)
-        if close < settings.similarity:
-            continue
-        known.add(text)
-        made.append(AugmentedText(text, original, names, close))
-        advance(1)
-    return made
+        first = AugmentedText(original.text, original, (), 1.0)
+        pair = rng.sample(list(transformations), 2)
+        made = _put_through(first, pair, rng, known, similarity, settings)
+        if made is not None:
+            known.add(made.text)
+            kept.append(made)
+            advance(1)
+    return kept
 
 
 def _check_pairs(transformations: Sequence[Transformation]) -> None:
@@ -213,21 +202,81 @@ def _check_pairs(transformations: Sequence[Transformation]) -> None:
         )
 
 
-def _drawn_pair(
-    transformations: Sequence[Transformation], rng: Random
-) -> tuple[Transformation, Transformation]:
-    first, second = rng.sample(list(transformations), 2)
-    return first, second
-
-
 def _put_through(
-    text: str, pair: Iterable[Transformation], rng: Random
-) -> tuple[str, tuple[str, ...]]:
-    """The text behind those of the pair that had something to change, and their names."""
-    names: list[str] = []
+    last: AugmentedText,
+    pair: Sequence[Transformation],
+    rng: Random,
+    known: Container[str],
+    similarity: Similarity,
+    settings: SearchSettings,
+) -> AugmentedText | None:
+    """What a pair makes of a text, if it is new and close enough to the original."""
+    text, names = last.text, last.transformations
     for transformation in pair:
         changed = transformation.apply(text, rng)
         if changed is not None and changed != text:
-            text = changed
-            names.append(transformation.name)
-    return text, tuple(names)
+            text, names = changed, (*names, transformation.name)
+    if text in known:
+        return None
+    close = similarity(last.original.text, text)
+    return (
+        AugmentedText(text, last.original, names, close) if close >= settings.similarity else None
+    )
+
+
+def corpus_rows(
+    train: Iterable[Sentence],
+    added: Iterable[AugmentedText],
+    others: Iterable[tuple[str, Sentence]] = (),
+) -> list[dict[str, Any]]:
+    """Rows of an augmented corpus, which `read_corpus` reads again.
+
+    Behind the sentences to train on, and what was made from them, stand those of other splits.
+    """
+
+    def row(sentence: Sentence, split: str) -> dict[str, Any]:
+        own = {"id": sentence.id, "text": sentence.text, "label": sentence.label, "split": split}
+        made = {"original_id": sentence.id, "transformations": []}
+        return own | made | {"similarity": None, "growth": None}
+
+    return [
+        *(row(sentence, "train") for sentence in train),
+        *(
+            row(one.original, "train")
+            | {
+                "id": content_id("augmented", one.original.id, one.text),
+                "text": one.text,
+                "transformations": list(one.transformations),
+                "similarity": round(one.similarity, 6),
+                "growth": one.growth,
+            }
+            for one in added
+        ),
+        *(row(sentence, split) for split, sentence in others),
+    ]
+
+
+def check_corpus_path(path: Path) -> None:
+    """Refuse a file whose format is not known.
+
+    Raises:
+        AnalysisError: it ends in neither .jsonl nor .parquet.
+    """
+    if path.suffix not in (".jsonl", ".parquet"):
+        raise AnalysisError(
+            f"--out {path}: neither .jsonl nor .parquet", mend="name a file such as augmented.jsonl"
+        )
+
+
+def write_corpus(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write rows of `corpus_rows` as JSON lines or Parquet, by the file's suffix.
+
+    Raises:
+        AnalysisError: another suffix.
+    """
+    check_corpus_path(path)
+    if path.suffix == ".jsonl":
+        write_text(path, as_json_lines(rows))
+        return
+    with whole_file(path) as file:
+        pq.write_table(pa.Table.from_pylist(rows, schema=_COLUMNS), file, compression="zstd")
