@@ -8,11 +8,10 @@ import itertools
 import json
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import nltk
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,11 +30,10 @@ from s2lct.analysis.diversity.measures import (
     self_bleu,
     spread,
 )
-from s2lct.analysis.diversity.readings import Reader, Reading, depth, productions, sentences
+from s2lct.analysis.diversity.readings import Reader, Reading, seen_in, sentences
 from s2lct.analysis.diversity.report import as_csv, as_html, as_json
 from s2lct.builder.capabilities.beside_checklist import cases_beside
 from s2lct.builder.capabilities.files import load_capabilities
-from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
@@ -82,12 +80,21 @@ def bracketed(tree: tuple[str, Sequence[Any]], counter: Any) -> str:
 
 
 @given(TREES)
-def test_productions_and_depth_are_nltks(tree: tuple[str, Sequence[Any]]) -> None:
-    text = bracketed(tree, itertools.count())
-    ours, theirs = read_tree(text), nltk.Tree.fromstring(text)
-    expected = [str(one) for one in theirs.productions() if one.is_nonlexical()]
-    assert sorted(productions(ours)) == sorted(expected)
-    assert depth(ours) == theirs.height() - 2
+def test_productions_and_depth_are_those_above_the_words(tree: tuple[str, Sequence[Any]]) -> None:
+    def below(node: tuple[str, Sequence[Any]]) -> Iterator[tuple[str, Sequence[Any]]]:
+        yield node
+        for child in node[1]:
+            yield from below(child)
+
+    def depth(node: tuple[str, Sequence[Any]]) -> int:
+        return 1 + max(map(depth, node[1])) if node[1] else 0
+
+    expected = {
+        f"{label} -> {' '.join(child for child, _ in children)}"
+        for label, children in below(tree)
+        if children
+    }
+    assert seen_in(bracketed(tree, itertools.count())) == (expected, depth(tree))
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=6), max_size=6), st.integers(1, 3))

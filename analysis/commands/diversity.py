@@ -13,11 +13,12 @@ from s2lct.progress import Bars
 from s2lct.suite.capability_ids import natural_order
 
 if TYPE_CHECKING:
-    from s2lct.analysis.diversity.measures import DiversityComparison, Source
+    from s2lct.analysis.diversity.measures import DiversityComparison, Source, Text
     from s2lct.suite.cases import Case
 
 CORPUS, FILES = "Corpus", "Files to write"
 NO_CORPUS = "none"
+FILE_OPTIONS = {"html": "html", "json": "json_file", "csv": "csv", "png": "png"}
 
 
 class DiversityOptions(CorpusColumns, ChosenCases):
@@ -70,20 +71,21 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
 
     By self-BLEU, productions, distinct n-grams, lengths and depths.
     """
-    from s2lct.analysis.diversity import report
+    from s2lct.analysis.diversity import plot, report
     from s2lct.analysis.diversity.measures import Source, compare
     from s2lct.analysis.diversity.readings import Reader
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.extras import require
-    from s2lct.files import check_files_out, write_text
+    from s2lct.files import check_files_out, write_bytes
     from s2lct.labels import check_label_map
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import load_cases
 
-    html, json_file, csv, png = options.html, options.json_file, options.csv, options.png
-    require("sacrebleu", *(("matplotlib",) if html or png else ()))
-    label_map = check_label_map(options.label_map)
-    check_files_out(html=html, json=json_file, csv=csv, png=png)
+    out = {name: getattr(options, field) for name, field in FILE_OPTIONS.items()}
+    require("sacrebleu", *(("matplotlib",) if out["html"] or out["png"] else ()))
+    columns = options.model_dump(include={"text_column", "label_column"})
+    columns["label_map"] = check_label_map(options.label_map)
+    check_files_out(**out)
     chosen = load_cases(options.suite).select(options.capability or None, options.kind)
     suite = Source("suite", _grouped(chosen.cases), whole=True)
     others: list[Source] = []
@@ -91,49 +93,32 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
         named = spelled(options.capability, [case.capability for case in chosen.cases])
         others.append(_checklist(options.against, tuple(suite.texts), named))
     if options.corpus != NO_CORPUS:
-        columns = {
-            "text_column": options.text_column,
-            "label_column": options.label_column,
-            "label_map": label_map,
-        }
         others.append(_corpus(options.suite, options.corpus, columns, tuple(suite.texts)))
     reader = Reader(load_tagger(), load_parser(options.parser))
-    started: list[Any] = []
-    measured = compare(
-        suite,
-        others,
-        reader,
-        draws=options.draws,
-        seed=options.seed,
-        start=lambda total: started.append(bars("read and parse", total)),
-        advance=lambda done: started[0](done),
-    )
-    if html is not None:
-        write_text(html, report.as_html(measured, chosen.name))
-    if json_file is not None:
-        write_text(json_file, report.as_json(measured))
-    if csv is not None:
-        write_text(csv, report.as_csv(measured))
-    if png is not None:
-        from s2lct.analysis.diversity.plot import write_png
-
-        write_png(measured, png)
-    return Diversities(
-        measured, tuple(path for path in (html, json_file, csv, png) if path is not None)
-    )
+    measured = compare(suite, others, reader, draws=options.draws, seed=options.seed, bars=bars)
+    written = {
+        "html": lambda: report.as_html(measured, chosen.name).encode(),
+        "json": lambda: report.as_json(measured).encode(),
+        "csv": lambda: report.as_csv(measured).encode(),
+        "png": lambda: plot.as_png(measured),
+    }
+    files = {name: path for name, path in out.items() if path is not None}
+    for name, path in files.items():
+        write_bytes(path, written[name]())
+    return Diversities(measured, tuple(files.values()))
 
 
-def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:
+def _grouped(cases: Sequence[Case]) -> dict[str, list[Text]]:
     """Texts by group: all; the seeds, if there is more; each capability, if there are several."""
     from s2lct.analysis.diversity.measures import ALL_CASES, SEEDS, Text
 
-    groups: dict[str, list[Any]] = {ALL_CASES: [Text(one.text, one.seed_id) for one in cases]}
+    groups = {ALL_CASES: list(cases)}
     if len({one.kind for one in cases}) > 1:
-        groups[SEEDS] = [Text(one.text, one.seed_id) for one in cases if one.kind == "seed"]
-    names = dict.fromkeys(one.capability for one in cases)
-    for name in sorted(names, key=natural_order) if len(names) > 1 else ():
-        groups[name] = [Text(one.text, one.seed_id) for one in cases if one.capability == name]
-    return groups
+        groups[SEEDS] = [one for one in cases if one.kind == "seed"]
+    names = sorted({one.capability for one in cases}, key=natural_order)
+    for name in names if len(names) > 1 else ():
+        groups[name] = [one for one in cases if one.capability == name]
+    return {name: [Text(one.text, one.seed_id) for one in group] for name, group in groups.items()}
 
 
 def _checklist(against: str, groups: Sequence[str], capabilities: Sequence[str]) -> Source:
@@ -145,8 +130,8 @@ def _checklist(against: str, groups: Sequence[str], capabilities: Sequence[str])
     from s2lct.builder.capabilities.beside_checklist import cases_beside
     from s2lct.suite.checklist import read_checklist
 
-    name, colon, path = against.partition(":")
-    if name != "checklist" or not colon or not path:
+    name, _, path = against.partition(":")
+    if name != "checklist" or not path:
         raise AnalysisError(
             f"--against {against}: is not checklist:PATH",
             mend="write it like checklist:sentiment_mft.jsonl.gz",
@@ -155,15 +140,13 @@ def _checklist(against: str, groups: Sequence[str], capabilities: Sequence[str])
     if capabilities:
         wanted = {id(one) for asked in capabilities for one in cases_beside(cases, asked)}
         cases = [one for one in cases if id(one) in wanted]
-    return Source(
-        "CheckList",
-        {
-            group: [
-                Text(one.text, str(number)) for number, one in enumerate(cases_beside(cases, group))
-            ]
-            for group in groups
-        },
-    )
+    texts = {
+        group: [
+            Text(one.text, str(number)) for number, one in enumerate(cases_beside(cases, group))
+        ]
+        for group in groups
+    }
+    return Source("CheckList", texts)
 
 
 def _corpus(
@@ -180,14 +163,9 @@ def _corpus(
         mend = "name the corpus with --corpus, or leave it out with --corpus none"
         if not Path(suite).is_dir():
             raise AnalysisError(f"{suite}: does not say where its corpus lies", mend=mend)
-        options = read_description(Path(suite))["options"]
+        built = read_description(Path(suite))["options"]
         try:
-            read = read_corpus(
-                options["corpus"],
-                text_column=options["text_column"],
-                label_column=options["label_column"],
-                label_map=options["label_map"],
-            )
+            read = read_corpus(built["corpus"], **{name: built[name] for name in columns})
         except BuilderError as error:
             raise AnalysisError(f"{suite}: {error.problem}", mend=mend) from error
     texts = [Text(sentence.text, sentence.id) for sentence in read.sentences]

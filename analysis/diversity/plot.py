@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from s2lct.analysis.diversity.measures import (
     ALL_CASES,
@@ -18,7 +17,6 @@ from s2lct.analysis.diversity.measures import (
     Spread,
 )
 from s2lct.analysis.plots import COLOURS, INK, picture, style
-from s2lct.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +25,24 @@ MARKERS = ("o", "s", "^")
 PANEL = (5.0, 4.4)
 _STAND_IN = "#010203"
 
-Panel = Callable[["Axes", DiversityComparison], None]
+
+class _Drawn(NamedTuple):
+    """What stands in a row: a marker of a size, and lines of a width behind it."""
+
+    middle: float
+    size: float
+    lines: Sequence[tuple[float, float, float]]
+
+
+def _interval(figure: Figure) -> _Drawn:
+    if figure.low is None or figure.high is None:
+        return _Drawn(figure.value, 5, [])
+    return _Drawn(figure.value, 5, [(figure.low, figure.high, 1.5)])
+
+
+def _quantiles(spread: Spread) -> _Drawn:
+    low, quarter, middle, three_quarters, high = spread.quantiles
+    return _Drawn(middle, 4.5, [(low, high, 1), (quarter, three_quarters, 3.5)])
 
 
 def _growth(axes: Axes, comparison: DiversityComparison) -> None:
@@ -39,91 +54,58 @@ def _growth(axes: Axes, comparison: DiversityComparison) -> None:
     axes.set_ylabel("distinct productions")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
+    axes.legend(fontsize=9)
 
 
-def _dots(
-    figure_of: Callable[[Diversity], Figure], axes: Axes, comparison: DiversityComparison
+def _rows(
+    drawn: Callable[[Diversity], _Drawn], axes: Axes, comparison: DiversityComparison
 ) -> None:
-    for number, name, row, measured in _rows(comparison):
-        figure, colour = figure_of(measured), COLOURS[number]
-        if figure.low is not None and figure.high is not None:
-            axes.plot([figure.low, figure.high], [row, row], color=colour, linewidth=1.5)
-        axes.plot([figure.value], [row], MARKERS[number], color=colour, markersize=5, label=name)
-    _name_rows(axes, comparison)
-    axes.set_xlim(left=0)
-
-
-def _bars(
-    spread_of: Callable[[Diversity], Spread], axes: Axes, comparison: DiversityComparison
-) -> None:
-    for number, name, row, measured in _rows(comparison):
-        low, quarter, middle, three_quarters, high = spread_of(measured).quantiles
-        colour = COLOURS[number]
-        axes.plot([low, high], [row, row], color=colour, linewidth=1)
-        axes.plot([quarter, three_quarters], [row, row], color=colour, linewidth=3.5)
-        axes.plot([middle], [row], MARKERS[number], color=colour, markersize=4.5, label=name)
-    _name_rows(axes, comparison)
-    axes.set_xlim(left=0)
-
-
-def _rows(comparison: DiversityComparison) -> Iterator[tuple[int, str, float, Diversity]]:
-    """Number and name of a source, its height in the plot, and its figures, group by group."""
+    """A row a group and source, group by group."""
+    groups = comparison.groups
     apart = 0.7 / len(comparison.sources)
-    for group, by_source in enumerate(comparison.groups.values()):
+    for group, by_source in enumerate(groups.values()):
         for number, name in enumerate(comparison.sources):
-            yield number, name, group + (number + 0.5) * apart - 0.35, by_source[name]
-
-
-def _name_rows(axes: Axes, comparison: DiversityComparison) -> None:
-    axes.set_yticks(range(len(comparison.groups)), list(comparison.groups))
-    axes.set_ylim(len(comparison.groups) - 0.5, -0.5)
+            row, colour = group + (number + 0.5) * apart - 0.35, COLOURS[number]
+            middle, size, lines = drawn(by_source[name])
+            for low, high, width in lines:
+                axes.plot([low, high], [row, row], color=colour, linewidth=width)
+            axes.plot([middle], [row], MARKERS[number], color=colour, markersize=size, label=name)
+    axes.set_yticks(range(len(groups)), list(groups))
+    axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    together = sum(group in (ALL_CASES, SEEDS) for group in comparison.groups)
-    if len(comparison.groups) > together:
+    together = sum(group in (ALL_CASES, SEEDS) for group in groups)
+    if len(groups) > together:
         axes.axhline(together - 0.5, color=axes.spines["left"].get_edgecolor(), linewidth=0.6)
+    axes.set_xlim(left=0)
 
 
 _Q = [f"{100 * one:.0f}" for one in QUANTILES]
-PANELS: dict[str, Panel] = {
+_SHOWN = f"({_Q[0]} to {_Q[-1]} %, {_Q[1]} to {_Q[-2]} %, median)"
+PANELS: dict[str, Callable[[Axes, DiversityComparison], None]] = {
     "Distinct productions as cases grow": _growth,
-    "Self-BLEU (less is more diverse)": partial(_dots, lambda one: one.self_bleu),
-    "Distinct productions": partial(_dots, lambda one: one.productions),
-    "Distinct word pairs in all pairs": partial(_dots, lambda one: one.distinct[2]),
-    f"Words in a case ({_Q[0]} to {_Q[-1]} %, {_Q[1]} to {_Q[-2]} %, median)": partial(
-        _bars, lambda one: one.words
-    ),
-    f"Depth of the tree ({_Q[0]} to {_Q[-1]} %, {_Q[1]} to {_Q[-2]} %, median)": partial(
-        _bars, lambda one: one.depth
-    ),
+    "Self-BLEU (less is more diverse)": partial(_rows, lambda one: _interval(one.self_bleu)),
+    "Distinct productions": partial(_rows, lambda one: _interval(one.productions)),
+    "Distinct word pairs in all pairs": partial(_rows, lambda one: _interval(one.distinct[2])),
+    f"Words in a case {_SHOWN}": partial(_rows, lambda one: _quantiles(one.words)),
+    f"Depth of the tree {_SHOWN}": partial(_rows, lambda one: _quantiles(one.depth)),
 }
+_STYLE = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "grid.alpha": 0.18,
+    "legend.frameon": False,
+}
+_INKED = (
+    *("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "grid.color", "text.color"),
+    *("xtick.color", "ytick.color"),
+)
 
 
 def _style(ink: str) -> AbstractContextManager[None]:
-    return style(
-        **{
-            "axes.edgecolor": ink,
-            "axes.grid": True,
-            "axes.labelcolor": ink,
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "axes.titlecolor": ink,
-            "axes.titlelocation": "left",
-            "axes.titlesize": 11,
-            "grid.alpha": 0.18,
-            "grid.color": ink,
-            "legend.frameon": False,
-            "text.color": ink,
-            "xtick.color": ink,
-            "ytick.color": ink,
-        }
-    )
-
-
-def _draw(axes: Axes, title: str, comparison: DiversityComparison) -> None:
-    PANELS[title](axes, comparison)
-    axes.set_title(title)
-    if PANELS[title] is _growth:
-        axes.legend(fontsize=9)
+    return style(**_STYLE, **dict.fromkeys(_INKED, ink))
 
 
 def svg_panels(comparison: DiversityComparison) -> list[str]:
@@ -132,22 +114,26 @@ def svg_panels(comparison: DiversityComparison) -> list[str]:
 
     drawings: list[str] = []
     with _style(_STAND_IN):
-        for title in PANELS:
+        for title, panel in PANELS.items():
             canvas = Canvas(figsize=PANEL, layout="constrained")
-            _draw(canvas.subplots(), title, comparison)
+            axes = canvas.subplots()
+            panel(axes, comparison)
+            axes.set_title(title)
             svg = picture(canvas, "svg", transparent=True).decode()
             drawings.append(svg[svg.index("<svg") :].replace(_STAND_IN, "currentColor"))
     return drawings
 
 
-def write_png(comparison: DiversityComparison, path: Path) -> None:
-    """Every panel in one picture on white, whole or not at all."""
+def as_png(comparison: DiversityComparison) -> bytes:
+    """Every panel in one picture on white."""
     from matplotlib.figure import Figure as Canvas
 
-    columns = 3
-    rows = -(-len(PANELS) // columns)
+    columns, rows = 3, 2
     with _style(INK):
         canvas = Canvas(figsize=(PANEL[0] * columns, PANEL[1] * rows), layout="constrained")
-        for axes, title in zip(canvas.subplots(rows, columns).flat, PANELS, strict=False):
-            _draw(axes, title, comparison)
-        write_bytes(path, picture(canvas, "png", dpi=80))
+        for axes, (title, panel) in zip(
+            canvas.subplots(rows, columns).flat, PANELS.items(), strict=True
+        ):
+            panel(axes, comparison)
+            axes.set_title(title)
+        return picture(canvas, "png", dpi=80)

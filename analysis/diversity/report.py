@@ -6,8 +6,8 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, astuple
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -59,33 +59,26 @@ def table(comparison: DiversityComparison) -> Table:
 def caption(comparison: DiversityComparison) -> str:
     """How the figures were made, in a few sentences."""
     several = comparison.draws > 1 and len(comparison.sources) > 1
+    drawn = f" What is not the suite: means of {comparison.draws} draws of as many cases."
     return (
         "Self-BLEU: BLEU (0 to 100) of a case against all others, mean; less is more diverse. "
         "Productions: distinct ones of the parses above the parts of speech. Distinct-n: distinct "
         "n-grams of words in all n-grams. Words, and depth of the deepest tree in edges: "
-        "mean ± standard deviation."
-        + (
-            f" What is not the suite: means of {comparison.draws} draws of as many cases."
-            if several
-            else ""
-        )
+        f"mean ± standard deviation.{drawn if several else ''}"
     )
 
 
-def figures(comparison: DiversityComparison) -> Iterator[dict[str, Any]]:
-    """Every figure as a flat record: group, source, cases, metric, value, low, high."""
+def as_csv(comparison: DiversityComparison) -> str:
+    """Every figure, one a row."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(("group", "source", "cases", "metric", "value", "low", "high"))
     for group, by_source in comparison.groups.items():
         for source, measured in by_source.items():
             for metric, figure in _figures_of(measured):
-                yield {
-                    "group": group,
-                    "source": source,
-                    "cases": measured.cases,
-                    "metric": metric,
-                    "value": figure.value,
-                    "low": figure.low,
-                    "high": figure.high,
-                }
+                row = (group, source, measured.cases, metric, *astuple(figure))
+                writer.writerow(map(spreadsheet_cell, row))
+    return written.getvalue()
 
 
 def _figures_of(measured: Diversity) -> Iterator[tuple[str, Figure]]:
@@ -101,18 +94,6 @@ def _figures_of(measured: Diversity) -> Iterator[tuple[str, Figure]]:
     yield "unparsed", Figure(measured.unparsed)
 
 
-def as_csv(comparison: DiversityComparison) -> str:
-    """Every figure, one a row."""
-    records = list(figures(comparison))
-    written = io.StringIO()
-    writer = csv.DictWriter(written, fieldnames=list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {name: spreadsheet_cell(value) for name, value in record.items()} for record in records
-    )
-    return written.getvalue()
-
-
 def as_json(comparison: DiversityComparison) -> str:
     """The whole comparison."""
     return json.dumps(asdict(comparison) | {"quantiles": QUANTILES}, indent=1) + "\n"
@@ -122,8 +103,8 @@ def as_html(comparison: DiversityComparison, suite: str) -> str:
     """One page with plots and table that needs no network; ``suite`` is where it was read from."""
     from s2lct.analysis.diversity.plot import svg_panels
 
-    environment = page_templates("s2lct.analysis.diversity")
-    return environment.get_template("diversity.html.jinja").render(
+    template = page_templates("s2lct.analysis.diversity").get_template("diversity.html.jinja")
+    return template.render(
         suite=suite,
         cases=comparison.groups[ALL_CASES][comparison.sources[0]].cases,
         sources=list(zip(comparison.sources, COLOURS, strict=False)),
