@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from s2lct.analysis.coverage.learn_masks import LearnedMasks
     from s2lct.analysis.coverage.report import CoverageReport
-    from s2lct.analysis.explain.records import ExplanationFile
+    from s2lct.analysis.explain.report import ExplanationFile
     from s2lct.analysis.study.agreement import StudyResult
 
 LOW_FIDELITY = 0.9

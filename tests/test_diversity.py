@@ -257,7 +257,7 @@ def made_up_sources() -> tuple[Source, list[Source]]:
     other = [Text(f"Number {n} of {'the good ' * (n % 7)}series.", str(n)) for n in range(20)]
     few = [Text("A village by the sea.", "0"), Text("A train arrives.", "1")]
     return (
-        Source("suite", own, whole=True),
+        Source("suite", own),
         [
             Source("other", {"all": other, "LC2": other[:9]}),
             Source("few", {"all": few, "LC2": few}),

@@ -15,10 +15,15 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.analysis.explain.attribution import METHODS, attribute, default_method
-from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller, UniformFiller
-from s2lct.analysis.explain.records import Explanation, Options, read_explanations
-from s2lct.analysis.explain.report import aggregate, html_page
-from s2lct.analysis.explain.report import marked as marked_words
+from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller, UniformFiller, parts_of, words_of
+from s2lct.analysis.explain.report import (
+    Explanation,
+    ExplanationFile,
+    Options,
+    aggregate,
+    html_page,
+    read_explanations,
+)
 from s2lct.analysis.explain.search import (
     CASES_AT_ONCE,
     chosen_rows,
@@ -26,7 +31,6 @@ from s2lct.analysis.explain.search import (
     interval,
     search,
 )
-from s2lct.analysis.explain.words import parts_of, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
@@ -448,10 +452,15 @@ def test_aggregates_count_words_and_parts_of_failures_alone(
 
 
 def test_marked_texts_are_escaped(explained_pairs: list[Explanation]) -> None:
-    html = str(marked_words(explained_pairs[1]))
-    assert "<b>" not in html
-    assert ">dreadful</mark>" in html
-    assert ">feature</mark>" in html
+    file = ExplanationFile(
+        suite="s", suite_fingerprint="", model="m", model_fingerprint="", label_rule="",
+        fillings="", attribution="", options=Options(), explanations=tuple(explained_pairs),
+    )  # fmt: skip
+    html = html_page(file)
+    assert "<b>friend" not in html
+    assert ">dreadful</mark> <mark" in html
+    assert ">feature</mark> film.&#34; <small>" in html
+    assert 'My &lt;b&gt;<mark class="template" title="P without it: 0.00">friend</mark>' in html
 
 
 def test_explanations_from_the_command_line_join_the_report(

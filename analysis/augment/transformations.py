@@ -1,29 +1,20 @@
 """Small changes of a text that leave its sentiment alone, named as TextAttack names them.
 
-Each takes a text and a random generator and gives the changed text, or None where it has nothing
-to change. They are our own: textattack 0.3.11 (Morris et al. 2020) imports flair, whose
-requirements do not go with this package's, and fetches NLTK data when it is imported.
+They are our own: textattack 0.3.11 (Morris et al. 2020) imports flair, whose requirements do not go
+with this package's, and fetches NLTK data when it is imported.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from random import Random
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-from s2lct.analysis.augment.transformation_tables import (
-    CITIES,
-    CONTRACTIONS,
-    COUNTRIES,
-    HOMOGLYPHS,
-    MEN,
-    NUMBER_WORDS,
-    QWERTY_NEIGHBOURS,
-    SURNAMES,
-    WOMEN,
-)
+import yaml
+
 from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, is_polarity_shifter
 from s2lct.builder.language.sentiwordnet import POSES
 from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
@@ -31,7 +22,15 @@ from s2lct.builder.models.spacy_tagger import EMBEDDED_PACKAGE, embedded_pipelin
 from s2lct.errors import AnalysisError
 
 Change = Callable[[str, Random], "str | None"]
+"""The changed text, or None where there is nothing to change."""
 Span = tuple[int, int]
+TABLES: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8")
+)
+CONTRACTIONS, NUMBER_WORDS = TABLES["contractions"], TABLES["number_words"]
+HOMOGLYPHS, QWERTY_NEIGHBOURS = TABLES["homoglyphs"], TABLES["qwerty_neighbours"]
+WOMEN, MEN, SURNAMES = TABLES["women"], TABLES["men"], TABLES["surnames"]
+COUNTRIES, CITIES = TABLES["countries"], TABLES["cities"]
 PROPOSALS = 10
 """So many words of a masked language model are drawn from."""
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -67,10 +66,9 @@ def _changer(
 
 
 def _inside(text: str, letters: int = 1) -> list[Span]:
-    """Places of so many letters inside words of four or more, first and last letter left out.
+    """Places of so many letters in words of four or more, whose ends are left out.
 
-    The ends of a word are spared because readers, too, recognise a word by them (Pruthi et al.
-    2019).
+    Readers, too, recognise a word by its ends (Pruthi et al. 2019).
     """
     return [
         (place, place + letters)

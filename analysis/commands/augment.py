@@ -86,12 +86,10 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     """
     from s2lct.analysis.augment.retrain import retrain as retrain_on
     from s2lct.analysis.augment.search import (
-        EmbeddingSimilarity,
-        SearchSettings,
-        augment_at_random,
-        augment_by_coverage,
+        Augmenter,
         check_corpus_path,
         corpus_rows,
+        embedding_similarity,
         write_corpus,
     )
     from s2lct.analysis.augment.transformations import NAMES, load_transformations
@@ -137,9 +135,15 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     )
     for note in (*encoder.notes, *(f"{name} is left out: {why}" for name, why in skipped.items())):
         warnings.warn(note, S2lctWarning, stacklevel=2)
-    similar = EmbeddingSimilarity()
-    settings = SearchSettings(
-        options.similarity, options.threshold, options.tries, options.most, seed
+    augmenter = Augmenter(
+        originals,
+        transformations,
+        embedding_similarity(),
+        options.similarity,
+        options.threshold,
+        options.tries,
+        options.most,
+        seed,
     )
     texts = [sentence.text for sentence in train]
     coverage = build_metrics(
@@ -152,10 +156,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     )[options.by]
     coverage.cover(encoder, texts, bars("coverage", len(texts)))
     before = coverage.value
-    bar = bars("search", len(originals))
-    guided = augment_by_coverage(
-        originals, transformations, encoder, coverage, similar, settings, advance=bar
-    )
+    guided = augmenter.by_coverage(encoder, coverage, bars("search", len(originals)))
     others = [("dev", one) for one in parts.dev] + [("test", one) for one in parts.test]
     write_corpus(corpus_rows(parts.train, guided, others), options.out)
     found = Augmented(len(parts.train), len(guided), (coverage.name, before, coverage.value), None)
@@ -166,10 +167,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
             "--retrain: no text made coverage grow",
             mend="lower --similarity or --threshold, or raise --tries",
         )
-    bar = bars("random", len(guided))
-    at_random = augment_at_random(
-        originals, transformations, similar, len(guided), settings, advance=bar
-    )
+    at_random = augmenter.at_random(len(guided), bars("random", len(guided)))
     known, to_stop, to_test = (
         [(one.text, one.label) for one in part] for part in (train, dev, test)
     )

@@ -26,8 +26,7 @@ class DiversityOptions(CorpusColumns, ChosenCases):
 
     suite: Annotated[str, Argument("Folder of a built suite, or Hub id\\[@REVISION].")]
     against: Annotated[
-        str | None,
-        Option("Cases to set beside it: checklist:PATH, JSON lines of CheckList's."),
+        str | None, Option("Cases to set beside it: checklist:PATH, JSON lines of CheckList's.")
     ] = None
     draws: Annotated[Count, Option("How often cases are drawn from what is not the suite.")] = 3
     parser: Annotated[str, Option("Constituency parser: embedded, benepar model, folder.")] = (
@@ -71,7 +70,7 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
 
     By self-BLEU, productions, distinct n-grams, lengths and depths.
     """
-    from s2lct.analysis.diversity import plot, report
+    from s2lct.analysis.diversity import report
     from s2lct.analysis.diversity.measures import Source, compare
     from s2lct.analysis.diversity.readings import Reader
     from s2lct.builder.models import load_parser, load_tagger
@@ -87,7 +86,7 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
     columns["label_map"] = check_label_map(options.label_map)
     check_files_out(**out)
     chosen = load_cases(options.suite).select(options.capability or None, options.kind)
-    suite = Source("suite", _grouped(chosen.cases), whole=True)
+    suite = Source("suite", _grouped(chosen.cases))
     others: list[Source] = []
     if options.against is not None:
         named = spelled(options.capability, [case.capability for case in chosen.cases])
@@ -100,7 +99,7 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
         "html": lambda: report.as_html(measured, chosen.name).encode(),
         "json": lambda: report.as_json(measured).encode(),
         "csv": lambda: report.as_csv(measured).encode(),
-        "png": lambda: plot.as_png(measured),
+        "png": lambda: report.as_png(measured),
     }
     files = {name: path for name, path in out.items() if path is not None}
     for name, path in files.items():

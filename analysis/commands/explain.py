@@ -23,14 +23,10 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.explain.records import ExplanationFile
+    from s2lct.analysis.explain.report import ExplanationFile
 
 WHICH, HOW = "Which failures", "How"
-METHODS = {
-    "gradients": "integrated gradients",
-    "shap": "Kernel SHAP",
-    "occlusion": "occlusion",
-}
+METHODS = {"gradients": "integrated gradients", "shap": "Kernel SHAP", "occlusion": "occlusion"}
 NOTHING = {
     False: ("it passes every case", "ask for other capabilities"),
     True: (
@@ -86,8 +82,12 @@ def explain(options: ExplainOptions, bars: Bars) -> ExplanationFile:
     """Find the words that hold a model's failures."""
     from s2lct.analysis.explain.attribution import default_method
     from s2lct.analysis.explain.fillers import load_filler
-    from s2lct.analysis.explain.records import ExplanationFile, Options, write_explanations
-    from s2lct.analysis.explain.report import html_page
+    from s2lct.analysis.explain.report import (
+        ExplanationFile,
+        Options,
+        html_page,
+        write_explanations,
+    )
     from s2lct.analysis.explain.search import chosen_rows
     from s2lct.analysis.explain.search import explain as explained
     from s2lct.analysis.judge import Judge, load_model

@@ -57,14 +57,9 @@ class Spread:
 class Diversity:
     """How diverse some cases are.
 
-    Attributes:
-        cases: how many.
-        self_bleu: mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018).
-        productions: distinct productions of the parses.
-        distinct: by n, distinct n-grams of words in all n-grams (Li et al. 2016), in [0, 1].
-        words: words in a case.
-        depth: depth of its deepest tree, in edges.
-        unparsed: cases with a sentence that the parser refuses.
+    By self-BLEU, 0 to 100, of each case against all others (Zhu et al. 2018), distinct productions
+    of the parses, distinct n-grams of words in all n-grams (Li et al. 2016), by n, words in a case,
+    and depth of its deepest tree in edges. Unparsed cases have a sentence the parser refuses.
     """
 
     cases: int
@@ -78,26 +73,19 @@ class Diversity:
 
 @dataclass(frozen=True)
 class Source:
-    """Where cases come from: by group (``all``, ``seeds``, a capability) what they are drawn from.
-
-    A whole source is measured as it is, rather than drawn from.
-    """
+    """Where cases come from: what they are drawn from by group, ``all``, ``seeds``, a capability."""
 
     name: str
     texts: Mapping[str, Sequence[Text]]
-    whole: bool = False
 
 
 @dataclass(frozen=True)
 class DiversityComparison:
-    """Sources side by side.
+    """Sources side by side, the suite first: figures by group and source.
 
-    Attributes:
-        sources: their names, the suite first.
-        groups: the figures by group and source; ``all`` first, then ``seeds``, whose expansions
-            do not count, then the capabilities.
-        growth: by source, (number of cases, mean distinct productions among so many).
-        draws: how often cases were drawn from a source that is not the suite.
+    The group ``all`` is first, then ``seeds``, whose expansions do not count, then capabilities.
+    Growth is, by source, the mean of distinct productions among so many cases. What is not the
+    suite was drawn so often.
     """
 
     sources: tuple[str, ...]
@@ -233,20 +221,17 @@ def compare(
     From the others they are drawn several times, without replacement; fewer where they have fewer.
     """
 
-    def drawn(source: Source, group: str, draw: int) -> list[Text]:
-        texts = list(source.texts[group])
-        if source.whole:
-            return texts
-        rng = rng_for(seed, "diversity", source.name, group, str(draw))
-        return rng.sample(texts, min(len(suite.texts[group]), len(texts)))
+    def drawn(source: Source, group: str) -> list[Sequence[Text]]:
+        texts, own = source.texts[group], suite.texts[group]
+        if source is suite:
+            return [own]
+        keys = (("diversity", source.name, group, str(draw)) for draw in range(draws))
+        most = min(len(own), len(texts))
+        return [rng_for(seed, *key).sample(list(texts), most) for key in keys]
 
     sources = (suite, *others)
     taken = {
-        (group, source.name): [
-            drawn(source, group, draw) for draw in range(1 if source.whole else draws)
-        ]
-        for group in suite.texts
-        for source in sources
+        (group, source.name): drawn(source, group) for group in suite.texts for source in sources
     }
     every = [one.text for parts in taken.values() for texts in parts for one in texts]
     reader.read(every, bars("read and parse", len(reader.missing(every))))

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from s2lct.analysis.explain.words import respelled, words_of
+from s2lct.analysis.explain.fillers import respelled, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
@@ -68,8 +68,7 @@ def _integrated_gradients(judge: Judge, texts: Sequence[str], labels: Sequence[i
     network, rule = judge.model, judge.rule
     if not isinstance(network, Network) or rule is None:
         raise AnalysisError(
-            f"model {network.name}: has no gradients",
-            mend="choose --attribution shap or occlusion",
+            f"model {network.name}: has no gradients", mend="choose --attribution shap or occlusion"
         )
     tokenizer, model = network.tokenizer, network.model
     if not tokenizer.is_fast:

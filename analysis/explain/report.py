@@ -1,19 +1,24 @@
-"""What the explanations of many cases have in common: words and template parts, by capability."""
+"""What ``s2lct explain`` writes, and what explanations have in common: words and template parts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+from pydantic import Field, ValidationError
 from rich.table import Table
 
-from s2lct.analysis.explain.records import ExplainedWord, Explanation, ExplanationFile
-from s2lct.analysis.explain.words import Kind
+from s2lct.analysis.explain.attribution import Method
+from s2lct.analysis.explain.fillers import Kind
+from s2lct.analysis.records import Record, fault_of
 from s2lct.analysis.tables import NARROW, figures_table
+from s2lct.errors import AnalysisError
+from s2lct.files import write_text
 from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
 
@@ -27,14 +32,121 @@ KIND_NAMES: dict[Kind, str] = {
 Key = TypeVar("Key", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """In how many failures a word or a template part helps to hold the prediction.
+class ExplainedWord(Record):
+    """A word of an explained text, its part (see `words.Part`) and what it contributes.
+
+    Kept words belong to the set that holds the prediction, whose estimated P is ``without`` if the
+    word is left out.
+    """
+
+    text: str
+    start: int
+    end: int
+    part: Kind
+    part_name: str
+    contribution: float
+    kept: bool
+    without: float | None = None
+
+
+class Explanation(Record):
+    """What holds a prediction: a case, what the model says of it, and what it rests on.
 
     Attributes:
-        kind: the part it belongs to; a word's is the one it has most often.
-        held: failures whose set has it.
-        cases: failures whose text has it.
+        probability: P(f(T(x)) = f(x)) of the kept words, by samples that the search did not see.
+        ci: the bounds of its 95 % interval (Clopper and Pearson).
+        nothing_shown: the same of the fully masked text, as the search estimated it.
+        samples: how many fillings ``probability`` rests on.
+    """
+
+    id: str
+    capability: str
+    kind: Literal["seed", "expansion"]
+    seed_id: str
+    text: str
+    template: str
+    said: str
+    passes: tuple[str, ...]
+    failed: bool
+    words: tuple[ExplainedWord, ...]
+    probability: float = Field(ge=0, le=1)
+    ci: tuple[float, float]
+    nothing_shown: float = Field(ge=0, le=1)
+    samples: int = Field(ge=1)
+
+    @property
+    def kept(self) -> tuple[ExplainedWord, ...]:
+        """The words that hold the prediction."""
+        return tuple(word for word in self.words if word.kept)
+
+
+class Options(Record):
+    """How explanations are made.
+
+    Attributes:
+        threshold: P_thresh, the share of fillings of which the model must say the same.
+        samples: fillings that the reported P rests on.
+        search_samples: the most fillings of one set that the search draws.
+        method: how contributions are told; None for gradients or Kernel SHAP, as the model allows.
+        seed: of all samples.
+    """
+
+    threshold: float = Field(default=0.9, gt=0, le=1)
+    samples: int = Field(default=100, ge=1)
+    search_samples: int = Field(default=50, ge=1)
+    method: Method | None = None
+    seed: int = 0
+
+
+class ExplanationFile(Record):
+    """What ``s2lct explain`` writes."""
+
+    format: Literal[1] = 1
+    suite: str
+    suite_fingerprint: str
+    model: str
+    model_fingerprint: str
+    label_rule: str
+    fillings: str
+    attribution: str
+    options: Options
+    explanations: tuple[Explanation, ...]
+
+
+def write_explanations(file: ExplanationFile, path: Path) -> None:
+    """Write explanations as JSON, whole or not at all."""
+    write_text(path, file.model_dump_json(indent=1) + "\n")
+
+
+def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFile:
+    """Read what ``s2lct explain`` wrote, of a suite if one is named by its fingerprint.
+
+    Raises:
+        AnalysisError: it cannot be read, is something else, or is about another suite.
+    """
+    mend = "make one with `s2lct explain MODEL --suite DIR --out explain.json`"
+    try:
+        file = ExplanationFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be read ({error.strerror})", mend=mend) from error
+    except ValidationError as error:
+        raise AnalysisError(
+            f"{path}: holds no explanations ({fault_of(error)})", mend=mend
+        ) from error
+    if suite_fingerprint and file.suite_fingerprint != suite_fingerprint:
+        raise AnalysisError(
+            f"{path}: explains cases of another suite ({file.suite_fingerprint[:12] or '?'}, the "
+            f"results are of {suite_fingerprint[:12]})",
+            mend="explain and score on one version of the suite",
+        )
+    return file
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """In how many failures, whose text has it, a word or a part helps to hold the prediction.
+
+    The kind is the part it belongs to; a word's is the one it has most often.
     """
 
     name: str
@@ -45,18 +157,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What holds the failures of one capability; punctuation is no word here, but stays in sets.
+    """What holds the failures of one capability, beside how many passing cases were explained.
 
-    Attributes:
-        failures, families: explained failing cases, and of how many seed families they are.
-        passing: how many passing cases were explained beside them.
-        kept, words_in_all: mean number of words that hold a failure, and that a failing text has.
-        unprompted: failures that are said of the fully masked text too.
-        kinds: for template, source and inserted words, failures that rest on at least one.
-        source_alone: failures that rest on words of the corpus sentences alone: nothing of what
-            makes the capability is needed for the wrong answer.
-        words, parts: the words, and the template's parts and slots, that hold most failures, most
-            first.
+    Means are of the words that hold a failure, and of a failing text's. ``unprompted`` are said of
+    the fully masked text too, ``source_alone`` rest on words of the corpus sentences alone: nothing
+    of what makes the capability is needed for the wrong answer. Shares come most first.
     """
 
     capability: str
@@ -171,33 +276,23 @@ def shown_cases(
     return sorted(shown, key=lambda pair: pair[0] is None)[:PAIRS]
 
 
-def marked(explanation: Explanation) -> Markup:
-    """A text, escaped, with the words that hold the prediction marked by their part."""
-    html, end = Markup(""), 0
-    for word in explanation.kept:
-        html += escape(explanation.text[end : word.start])
-        without = "" if word.without is None else f"P without it: {word.without:.2f}"
-        html += Markup('<mark class="{}" title="{}">{}</mark>').format(
-            word.part, without, explanation.text[word.start : word.end]
-        )
-        end = word.end
-    return html + escape(explanation.text[end:])
-
-
-def html_section(file: ExplanationFile) -> Markup:
-    """The explanations as a section of a page."""
-    template = page_templates("s2lct.analysis.explain").get_template("explain_section.html.jinja")
-    return Markup(
-        template.render(
+def _rendered(template: str, file: ExplanationFile) -> str:
+    return (
+        page_templates("s2lct.analysis.explain")
+        .get_template(template)
+        .render(
             file=file,
             aggregates=aggregate(file.explanations),
             shown=lambda name: shown_cases(file.explanations, name),
-            marked=marked,
         )
     )
 
 
+def html_section(file: ExplanationFile) -> Markup:
+    """The explanations as a section of a page."""
+    return Markup(_rendered("explain_section.html.jinja", file))
+
+
 def html_page(file: ExplanationFile) -> str:
     """The explanations as one HTML page that needs no network."""
-    template = page_templates("s2lct.analysis.explain").get_template("explain_page.html.jinja")
-    return template.render(file=file, section=html_section(file))
+    return _rendered("explain_page.html.jinja", file)

@@ -9,19 +9,18 @@ search has chosen for being high is too high.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from s2lct.analysis.explain.attribution import attribute, default_method
-from s2lct.analysis.explain.fillers import Draw, Filler
-from s2lct.analysis.explain.records import ExplainedWord, Explanation, Options
-from s2lct.analysis.explain.words import parts_of, words_of
+from s2lct.analysis.explain.fillers import Draw, Filler, parts_of, words_of
+from s2lct.analysis.explain.report import ExplainedWord, Explanation, Options
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.progress import Advance, silently
 from s2lct.analysis.suite_rows import SuiteRow
@@ -124,21 +123,18 @@ def search(order: Sequence[int]) -> Generator[frozenset[int], bool, frozenset[in
     return kept
 
 
-class _Found(NamedTuple):
-    """The words that hold a prediction, and how often each set of words that was asked does."""
-
-    kept: frozenset[int]
-    shares: Mapping[frozenset[int], float]
+Shares = dict[frozenset[int], float]
+"""How often each set of words that was asked holds the prediction."""
 
 
 def _asked(
     text: str, order: Sequence[int], options: Options
-) -> Generator[Draw, int | None, _Found]:
+) -> Generator[Draw, int | None, tuple[frozenset[int], Shares]]:
     """A `search` whose questions are draws; it is to be sent of how many the model says the same.
 
     More are drawn of a set of words while Wilson's interval (1927) has the threshold in it.
     """
-    shares: dict[frozenset[int], float] = {}
+    shares: Shares = {}
     running = search(order)
     try:
         shown = next(running)
@@ -154,7 +150,7 @@ def _asked(
                     shares[shown] = hits / samples
             shown = running.send(shares[shown] >= options.threshold)
     except StopIteration as done:
-        return _Found(done.value, shares)
+        return done.value, shares
 
 
 def explain(
@@ -175,119 +171,102 @@ def explain(
         ScoringError: the model's outputs cannot be used.
         AnalysisError: the model has no gradients, and they were asked for.
     """
-    known = judge.model.fingerprint and filler.fingerprint
-    work = _Work(judge, filler, options, keep if known else None)
+    about = {
+        "format": 1,
+        "model": judge.model.fingerprint,
+        "rule": str(judge),
+        "filler": filler.fingerprint,
+        "options": options.model_dump(),
+        "method": options.method or default_method(judge),
+    }
+    checkpoints = Checkpoints(keep) if keep and about["model"] and about["filler"] else None
+    explained: list[Explanation] = []
+    told: list[int] = []
+
+    def tell(done: int) -> None:
+        told.append(done)
+        advance(done)
+
     # Texts that are computed together decide the last bits: always the same ones are.
-    parts = [rows[start : start + CASES_AT_ONCE] for start in range(0, len(rows), CASES_AT_ONCE)]
-    return [one for part in parts for one in work.explained(part, advance)]
+    for start in range(0, len(rows), CASES_AT_ONCE):
+        part = rows[start : start + CASES_AT_ONCE]
+        cases = [[row.case.id, row.case.text, row.template] for row in part]
+        name = fingerprint_of(about | {"cases": cases})[:32]
+        compute = partial(_explain_together, judge, part, filler, options, tell)
+        found = compute() if checkpoints is None else checkpoints.get(name, _LIST, compute)
+        explained += found
+        tell(len(explained) - sum(told))
+    return explained
 
 
-class _Work(NamedTuple):
-    judge: Judge
-    filler: Filler
-    options: Options
-    keep: Path | None
+def _explain_together(
+    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options, advance: Advance
+) -> list[Explanation]:
+    texts = [row.case.text for row in rows]
+    said: list[int] = judge.labels(texts).tolist()
+    contributions = attribute(judge, texts, said, method=options.method, seed=options.seed)
 
-    def explained(self, rows: Sequence[SuiteRow], advance: Advance) -> list[Explanation]:
-        """Explanations of cases that are computed together, or what was kept of them."""
-        if self.keep is None:
-            return self._computed(rows, advance)
-        told = []
-
-        def tell(done: int) -> None:
-            told.append(done)
-            advance(done)
-
-        described = {
-            "format": 1,
-            "model": self.judge.model.fingerprint,
-            "rule": str(self.judge),
-            "filler": self.filler.fingerprint,
-            "options": self.options.model_dump(),
-            "method": self.options.method or default_method(self.judge),
-            "cases": [[row.case.id, row.case.text, row.template] for row in rows],
-        }
-        name = fingerprint_of(described)[:32]
-        found = Checkpoints(self.keep).get(name, _LIST, lambda: self._computed(rows, tell))
-        advance(len(rows) - sum(told))
-        return found
-
-    def _computed(self, rows: Sequence[SuiteRow], advance: Advance) -> list[Explanation]:
-        texts, options = [row.case.text for row in rows], self.options
-        said = [int(label) for label in self.judge.labels(texts)]
-        shares = attribute(self.judge, texts, said, method=options.method, seed=options.seed)
-        searches = [
-            _asked(text, np.argsort(-own, kind="stable").tolist(), options)
-            for text, own in zip(texts, shares, strict=True)
-        ]
-        found: dict[int, _Found] = {}
-        answers: dict[int, int | None] = dict.fromkeys(range(len(rows)))
-        while answers:
-            draws: dict[int, Draw] = {}
-            for number, answer in answers.items():
-                try:
-                    draws[number] = searches[number].send(answer)
-                except StopIteration as done:
-                    found[number] = done.value
-                    advance(1)
-            hits = self._hits(list(draws.values()), [said[number] for number in draws])
-            answers = dict(zip(draws, hits, strict=True))
-        reported = [
-            Draw(text, found[number].kept, options.samples, ("report",))
-            for number, text in enumerate(texts)
-        ]
-        return [
-            _explanation(row, said[number], shares[number].tolist(), found[number], count, options)
-            for number, (row, count) in enumerate(
-                zip(rows, self._hits(reported, said), strict=True)
-            )
-        ]
-
-    def _hits(self, draws: Sequence[Draw], said: Sequence[int]) -> list[int]:
+    def hits(draws: Mapping[int, Draw]) -> dict[int, int]:
         """For each draw, of how many of its samples the model says what it said of the text."""
-        if not draws:
-            return []
-        filled = self.filler.fill(draws, self.options.seed)
-        labels = self.judge.labels([text for texts in filled for text in texts])
-        parts = np.split(labels, np.cumsum([len(texts) for texts in filled])[:-1])
-        return [int((part == label).sum()) for part, label in zip(parts, said, strict=True)]
+        filled = filler.fill(list(draws.values()), options.seed)
+        labels = iter(judge.labels([text for part in filled for text in part]).tolist())
+        return {
+            number: sum(label == said[number] for label in itertools.islice(labels, draw.samples))
+            for number, draw in draws.items()
+        }
 
-
-def _explanation(
-    row: SuiteRow,
-    said: int,
-    contributions: Sequence[float],
-    found: _Found,
-    hits: int,
-    options: Options,
-) -> Explanation:
-    case, kept = row.case, found.kept
-    parts = parts_of(case.text, row.template, row.inserted)
-    return Explanation(
-        id=case.id,
-        capability=case.capability,
-        kind="seed" if case.kind == "seed" else "expansion",
-        seed_id=case.seed_id,
-        text=case.text,
-        template=row.template,
-        said=LABELS[said],
-        passes=tuple(LABELS[label] for label in sorted(case.passes)),
-        failed=said not in case.passes,
-        words=tuple(
+    searches = [
+        _asked(text, np.argsort(-shares, kind="stable").tolist(), options)
+        for text, shares in zip(texts, contributions, strict=True)
+    ]
+    found: dict[int, tuple[frozenset[int], Shares]] = {}
+    answers: dict[int, int | None] = dict.fromkeys(range(len(rows)))
+    while len(found) < len(rows):
+        draws: dict[int, Draw] = {}
+        for number, answer in answers.items():
+            try:
+                draws[number] = searches[number].send(answer)
+            except StopIteration as done:
+                found[number] = done.value
+                advance(1)
+        answers = {**hits(draws)} if draws else {}
+    reported = {
+        number: Draw(text, found[number][0], options.samples, ("report",))
+        for number, text in enumerate(texts)
+    }
+    explanations: list[Explanation] = []
+    for (number, count), row in zip(hits(reported).items(), rows, strict=True):
+        case, (kept, shares) = row.case, found[number]
+        parts = parts_of(case.text, row.template, row.inserted)
+        words = tuple(
             ExplainedWord(
                 **word._asdict(),
                 part=part.kind,
                 part_name=part.name,
                 contribution=round(share, 6),
-                kept=number in kept,
-                without=found.shares[kept - {number}] if number in kept else None,
+                kept=place in kept,
+                without=shares[kept - {place}] if place in kept else None,
             )
-            for number, (word, part, share) in enumerate(
-                zip(words_of(case.text), parts, contributions, strict=True)
+            for place, (word, part, share) in enumerate(
+                zip(words_of(case.text), parts, contributions[number].tolist(), strict=True)
             )
-        ),
-        probability=hits / options.samples,
-        ci=interval(hits, options.samples),
-        nothing_shown=found.shares.get(frozenset(), 1.0),
-        samples=options.samples,
-    )
+        )
+        explanations.append(
+            Explanation(
+                id=case.id,
+                capability=case.capability,
+                kind="seed" if case.kind == "seed" else "expansion",
+                seed_id=case.seed_id,
+                text=case.text,
+                template=row.template,
+                said=LABELS[said[number]],
+                passes=tuple(LABELS[label] for label in sorted(case.passes)),
+                failed=said[number] not in case.passes,
+                words=words,
+                probability=count / options.samples,
+                ci=interval(count, options.samples),
+                nothing_shown=shares.get(frozenset(), 1.0),
+                samples=options.samples,
+            )
+        )
+    return explanations
