@@ -73,7 +73,7 @@ class Diversity:
 
 @dataclass(frozen=True)
 class Source:
-    """Where cases come from: what they are drawn from by group, ``all``, ``seeds``, a capability."""
+    """What cases are drawn from, by group: ``all``, ``seeds``, a capability."""
 
     name: str
     texts: Mapping[str, Sequence[Text]]

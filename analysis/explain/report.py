@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -115,7 +116,8 @@ class ExplanationFile(Record):
 
 def write_explanations(file: ExplanationFile, path: Path) -> None:
     """Write explanations as JSON, whole or not at all."""
-    write_text(path, file.model_dump_json(indent=1) + "\n")
+    text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
+    write_text(path, text + "\n")
 
 
 def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFile:
