@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.diversity.readings import Reader, Reading
+from s2lct.analysis.diversity.sources import ALL_CASES, Groups, Text
 from s2lct.identity import rng_for
 from s2lct.progress import Bars, no_bars
 
@@ -24,15 +24,6 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BLEU_ORDER = 4
 GROWTH_ORDERS = 20
 GROWTH_STEPS = 40
-ALL_CASES = "all"
-SEEDS = "seeds"
-
-
-class Text(NamedTuple):
-    """A case to measure, and its family: what it shares with those that depend on it."""
-
-    text: str
-    family: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +60,6 @@ class Diversity:
     words: Spread
     depth: Spread
     unparsed: int
-
-
-@dataclass(frozen=True)
-class Source:
-    """What cases are drawn from, by group: ``all``, ``seeds``, a capability."""
-
-    name: str
-    texts: Mapping[str, Sequence[Text]]
 
 
 @dataclass(frozen=True)
@@ -208,31 +191,28 @@ def merged(measured: Sequence[Diversity]) -> Diversity:
 
 
 def compare(
-    suite: Source,
-    others: Sequence[Source],
+    sources: Mapping[str, Groups],
     reader: Reader,
     *,
     draws: int = 3,
     seed: int = 0,
     bars: Bars = no_bars,
 ) -> DiversityComparison:
-    """Measure a suite beside sources with the same groups, the same number of cases from each.
+    """Measure a suite, the first, beside sources with the same groups, so many cases from each.
 
     From the others they are drawn several times, without replacement; fewer where they have fewer.
     """
+    suite, *_ = sources
 
-    def drawn(source: Source, group: str) -> list[Sequence[Text]]:
-        texts, own = source.texts[group], suite.texts[group]
-        if source is suite:
+    def drawn(name: str, group: str) -> list[Sequence[Text]]:
+        texts, own = sources[name][group], sources[suite][group]
+        if name == suite:
             return [own]
-        keys = (("diversity", source.name, group, str(draw)) for draw in range(draws))
+        keys = (("diversity", name, group, str(draw)) for draw in range(draws))
         most = min(len(own), len(texts))
         return [rng_for(seed, *key).sample(list(texts), most) for key in keys]
 
-    sources = (suite, *others)
-    taken = {
-        (group, source.name): drawn(source, group) for group in suite.texts for source in sources
-    }
+    taken = {(group, name): drawn(name, group) for group in sources[suite] for name in sources}
     every = [one.text for parts in taken.values() for texts in parts for one in texts]
     reader.read(every, bars("read and parse", len(reader.missing(every))))
 
@@ -240,18 +220,14 @@ def compare(
         return reader.read([one.text for one in texts])
 
     return DiversityComparison(
-        sources=tuple(source.name for source in sources),
+        sources=tuple(sources),
         groups={
             group: {
-                source.name: merged(
-                    [measure(texts, read(texts)) for texts in taken[group, source.name]]
-                )
-                for source in sources
+                name: merged([measure(texts, read(texts)) for texts in taken[group, name]])
+                for name in sources
             }
-            for group in suite.texts
+            for group in sources[suite]
         },
-        growth={
-            source.name: growth(read(taken[ALL_CASES, source.name][0]), seed) for source in sources
-        },
+        growth={name: growth(read(taken[ALL_CASES, name][0]), seed) for name in sources},
         draws=draws,
     )

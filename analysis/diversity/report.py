@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from s2lct.analysis.diversity.measures import (
-    ALL_CASES,
     NGRAMS,
     QUANTILES,
-    SEEDS,
     Diversity,
     DiversityComparison,
     Figure,
     Spread,
 )
+from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS
 from s2lct.analysis.plots import COLOURS, INK, picture, style
 from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.pages import page_templates

@@ -44,7 +44,7 @@ def attribute(
     """How much each whole word of a text speaks for the text's label.
 
     Returns:
-        For each text an array over `words.words_of`: the share of the label's log probability
+        For each text an array over `fillers.words_of`: the share of the label's log probability
         (gradients) or of its `Judge.support` (the others).
 
     Raises:

@@ -34,7 +34,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class ExplainedWord(Record):
-    """A word of an explained text, its part (see `words.Part`) and what it contributes.
+    """A word of an explained text, its part (see `fillers.Part`) and what it contributes.
 
     Kept words belong to the set that holds the prediction, whose estimated P is ``without`` if the
     word is left out.
