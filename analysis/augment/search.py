@@ -90,12 +90,8 @@ def embedding_similarity() -> Similarity:
 class Augmenter:
     """Puts originals through pairs of transformations, and keeps what is new and close to them.
 
-    Attributes:
-        least: similarity to the original, in [-1, 1], that a kept text has at least.
-        growth: coverage has to grow by more than this.
-        tries: failures that end an original's turn.
-        most: texts kept that end it.
-        seed: of every draw.
+    Kept texts have the least similarity to the original, in [-1, 1], and make coverage grow by more
+    than ``growth``. So many failed tries end an original's turn, or the most texts kept.
 
     Raises:
         AnalysisError: fewer than two transformations.

@@ -51,13 +51,10 @@ class ExplainedWord(Record):
 
 
 class Explanation(Record):
-    """What holds a prediction: a case, what the model says of it, and what it rests on.
+    """What holds a prediction: a case, what the model says of it, and the words it rests on.
 
-    Attributes:
-        probability: P(f(T(x)) = f(x)) of the kept words, by samples that the search did not see.
-        ci: the bounds of its 95 % interval (Clopper and Pearson).
-        nothing_shown: the same of the fully masked text, as the search estimated it.
-        samples: how many fillings ``probability`` rests on.
+    Its P(f(T(x)) = f(x)), with a 95 % interval (Clopper and Pearson), is of samples that the search
+    did not see; that of the fully masked text is as the search estimated it.
     """
 
     id: str
@@ -84,12 +81,9 @@ class Explanation(Record):
 class Options(Record):
     """How explanations are made.
 
-    Attributes:
-        threshold: P_thresh, the share of fillings of which the model must say the same.
-        samples: fillings that the reported P rests on.
-        search_samples: the most fillings of one set that the search draws.
-        method: how contributions are told; None for gradients or Kernel SHAP, as the model allows.
-        seed: of all samples.
+    ``threshold`` is P_thresh, the share of fillings of which the model must say the same;
+    ``samples`` are those a reported P rests on, ``search_samples`` the most of a set in the search.
+    No method stands for gradients or Kernel SHAP, as the model allows.
     """
 
     threshold: float = Field(default=0.9, gt=0, le=1)

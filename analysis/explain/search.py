@@ -52,13 +52,10 @@ def chosen_rows(
     pass_to_fail: bool = False,
     limit: int | None = None,
 ) -> list[SuiteRow]:
-    """The cases to explain, of cases and what the model says of each.
+    """The failures to explain, of cases and what the model says of each.
 
-    Args:
-        rows: cases.
-        said: what the model says of each.
-        pass_to_fail: failing expansions, each behind its passing seed, instead of all failures.
-        limit: most failures of a capability, of different seed families where there are enough.
+    With ``pass_to_fail`` failing expansions alone, each behind its passing seed; at most ``limit``
+    of a capability, of different seed families where there are enough.
     """
     failed = {
         row.case.id: label not in row.case.passes for row, label in zip(rows, said, strict=True)
@@ -86,18 +83,11 @@ def chosen_rows(
 
 
 def search(order: Sequence[int]) -> Generator[frozenset[int], bool, frozenset[int]]:
-    """Look for a minimal set of words.
+    """Look for a minimal set of a text's words, which are given by falling contribution.
 
-    Args:
-        order: the numbers of a text's words, by falling contribution.
-
-    Yields:
-        A set of shown words; it is to be sent whether they hold the prediction. The same set may
-        be asked again and must get the same answer.
-
-    Returns:
-        A set that holds the prediction, and does not without any one of its words. All words are
-        taken to hold it.
+    Yields sets of shown words, and is to be sent whether they hold the prediction: a set that is
+    asked again has the same answer, and all words are taken to hold it. Returns a set that holds
+    the prediction, and does not without any one of its words.
     """
     # Doubling, then halving: the first length that holds where more words never hold less.
     fails, holds, shown = -1, len(order), 0
