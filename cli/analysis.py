@@ -14,7 +14,7 @@ from s2lct.cli.options import command
 if TYPE_CHECKING:
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.report import CoverageReport
-    from s2lct.analysis.explain.records import ExplanationFile
+    from s2lct.analysis.explain.report import ExplanationFile
     from s2lct.analysis.study.agreement import StudyResult
 
 LOW_FIDELITY = 0.9
