@@ -109,11 +109,9 @@ def _heads(
 ) -> dict[str, Accuracies]:
     import torch
 
-    from s2lct.leaderboard.models.sentiment_head import CLASSES, EmbeddedName
+    from s2lct.leaderboard.models.sentiment_head import CLASSES
     from s2lct.leaderboard.training.train_sentiment_heads import encode, evaluate, train_head
 
-    names: dict[str, EmbeddedName] = {name: name for name in CLASSES}
-    name = names[model]
     every = {**sets, "dev": dev, "test": test}
     texts = list(dict.fromkeys(text for part in every.values() for text, _ in part))
     row_of = {text: row for row, text in enumerate(texts)}
@@ -121,7 +119,7 @@ def _heads(
 
     def data(part: Labelled) -> tuple[Any, Any]:
         rows = [row_of[text] for text, _ in part]
-        return features[rows], torch.tensor([CLASSES[name].index(label) for _, label in part])
+        return features[rows], torch.tensor([CLASSES[model].index(label) for _, label in part])
 
     found: dict[str, Accuracies] = {}
     tested, stopped_on = data(test), data(dev)
@@ -129,7 +127,7 @@ def _heads(
         train, values = data(part), []
         for seed in seeds:
             with contextlib.redirect_stdout(io.StringIO()):
-                head, _ = train_head(name, train, stopped_on, seed)
+                head, _ = train_head(model, train, stopped_on, seed)
             values.append(evaluate(head, *tested)["accuracy"])
             advance(1)
         found[set_name] = Accuracies(len(part), tuple(values))

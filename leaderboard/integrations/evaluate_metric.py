@@ -82,10 +82,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
     def compute(
         self, *, predictions: Any = None, references: Any = None, **options: Any
     ) -> dict[str, Any]:
-        """Failure rates of a model, or of what was added and is given here.
-
-        The arguments are those of `s2lct.leaderboard.integrations.metric.compute`.
-        """
+        """`metric.compute` of a model, or of what was added and is given here."""
         if self._predictions and options.get("model") is not None:
             raise ScoringError(
                 f"model= was given, and {len(self._predictions)} predictions were added",

@@ -7,7 +7,6 @@ TFPreTrainedModel, which transformers 5 no longer has. Here pipelines are prepar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -41,19 +40,6 @@ if TYPE_CHECKING:
 Predictor = str | PreTrainedModel | Pipeline | Callable[[list[str]], Any]
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a model said of texts.
-
-    Attributes:
-        rows: one a text.
-        classes: the names of the model's classes, in its order; None if unknown.
-    """
-
-    rows: list[Any]
-    classes: tuple[str, ...] | None
-
-
 class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
     """Scores a pipeline, a model or a function on rows of a suite.
 
@@ -64,7 +50,7 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
     Args:
         flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
         classes: the names of all classes of the model behind a function, in its order.
-        neutral_band: see `label_rules.LabelRule`.
+        neutral_band: see `LabelRule`.
     """
 
     def __init__(
@@ -114,24 +100,24 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         if isinstance(model_or_pipeline, str) and tokenizer is None:
             place = "auto" if device is None else "cpu" if device < 0 else f"cuda:{device}"
             return load_classifier(model_or_pipeline, device=place)
-        if isinstance(model_or_pipeline, (str, PreTrainedModel)):
-            try:
-                with hub_call():
-                    loaded = pipeline(
-                        TASK,
-                        model=model_or_pipeline,
-                        tokenizer=tokenizer,
-                        trust_remote_code=False,
-                        device=self._infer_device() if device is None else device,
-                    )
-                return as_classifier(loaded)
-            except (OSError, ValueError) as error:
-                named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
-                raise ScoringError(
-                    f"{named}: cannot be loaded ({said_by(error)})",
-                    mend="check the name; with a model in memory pass tokenizer= too",
-                ) from error
-        return as_classifier(model_or_pipeline, tokenizer=tokenizer)
+        if not isinstance(model_or_pipeline, (str, PreTrainedModel)):
+            return as_classifier(model_or_pipeline, tokenizer=tokenizer)
+        try:
+            with hub_call():
+                loaded = pipeline(
+                    TASK,
+                    model=model_or_pipeline,
+                    tokenizer=tokenizer,
+                    trust_remote_code=False,
+                    device=self._infer_device() if device is None else device,
+                )
+            return as_classifier(loaded)
+        except (OSError, ValueError) as error:
+            named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
+            raise ScoringError(
+                f"{named}: cannot be loaded ({said_by(error)})",
+                mend="check the name; with a model in memory pass tokenizer= too",
+            ) from error
 
     def prepare_metric(self, metric: str | EvaluationModule | None) -> EvaluationModule:
         """The metric; None for this package's own."""
@@ -143,41 +129,30 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
 
     def call_pipeline(
         self, pipe: Classifier | Function, texts: list[str]
-    ) -> tuple[Said, dict[str, Any]]:
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is said of the texts, with the model's classes, and how long it took."""
-        if pipe.classes is not None:
-            same_classes(pipe.classes, self.classes)
+        same_classes(pipe.classes, self.classes)
         start = perf_counter()
         if isinstance(pipe, Function):
             said = listed(pipe.predict(texts))
         else:
             said = probabilities_of(pipe, texts).tolist()
         took = self._compute_time_perf(start, perf_counter(), len(said))
-        return Said(said, self.classes if pipe.classes is None else pipe.classes), took
+        classes = self.classes if pipe.classes is None else pipe.classes
+        return {"predictions": said, "classes": classes}, took
 
     def predictions_processor(
-        self, predictions: Said, label_mapping: Mapping[Any, Any] | None
+        self, predictions: dict[str, Any], label_mapping: Mapping[Any, Any] | None
     ) -> dict[str, Any]:
-        """Predictions for the metric, and the classes that they are of.
-
-        Args:
-            predictions: what a model, a pipeline or a function gave.
-            label_mapping: what the classes mean, see `label_rules.check_label_map`.
-        """
-        return {
-            "predictions": predictions.rows,
-            "classes": predictions.classes,
-            "label_map": label_mapping,
-        }
+        """What `call_pipeline` gave, with what the classes mean, for the metric."""
+        return predictions | {"label_map": label_mapping}
 
     def compute_metric(
         self,
         metric: EvaluationModule,
         metric_inputs: dict[str, Any],
         strategy: str = "simple",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        random_state: int | None = None,
+        **_: Any,
     ) -> dict[str, Any]:
         """The metric's figures.
 
@@ -216,9 +191,7 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
         for place, capability in enumerate(rows["capability"]):
             places.setdefault(capability, []).append(place)
         asked = [capabilities] if isinstance(capabilities, str) else capabilities
-        chosen = (
-            sorted(places, key=natural_order) if asked is None else spelled(asked, list(places))
-        )
+        chosen = sorted(places, key=natural_order) if asked is None else spelled(asked, places)
         if unknown := [name for name in chosen if name not in places]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
@@ -242,12 +215,8 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
             options: further arguments of `CapabilityEvaluator` and of its ``compute``.
         """
         self.assert_suite_nonempty()
-        own = {
-            name: options.pop(name)
-            for name in ("flat", "classes", "neutral_band")
-            if name in options
-        }
-        judge = CapabilityEvaluator(**own)
+        own = options.keys() & {"flat", "classes", "neutral_band"}
+        judge = CapabilityEvaluator(**{name: options.pop(name) for name in own})
         prepared = judge.prepare_pipeline(
             model_or_pipeline, options.pop("tokenizer", None), device=options.pop("device", None)
         )

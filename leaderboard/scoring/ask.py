@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import Classifier
 from s2lct.leaderboard.scoring.cache import Kept
 

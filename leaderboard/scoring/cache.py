@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,15 +11,21 @@ from pathlib import Path
 import numpy as np
 
 from s2lct.errors import S2lctWarning, ScoringError
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import Classifier
 
 ANSWERS = 1
 """Raise it when a change of this package changes what a model says: older answers count no more."""
 
 _PATIENCE = 10.0  # seconds to wait for another process that is writing
-_TABLE = "answers"
-_FORMER_TABLES = ("outcomes",)  # answered by a case's id, whatever its text was
+_PREPARE = (
+    "PRAGMA journal_mode=WAL",
+    "CREATE TABLE IF NOT EXISTS answers (model BLOB, text BLOB, probabilities BLOB, "
+    "PRIMARY KEY (model, text)) WITHOUT ROWID",
+    "DROP TABLE IF EXISTS outcomes",  # answered by a case's id, whatever its text was
+)
+_KEEP = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)"
 
 
 class CacheWarning(S2lctWarning):
@@ -46,27 +51,17 @@ class Kept:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
-        self._writes = self._told = False
+        self._writes = path is not None
         if path is None:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, timeout=_PATIENCE)
-            self._prepare(self._connection)
-            self._writes = True
+            for statement in _PREPARE:
+                self._connection.execute(statement)
+            self._connection.commit()
         except (OSError, sqlite3.Error) as error:
             self._do_without(error)
-
-    @staticmethod
-    def _prepare(connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {_TABLE} (model BLOB, text BLOB, probabilities BLOB, "
-            "PRIMARY KEY (model, text)) WITHOUT ROWID"
-        )
-        for name in _FORMER_TABLES:
-            connection.execute(f"DROP TABLE IF EXISTS {name}")
-        connection.commit()
 
     def read(self, model: Classifier, texts: Sequence[str]) -> dict[str, Array]:
         """What is kept of what a model says of texts."""
@@ -75,12 +70,13 @@ class Kept:
         text_of = {_text_key(text): text for text in texts}
         known: dict[str, Array] = {}
         try:
-            rows = self._connection.execute(
-                f"SELECT text, probabilities FROM {_TABLE} WHERE model = ?", (_model_key(model),)
-            )
-            for key, blob in rows:
-                row = _as_row(blob, len(model.classes))
-                if key in text_of and row is not None:
+            for key, blob in self._connection.execute(
+                "SELECT text, probabilities FROM answers WHERE model = ?", (_model_key(model),)
+            ):
+                whole = isinstance(blob, bytes) and len(blob) == 8 * len(model.classes)
+                row = np.frombuffer(blob if whole else b"", dtype="<f8")
+                # What is none of ours is asked anew.
+                if key in text_of and whole and np.isfinite(row).all():
                     known[text_of[key]] = row
         except sqlite3.Error as error:
             self._do_without(error)
@@ -95,7 +91,7 @@ class Kept:
         try:
             with self._connection:
                 self._connection.executemany(
-                    f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?)", rows
+                    "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows
                 )
         except sqlite3.Error as error:
             self._do_without(error)
@@ -113,9 +109,8 @@ class Kept:
                 f"cache {self._path}: is damaged ({error})",
                 mend=f"delete {self._path}; it is made anew",
             ) from error
-        if self._told:
+        if not self._writes:
             return
-        self._told = True
         self._writes = False
         warnings.warn(
             f"cache {self._path}: answers are not kept ({error}); make room or set S2LCT_CACHE to "
@@ -125,17 +120,8 @@ class Kept:
         )
 
 
-def _as_row(blob: object, classes: int) -> Array | None:
-    """Kept probabilities; None for what is none of ours, so that it is asked anew."""
-    if not isinstance(blob, bytes) or len(blob) != classes * np.dtype("<f8").itemsize:
-        return None
-    row = np.frombuffer(blob, dtype="<f8")
-    return row if np.isfinite(row).all() else None
-
-
 def _model_key(model: Classifier) -> bytes:
-    described = json.dumps([ANSWERS, model.fingerprint, list(model.classes)])
-    return hashlib.sha256(described.encode()).digest()
+    return bytes.fromhex(fingerprint_of([ANSWERS, model.fingerprint, list(model.classes)]))
 
 
 def _text_key(text: str) -> bytes:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from s2lct.labels import LABELS
 from s2lct.leaderboard.scoring.statistics import by_name
 from s2lct.suite.cases import Case
-from s2lct.suite.tables import KINDS
 
 ONE_ANSWER = 0.95
 """A model that gives one answer to this share of the cases hardly reads them."""
 RANDOM = "random"
-
 CHANCE_WORDS = (
     "Chance-corrected: 1 − mean / mean of the best answer that does not read the cases; 1 is no "
     "failure, 0 no better than chance, below 0 worse"
@@ -46,16 +44,16 @@ def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
         for number, label in enumerate(LABELS)
     }
     fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in cases]
-    numbers = by_name(cases)
     found: list[Reference] = []
     for name, expected in fails.items():
         capabilities: dict[str, dict[str, float]] = {}
-        for capability, own in numbers.items():
-            of_kind = {kind: [n for n in own if cases[n].kind == kind] for kind in KINDS}
+        for capability, own in by_name(cases).items():
+            of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
+            for number in own:
+                of_kind["all"].append(expected[number])
+                of_kind[cases[number].kind].append(expected[number])
             capabilities[capability] = {
-                kind: sum(expected[n] for n in chosen) / len(chosen)
-                for kind, chosen in ({"all": own} | of_kind).items()
-                if chosen
+                kind: sum(chosen) / len(chosen) for kind, chosen in of_kind.items() if chosen
             }
         mean = sum(one["all"] for one in capabilities.values()) / max(1, len(capabilities))
         found.append(Reference(name, mean, capabilities))
@@ -63,13 +61,9 @@ def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
 
 
 def chance_of(known: Mapping[str, float]) -> tuple[str, float]:
-    """The best of answers that do not read the cases: a constant, as no mixture beats them all.
+    """The name and mean failure rate of the best answer that does not read the cases.
 
-    Args:
-        known: mean failure rates of references by name, see `reference_means`.
-
-    Returns:
-        Its name and its mean failure rate.
+    A constant, as no mixture beats them all; of mean failure rates by name, see `reference_means`.
     """
     return min(known.items(), key=lambda one: (one[1], one[0] == RANDOM))
 

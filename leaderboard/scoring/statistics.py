@@ -30,14 +30,7 @@ _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A failure rate.
-
-    Attributes:
-        cases: how many cases.
-        failures: how many of them fail.
-        failure_rate: in [0, 1]; 0 where there is no case.
-        ci: bounds of its interval, see `intervals`; they hold the rate between them.
-    """
+    """A failure rate in [0, 1] (0 where there is no case), with bounds of its `intervals`."""
 
     cases: int
     failures: int
@@ -67,12 +60,7 @@ class CapabilityResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """What a model does on all capabilities.
-
-    Attributes:
-        overall: the mean of the capabilities' failure rates, `MEAN_WORDS`.
-        capabilities: in the order of the cases.
-    """
+    """What a model does: `MEAN_WORDS`, and each capability in the order of the cases."""
 
     overall: Rate
     capabilities: dict[str, CapabilityResult]
@@ -95,16 +83,9 @@ def families_of(cases: Sequence[Case]) -> Integers:
     nothing could be inferred, for a dependence that is weak, because models pass or fail by the
     opinion and its negation.
     """
-    number_of: dict[tuple[str, frozenset[str] | str], int] = {}
-    return np.array(
-        [
-            number_of.setdefault(
-                (case.capability, frozenset(case.sources) or case.seed_id), len(number_of)
-            )
-            for case in cases
-        ],
-        dtype=np.int64,
-    )
+    keys = [(case.capability, frozenset(case.sources) or case.seed_id) for case in cases]
+    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([number_of[key] for key in keys], dtype=np.int64)
 
 
 def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats]:
@@ -198,14 +179,11 @@ def mean_evidence(parts: Sequence[Evidence]) -> Evidence:
 
 
 def intervals(told: Evidence) -> tuple[Floats, Floats]:
-    """Wilson's score interval (Wilson 1927) at the effective sample size.
+    """Lower and upper bounds of Wilson's score interval (1927) at the effective sample size.
 
-    It holds its level best for proportions from clusters and strata, small and large ones (Dean
-    and Pagano 2015, Journal of Survey Statistics and Methodology 3; Franco, Little, Louis and Slud
-    2019, ibid. 7).
-
-    Returns:
-        Lower and upper bounds; every share lies between its own.
+    Every share lies between its own. It holds its level best for proportions from clusters and
+    strata, small and large ones (Dean and Pagano 2015, Journal of Survey Statistics and
+    Methodology 3; Franco, Little, Louis and Slud 2019, ibid. 7).
     """
     share, _, size = told
     centre = (share + _Z**2 / (2 * size)) / (1 + _Z**2 / size)
@@ -216,13 +194,11 @@ def intervals(told: Evidence) -> tuple[Floats, Floats]:
     )
 
 
-def _rates(cases: int, failures: Integers, told: Evidence) -> list[Rate]:
-    columns = (told.share, *intervals(told))
+def _rates(failed: Failed, told: Evidence) -> list[Rate]:
+    columns = (failed.sum(axis=1), told.share, *intervals(told))
     return [
-        Rate(cases, count, share, (low, high))
-        for count, share, low, high in zip(
-            failures.tolist(), *(column.tolist() for column in columns), strict=True
-        )
+        Rate(failed.shape[1], count, share, (low, high))
+        for count, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
     ]
 
 
@@ -235,30 +211,24 @@ def rates(cases: Sequence[Case], failed: Failed) -> list[Rate]:
     """
     if not len(cases):
         return [_NO_RATE] * len(failed)
-    return _rates(len(cases), failed.sum(axis=1), evidence(*family_counts(cases, failed)))
+    return _rates(failed, evidence(*family_counts(cases, failed)))
 
 
-def rate(cases: Sequence[Case], failed: Failed) -> Rate:
-    """The failure rate of cases; ``failed`` has the shape (cases,)."""
-    return rates(cases, failed[None])[0]
-
-
-def _seed_pairs(cases: Sequence[Case]) -> Integers:
-    """Numbers of the expansions and of their seeds, shape (pairs, 2)."""
+def _seed_pairs(cases: Sequence[Case]) -> tuple[Integers, Integers]:
+    """Numbers of the expansions and of their seeds, of each shape (pairs,)."""
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    return np.array(
-        [
-            (n, seed_number[case.seed_id])
-            for n, case in enumerate(cases)
-            if case.kind == "expansion" and case.seed_id in seed_number
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 2)
+    pairs = [
+        (n, seed_number[case.seed_id])
+        for n, case in enumerate(cases)
+        if case.kind == "expansion" and case.seed_id in seed_number
+    ]
+    expansions, seeds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return expansions, seeds
 
 
 def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
     """Numbers of the expansions that fail while their seed passes, and the other way round."""
-    expansions, seeds = _seed_pairs(cases).T
+    expansions, seeds = _seed_pairs(cases)
     to_fail = failed[expansions] & ~failed[seeds]
     to_pass = ~failed[expansions] & failed[seeds]
     return expansions[to_fail].tolist(), expansions[to_pass].tolist()
@@ -278,20 +248,17 @@ def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
     for capability, own in by_name(cases).items():
         own_cases, own_failed = [cases[n] for n in own], failed[:, own]
         told.append(evidence(*family_counts(own_cases, own_failed)))
-        kinds = [_rates(len(own), own_failed.sum(axis=1), told[-1])]
+        kinds = [_rates(own_failed, told[-1])]
         for kind in KINDS:
             of_kind = [n for n, case in enumerate(own_cases) if case.kind == kind]
             kinds.append(rates([own_cases[n] for n in of_kind], own_failed[:, of_kind]))
-        expansions, seeds = _seed_pairs(own_cases).T
+        expansions, seeds = _seed_pairs(own_cases)
         fails, seed_fails = own_failed[:, expansions], own_failed[:, seeds]
-        counts = [
-            (fails & ~seed_fails).sum(axis=1).tolist(),
-            (~seed_fails).sum(axis=1).tolist(),
-            (~fails & seed_fails).sum(axis=1).tolist(),
-        ]
+        which = (fails & ~seed_fails, ~seed_fails, ~fails & seed_fails)
+        counts = [one.sum(axis=1).tolist() for one in which]
         for part, figures in zip(parts, zip(*kinds, *counts, strict=True), strict=True):
             part[capability] = CapabilityResult(*figures)
-    means = _rates(len(cases), failed.sum(axis=1), mean_evidence(told))
+    means = _rates(failed, mean_evidence(told))
     return [ModelFigures(mean, part) for mean, part in zip(means, parts, strict=True)]
 
 
@@ -301,13 +268,3 @@ def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
     for number, case in enumerate(cases):
         numbers.setdefault(case.capability, []).append(number)
     return numbers
-
-
-def by_capability(cases: Sequence[Case], failed: Failed) -> dict[str, CapabilityResult]:
-    """Rates and flips of each capability; ``failed`` has the shape (cases,)."""
-    return model_figures(cases, failed[None])[0].capabilities
-
-
-def macro_average(cases: Sequence[Case], failed: Failed) -> Rate:
-    """The mean of the capabilities' failure rates; ``failed`` has the shape (cases,)."""
-    return model_figures(cases, failed[None])[0].overall

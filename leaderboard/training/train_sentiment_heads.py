@@ -25,7 +25,6 @@ from s2lct.files import sha256_of, write_bytes
 from s2lct.leaderboard.models.sentiment_head import (
     CLASSES,
     FEATURES,
-    EmbeddedName,
     SentenceEncoder,
     SentimentHead,
     head_path,
@@ -37,12 +36,12 @@ SOURCE = (
     "Compositionality Over a Sentiment Treebank, EMNLP 2013)"
 )
 # What each head is stopped on.
-STOPPED_ON: Mapping[EmbeddedName, str] = {
+STOPPED_ON: Mapping[str, str] = {
     "embedded-2class": "accuracy",
     "embedded-3class": "macro_f1",
 }
 # Cross-entropy weights of classes, a power of their inverse frequency: 0 for none.
-BALANCE: Mapping[EmbeddedName, float] = {"embedded-2class": 0.0, "embedded-3class": 0.5}
+BALANCE: Mapping[str, float] = {"embedded-2class": 0.0, "embedded-3class": 0.5}
 DROPOUT = 0.5
 LEARNING_RATE = 3e-4
 WEIGHT_DECAY = 0.1
@@ -84,7 +83,7 @@ def encode(texts: Sequence[str]) -> torch.Tensor:
 
 
 def train_head(
-    name: EmbeddedName,
+    name: str,
     train: tuple[torch.Tensor, torch.Tensor],
     dev: tuple[torch.Tensor, torch.Tensor],
     seed: int,
@@ -139,7 +138,7 @@ def write_head(head: SentimentHead, path: Path) -> None:
 
 
 def train_and_write(
-    name: EmbeddedName, corpus: Corpus, features: torch.Tensor, out: Path, seed: int
+    name: str, corpus: Corpus, features: torch.Tensor, out: Path, seed: int
 ) -> None:
     """Train one head and write its weights and its figures, those of the file as written.
 
