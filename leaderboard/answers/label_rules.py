@@ -33,14 +33,11 @@ Labels = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LabelRule:
-    """What each class of a model means.
+    """What each class of a model means: the number of a label.
 
-    Attributes:
-        classes: the model's names of its classes, in its order.
-        meanings: for each class the number of a label.
-        neutral_band: for models without a neutral class: p(positive) strictly within is neutral.
-        origin: where the meanings were taken from.
-        task: whose labels they are; its middle stands for neutral, its high end for positive.
+    In a model without a neutral class, p(positive) strictly within the neutral band is neutral.
+    ``origin`` says where the meanings were taken from. The middle of another task stands for
+    neutral, its high end for positive.
     """
 
     classes: tuple[str, ...]
@@ -83,14 +80,9 @@ class LabelRule:
     def labels(
         self, probabilities: Array, called: str = "text number {}: the model's output"
     ) -> Labels:
-        """The label of each text; of equal probabilities the first label wins.
+        """The label of each text, of probabilities (texts, classes); the first of equal ones wins.
 
-        Args:
-            probabilities: shape (texts, classes).
-            called: what a row is called where it is refused.
-
-        Raises:
-            ScoringError: another number of classes, or rows that are no probabilities.
+        Rows that are no probabilities are refused with a ScoringError, under the name ``called``.
         """
         if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
             raise ScoringError(
@@ -112,13 +104,10 @@ class LabelRule:
     def could_be(
         self, labels: Labels, probabilities: Array, margin: float
     ) -> npt.NDArray[np.bool_]:
-        """Whether labels win, or lose by no more than a margin; shape (texts,).
+        """Whether labels, shape (texts,), win, or lose by no more than a margin.
 
-        Args:
-            labels: shape (texts,).
-            probabilities: shape (texts, classes).
-            margin: by how much the probability of the label that wins may be larger; where a
-                neutral band decides, how far p(positive) may lie beyond the label's end of it.
+        That is by how much the winner's probability may be larger; where a neutral band decides, how
+        far p(positive) may lie beyond the label's end of it.
         """
         folded = self.folded(probabilities)
         if self.has_neutral:
@@ -150,11 +139,7 @@ def _check_probabilities(table: Array, called: str) -> None:
 
 
 def checked_band(neutral_band: Any) -> tuple[float, float]:
-    """A neutral band as two numbers.
-
-    Raises:
-        ScoringError: it is none: reversed, outside 0 to 1, or no two numbers.
-    """
+    """A neutral band as two numbers; a ScoringError where it is none."""
     band = tuple(neutral_band) if isinstance(neutral_band, Iterable) else ()
     numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in band)
     # NaN is in no order with anything.
@@ -172,11 +157,7 @@ def band_of(neutral_band: Any, task: Task) -> tuple[float, float]:
 
 
 def check_classes(classes: Any) -> tuple[str, ...]:
-    """The names of a model's classes, in its order.
-
-    Raises:
-        ScoringError: they are no 2 to 5 names, or two are the same.
-    """
+    """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ."""
     if isinstance(classes, (str, Mapping)) or not isinstance(classes, Iterable):
         raise ScoringError(
             f"classes={classes!r}: no list of names",
@@ -196,14 +177,9 @@ def check_classes(classes: Any) -> tuple[str, ...]:
 
 
 def same_classes(own: Sequence[str] | None, classes: Any) -> None:
-    """Check that what a user says a model's classes are is what the model says.
+    """Refuse, with a ScoringError, classes that a user states and the model names otherwise.
 
-    Args:
-        own: the model's names of its classes, in its order; None where it says nothing.
-        classes: the user's; None for nothing said.
-
-    Raises:
-        ScoringError: they differ.
+    None is for a model that names none, and a user who states none.
     """
     if own is None or classes is None:
         return
@@ -223,19 +199,11 @@ def rule_for(
     task: Task = TASK,
     origin: str = "the model's id2label",
 ) -> LabelRule:
-    """The rule of a model.
+    """The rule of a model by the names of its classes.
 
-    Args:
-        classes: the model's names of its classes, in its order.
-        model: its id, looked up in the task's ``known_models``.
-        label_map: what a user says the classes mean, see `check_label_map`.
-        neutral_band: see `LabelRule`; the task's if not given.
-        task: whose labels.
-        origin: where the names of the classes were taken from.
-
-    Raises:
-        ScoringError: fewer than two or more than five classes, classes without a meaning, or a
-            map of classes that the model lacks.
+    ``model`` is looked up in the task's ``known_models``; a user's ``label_map`` (see
+    `check_label_map`) comes first. Raises a ScoringError for fewer than two or more than five
+    classes, classes without a meaning, or a map of classes that the model lacks.
     """
     names = tuple(str(name) for name in classes)
     called = model or "(unnamed)"

@@ -64,21 +64,10 @@ def labels_of_predictions(
 ) -> tuple[Labels, str]:
     """Label ids from predictions made elsewhere, shape (count,), and the rule in words.
 
-    Args:
-        predictions: label ids (0 negative, 1 neutral, 2 positive), label names, probabilities of
-            shape (cases, 2, 3 or 5) from negative to positive (the task's ``columns``) or by class
-            name, or what a `text-classification` pipeline returns: a dict a text, or a list of
-            dicts.
-        count: how many there must be.
-        neutral_band: for two classes, see `LabelRule`.
-        classes: the names of all classes of the model, in its order; numbers are then classes'
-            numbers, and columns are theirs.
-        label_map: what the classes mean, see `check_label_map`; without ``classes`` it names them
-            all.
-        task: whose labels.
-
-    Raises:
-        ScoringError: another number of predictions, none, or one that means nothing.
+    Predictions are label ids, label names, probabilities from negative to positive (the task's
+    ``columns``) or by class name, or what a `text-classification` pipeline returns. ``classes``
+    names all classes of the model in its order: numbers and columns are then theirs. ``label_map``
+    (see `check_label_map`) says what they mean, and names them all where ``classes`` is not given.
     """
     band = band_of(neutral_band, task)
     rule = _stated_rule(classes, label_map, band, task)
@@ -109,11 +98,7 @@ def labels_of_predictions(
 
 
 def listed(predictions: Any) -> list[Any]:
-    """Predictions (a list, an array, a tensor, a table of `pandas` …) as a list of plain values.
-
-    Raises:
-        ScoringError: they are no rows, or in no order.
-    """
+    """Predictions (a list, an array, a tensor, a table of `pandas` …) as a list of plain values."""
     if isinstance(predictions, Mapping) and "logits" in predictions:
         raise ScoringError("predictions are a model's output, not probabilities", mend=SOFTMAX)
     if hasattr(predictions, "columns") and hasattr(predictions, "to_dict"):

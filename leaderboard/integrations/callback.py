@@ -25,20 +25,10 @@ class CapabilityCallback(TrainerCallback):
     """Scores the model on a suite at every evaluation and logs its failure rates.
 
     Logged are ``eval_s2lct/failure_rate``, the mean of the capabilities', and one for each
-    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``. They join the
-    evaluation's own figures, so that ``TrainingArguments`` may name one:
-    ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False``. A callback that
-    reads them, such as `EarlyStoppingCallback`, stands behind this one.
-
-    Args:
-        suite: a folder, a Hub id or rows; see `s2lct.suite.cases.load_cases`.
-        capabilities: ids in any case; None for all.
-        kind: ``seed`` or ``expansion``; None for both.
-        limit: most cases of a capability, to keep evaluations short.
-        label_map: what the model's classes mean, see `labels.check_label_map`.
-        neutral_band: see `LabelRule`.
-        all_figures: log all figures of `s2lct.leaderboard.integrations.metric.compute` too, such as
-            ``eval_s2lct/LC4/expansion/failure_rate``.
+    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``; with ``all_figures``
+    those of `metric.compute` too. They join the evaluation's own figures, so that
+    ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False`` may name one. A
+    callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
     """
 
     def __init__(
@@ -67,11 +57,7 @@ class CapabilityCallback(TrainerCallback):
         return self
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Refuse what would fail, or keep the worst model, once training is under way.
-
-        Raises:
-            ScoringError: no tokenizer, classes without a meaning, or a best model that fails most.
-        """
+        """Refuse what would fail, or keep the worst model, once training is under way."""
         trainers_tokenizer(kwargs.get("processing_class"))
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)

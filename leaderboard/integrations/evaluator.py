@@ -46,11 +46,6 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
     ``CapabilityEvaluator().compute(pipeline, data=rows)`` gives what the metric gives, and how long
     the model took. `data` is a `datasets.Dataset` with a suite's rows, a folder that `s2lct build`
     wrote, or a data set's name (then ``subset`` is a capability, and None all of them).
-
-    Args:
-        flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
-        classes: the names of all classes of the model behind a function, in its order.
-        neutral_band: see `LabelRule`.
     """
 
     def __init__(
@@ -84,18 +79,11 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         feature_extractor: Any = None,
         device: int | None = None,
     ) -> Classifier | Function:
-        """What answers for a list of texts.
+        """What answers for a list of texts, else a ScoringError.
 
-        Args:
-            model_or_pipeline: a pipeline, a function from texts to labels or probabilities, a
-                model, or a model's name or folder, such as ``vader``.
-            tokenizer: of a model; None for its own.
-            feature_extractor: not used.
-            device: of a model: -1 for the CPU, else a GPU's number; None takes a GPU if there is
-                one.
-
-        Raises:
-            ScoringError: it is none of them, a pipeline of another task, or cannot be loaded.
+        A pipeline, a function from texts to labels or probabilities, a model, or a model's name or
+        folder, such as ``vader``. ``device`` is -1 for the CPU, a GPU's number, or None for a GPU
+        if there is one.
         """
         if isinstance(model_or_pipeline, str) and tokenizer is None:
             place = "auto" if device is None else "cpu" if device < 0 else f"cuda:{device}"
@@ -154,11 +142,7 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         strategy: str = "simple",
         **_: Any,
     ) -> dict[str, Any]:
-        """The metric's figures.
-
-        Raises:
-            ScoringError: for ``strategy="bootstrap"``, which would tear families apart.
-        """
+        """The metric's figures; not by ``strategy="bootstrap"``, which tears families apart."""
         if strategy != "simple":
             raise ScoringError(
                 f"strategy={strategy!r}: resamples cases, which are not independent",
@@ -172,11 +156,7 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
     """An evaluation suite with a task for each capability.
 
     ``CapabilitySuite("s2lct").run(pipeline)`` gives a dict a capability, ``task_name`` among its
-    keys.
-
-    Args:
-        suite: rows, a folder that `s2lct build` wrote, or a data set's name.
-        capabilities: ids in any case; None for all.
+    keys. A suite is rows, a folder that `s2lct build` wrote, or a data set's name.
     """
 
     def __init__(
@@ -208,11 +188,9 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
         ]
 
     def run(self, model_or_pipeline: Predictor, **options: Any) -> list[dict[str, Any]]:
-        """Score a model on each capability.
+        """Score a model, loaded once, on each capability.
 
-        Args:
-            model_or_pipeline: see `CapabilityEvaluator.prepare_pipeline`; loaded once.
-            options: further arguments of `CapabilityEvaluator` and of its ``compute``.
+        ``options`` are further arguments of `CapabilityEvaluator` and of its ``compute``.
         """
         self.assert_suite_nonempty()
         own = options.keys() & {"flat", "classes", "neutral_band"}
@@ -228,11 +206,7 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
 
 
 def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT) -> Dataset:
-    """Rows of a suite in a folder, or of a data set.
-
-    Raises:
-        ScoringError: there is none.
-    """
+    """Rows of a suite in a folder, or of a data set, else a ScoringError."""
     config = capability or ALL
     if is_folder(Path(suite)):
         try:

@@ -31,34 +31,17 @@ def compute(
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     flat: bool = False,
 ) -> dict[str, Any]:
-    """Failure rates of a model, or of predictions made elsewhere.
+    """Failure rates of a model on a suite, or of predictions made elsewhere, one a reference.
 
     Args:
-        predictions: one a reference, see `predictions.labels_of_predictions`.
+        predictions: see `predictions.labels_of_predictions`, as for ``classes`` and ``label_map``.
         references: rows of a suite, or their ids (then pass ``suite`` too).
-        model: a name (see `load.load_classifier`), a function from texts to predictions, a
-            pipeline, a `transformers.Trainer`, a `transformers` model with ``tokenizer``, or the
-            two as a pair.
-        tokenizer: of a model in memory.
-        classes: the names of all classes of the model, in its order, where a function or
-            predictions do not tell: for rows with the best class alone, and for numbers and
-            columns that do not run from negative to positive.
-        suite: a folder, a Hub id or rows; with ``model``.
-        capabilities: ids in any case, with ``model``; None for all.
-        kind: ``seed`` or ``expansion``, with ``model``; None for both.
-        limit: most cases of a capability, with ``model``.
-        label_map: what the model's classes mean, by name or number, see `labels.check_label_map`.
-        neutral_band: see `LabelRule`.
+        model: see `load.as_classifier`, as for ``tokenizer``; with it ``suite`` is a folder, a
+            Hub id or rows, and ``capabilities``, ``kind`` and ``limit`` choose cases.
         flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
 
     Returns:
-        ``overall`` with ``failure_rate``, ``ci`` and ``cases``, and for each capability ``seed``
-        and ``expansion`` with ``cases``, ``failures``, ``failure_rate`` and ``ci``, and
-        ``pass_to_fail`` and ``fail_to_pass``. Rates are in [0, 1].
-
-    Raises:
-        ScoringError: neither a model with a suite nor predictions with references, or they
-            cannot be used.
+        See `score.figures`. A ScoringError is raised where something is missing or unusable.
     """
     if (model is None) == (predictions is None):
         given = "neither model nor predictions" if model is None else "both model and predictions"

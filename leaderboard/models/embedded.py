@@ -16,13 +16,8 @@ TEXTS_A_BATCH = 32
 class Embedded:
     """One of the two small models that are shipped, as a `classifier.Classifier`.
 
-    Attributes:
-        weights_sha256: over the hashes of the encoder and the head.
-        package: whose licence it is under.
-        encoder, head: its networks.
-
-    Raises:
-        ModelError: the encoder or the head's file is missing or broken.
+    ``weights_sha256`` is over the hashes of the encoder and the head. Raises a ModelError where the
+    file of either is missing or broken.
     """
 
     package = "s2lct"

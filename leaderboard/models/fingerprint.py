@@ -30,14 +30,9 @@ _LAST_CUT = {"max_length", "stride", "truncation_strategy"}
 def weights_sha256(name: str, revision: str) -> str:
     """What ``sha256sum`` says of the files that a model's weights were loaded from.
 
-    Args:
-        name: a Hub id whose files are in the cache, or a folder.
-        revision: the Hub commit.
-
-    Returns:
-        The sum of the one file; of sharded weights, the sum of what ``sha256sum`` prints of the
-        shards in the order of their names (``sha256sum model-*.safetensors | sha256sum``). Empty
-        where no such file is found.
+    Of the one file; of sharded weights, of what ``sha256sum`` prints of the shards by name
+    (``sha256sum model-*.safetensors | sha256sum``). Empty where the folder, or the cache of the
+    Hub's commit ``revision``, has none.
     """
     from transformers.utils.hub import cached_file
 
@@ -66,7 +61,7 @@ def weights_sha256(name: str, revision: str) -> str:
 def model_fingerprint(tokenizer: Any, model: Any) -> str:
     """SHA-256 over what decides a model's answers, whatever files it came from.
 
-    That is the tokenizer with its settings, the model's class and configuration, and its weights.
+    The tokenizer with its settings, the model's class and configuration, and its weights.
     """
     described = [
         _tokenizer_described(tokenizer),

@@ -31,15 +31,10 @@ OPENING = ('"', "'", "“", "‘", "«", "(", "[")
 
 @dataclass(frozen=True, slots=True)
 class LabelPrompt:
-    """What a language model is asked.
+    """What a language model is asked: a prompt with ``{text}``, and the words it chooses among.
 
-    Attributes:
-        prompt: with ``{text}`` where the case stands.
-        words: the words that it chooses among, for negative, neutral and positive; or two, for
-            negative and positive, and neutral where it is undecided (see `LabelRule`).
-
-    Raises:
-        ScoringError: there is no place for the text, or the words cannot be told apart.
+    They stand for negative, neutral and positive; or two for negative and positive, and neutral
+    where it is undecided (see `LabelRule`). Words that cannot be told apart are a ScoringError.
     """
 
     prompt: str = PROMPT
@@ -85,12 +80,9 @@ class LabelPrompt:
 
 
 class _Question(NamedTuple):
-    """One text's strings as tokens.
+    """One text's number, the rows of tokens that the model reads, none the beginning of another.
 
-    Attributes:
-        number: of the text.
-        rows: what the model reads, none the beginning of another.
-        words: for each word its tokens that count: row, place whose prediction counts, token.
+    And for each word its tokens that count: row, place whose prediction counts, token.
     """
 
     number: int
@@ -103,16 +95,9 @@ class _Question(NamedTuple):
 
 
 class LanguageModel:
-    """A causal language model of transformers, by Hub id or folder, as a classifier.
+    """A causal language model of transformers, by Hub id or folder, as a `Classifier`.
 
-    Attributes:
-        name, revision, fingerprint, classes: see `classifier.Classifier`. The fingerprint covers
-            prompt and words, so that kept outcomes are those of this question.
-        asks: prompt and words.
-        weights_sha256: see `fingerprint.weights_sha256`.
-
-    Raises:
-        ScoringError: it cannot be loaded, or is no causal language model.
+    Its fingerprint covers prompt and words, so that kept outcomes are those of this question.
     """
 
     def __init__(
@@ -156,11 +141,8 @@ class LanguageModel:
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the log-likelihoods of the words, summed over their tokens.
 
-        Batches hold texts of like lengths, longest first. Tokens are padded on the right, where
-        no token of a causal model looks, so neither padding nor the rest of a batch matters.
-
-        Raises:
-            ScoringError: a text with its prompt is longer than the model reads.
+        Batches hold texts of like lengths, longest first. Tokens are padded on the right, where no
+        token of a causal model looks. A text longer than the model reads is a ScoringError.
         """
         questions = [self._question(number, text) for number, text in enumerate(texts)]
         questions.sort(key=lambda question: -question.longest)

@@ -29,18 +29,10 @@ def load_classifier(
     dtype: str = "auto",
     asks: LabelPrompt | None = None,
 ) -> Classifier:
-    """A classifier by name.
+    """A classifier by name: a built-in one, a folder, or a Hub id, ``ID@REVISION``.
 
-    Args:
-        name: ``vader``, ``textblob``, ``afinn``, ``embedded-2class``, ``embedded-3class``, a
-            folder, or a Hub id; ``ID@REVISION`` pins a revision.
-        revision: the revision, if not in the name.
-        device: ``auto``, ``cpu``, ``cuda`` …
-        dtype: ``auto`` (bfloat16 on a GPU), ``float32`` or ``bfloat16``.
-        asks: for a language model; a folder or Hub id is then loaded as one.
-
-    Raises:
-        ScoringError: there is no such model, or it cannot be used.
+    With ``asks``, folders and Hub ids are language models. ``dtype`` is ``auto`` (bfloat16 on a
+    GPU), ``float32`` or ``bfloat16``. Raises a ScoringError where there is none of use.
     """
     if name in WORD_LISTS:
         baseline = WORD_LISTS[name]
@@ -82,14 +74,9 @@ def as_classifier(
 ) -> Classifier | Function:
     """Whatever `metric.compute(model=…)` is given.
 
-    Args:
-        model: a name, a function from texts to predictions, a pipeline, a Trainer, a
-            `transformers` model with ``tokenizer``, or the two as a pair.
-        tokenizer: of a model in memory.
-        classes: the names of all classes of the model behind a function, in its order.
-
-    Raises:
-        ScoringError: it is none of these, or ``tokenizer`` or ``classes`` do not fit it.
+    A name, a function from texts to predictions, a pipeline, a Trainer, a `transformers` model with
+    ``tokenizer``, or the two as a pair; ``classes`` are all those of the model behind a function,
+    in its order. Raises a ScoringError where it is none of these, or they do not fit it.
     """
     if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
         model, tokenizer = model

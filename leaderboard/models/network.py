@@ -18,12 +18,9 @@ MOST_TOKENS = 512
 
 
 class Network:
-    """A transformers sequence classifier in memory; nothing is kept of what it says.
+    """A transformers sequence classifier in memory, as a `Classifier`; what it says is not kept.
 
-    Attributes:
-        name, revision, fingerprint, classes: see `classifier.Classifier`.
-        tokenizer, model: of transformers.
-        most_tokens: longer texts are cut, [CLS] and [SEP] included.
+    Texts are cut after ``most_tokens``, [CLS] and [SEP] included.
     """
 
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
@@ -79,11 +76,7 @@ class Network:
 
 
 def classes_of(config: Any) -> tuple[str, ...]:
-    """A `transformers` model's names of its classes, in its order.
-
-    Raises:
-        ScoringError: its configuration names none, or leaves one out.
-    """
+    """A `transformers` model's names of its classes, in its order, else a ScoringError."""
     named = getattr(config, "id2label", None) or {}
     lacking = [number for number in range(max(1, len(named))) if number not in named]
     if lacking:
@@ -95,11 +88,7 @@ def classes_of(config: Any) -> tuple[str, ...]:
 
 
 class SequenceClassifier(Network):
-    """A transformers sequence classifier, by Hub id or folder.
-
-    Attributes:
-        weights_sha256: see `weights_sha256`.
-    """
+    """A transformers sequence classifier, by Hub id or folder."""
 
     def __init__(
         self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"

@@ -19,15 +19,9 @@ _SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretraine
 
 
 def place(model: Any, device: str, dtype: str) -> None:
-    """Put a transformers model onto a device, ready to answer.
+    """Put a transformers model onto a device, ready to answer; ``auto`` is bfloat16 on a GPU.
 
-    Args:
-        model: the model.
-        device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` …
-        dtype: ``auto`` (bfloat16 on a GPU, else float32), ``float32`` or ``bfloat16``.
-
-    Raises:
-        ScoringError: no such dtype or device, or the model does not fit on it.
+    Raises a ScoringError for no such dtype or device, or where the model does not fit on it.
     """
     import torch
 
@@ -45,11 +39,7 @@ def place(model: Any, device: str, dtype: str) -> None:
 
 
 def usable_device(device: str) -> str:
-    """A device that is there: ``auto`` is a GPU where there is one, else the CPU.
-
-    Raises:
-        ScoringError: torch knows no such device, or this machine has none.
-    """
+    """A device that is there, else a ScoringError; ``auto`` is a GPU where there is one."""
     import torch
 
     if device == "auto":
@@ -68,18 +58,10 @@ def usable_device(device: str) -> str:
 def load_pretrained(
     name: str, revision: str | None, *, continues: bool = False
 ) -> tuple[Any, Any, str]:
-    """A tokenizer, a model and their commit, by Hub id or folder; nothing of theirs is executed.
+    """A tokenizer, a model and its commit (empty for a folder), by Hub id or folder.
 
-    Args:
-        name: the id or folder.
-        revision: branch, tag or commit of the Hub; None for the newest.
-        continues: whether it must be a causal language model; else a sequence classifier.
-
-    Returns:
-        The commit is empty for a folder.
-
-    Raises:
-        ScoringError: it cannot be loaded, is another kind, or lacks weights or a tokenizer.
+    Nothing of theirs is executed. With ``continues`` it must be a causal language model, else a
+    sequence classifier. Raises a ScoringError where it is not, cannot be loaded or lacks weights.
     """
     import transformers
     from transformers import AutoConfig, AutoTokenizer

@@ -29,12 +29,7 @@ HIDDEN = 128
 
 
 class SentimentHead(nn.Module):
-    """Classifies the features of `SentenceEncoder`: standardised, one hidden layer.
-
-    Args:
-        classes: how many classes there are.
-        dropout: rate before either linear layer, in training only.
-    """
+    """Classifies the features of `SentenceEncoder`: standardised, one hidden layer."""
 
     mean: torch.Tensor
     scale: torch.Tensor
@@ -65,13 +60,10 @@ def pooled(states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
 
 
 class SentenceEncoder:
-    """The frozen encoder and its tokenizer.
+    """The frozen encoder and its tokenizer; a ModelError where the package is missing or another.
 
     A text's features are, for each hidden state (the embeddings and every layer), the mean over
     the text's word pieces and the state of [CLS].
-
-    Raises:
-        ModelError: the encoder's package is missing or carries another file.
     """
 
     def __init__(self) -> None:
@@ -87,15 +79,10 @@ class SentenceEncoder:
     def batches(
         self, texts: Sequence[str], batch_size: int
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Encode texts of similar length together, shorter texts first.
+        """Numbers of texts of similar length, shorter ones first, and features (texts, FEATURES).
 
-        Args:
-            texts: any texts; each is cut after MAX_PIECES word pieces, [CLS] and [SEP] included.
-            batch_size: most texts in a forward pass; it changes features by rounding alone.
-
-        Yields:
-            (numbers of the batch's texts, their features of shape (texts, FEATURES)), in single
-            precision on ``device``.
+        Texts are cut after MAX_PIECES word pieces, [CLS] and [SEP] included. A batch's size changes
+        features by rounding alone.
         """
         if not texts:
             return
@@ -121,11 +108,7 @@ def head_path(name: str, folder: Path = WEIGHTS) -> Path:
 
 
 def load_head(path: Path, classes: Sequence[str]) -> SentimentHead:
-    """The head in a file, in single precision.
-
-    Raises:
-        ModelError: the file is missing, unreadable or of another shape.
-    """
+    """The head in a file, in single precision, else a ModelError."""
     head = SentimentHead(len(classes))
     try:
         head.load_state_dict(load_file(path))

@@ -36,8 +36,8 @@ class EmbeddedSentimentConfig(BertConfig):
 class EmbeddedForSequenceClassification(BertPreTrainedModel):
     """The encoder under the head of `sentiment_head`: nothing frozen, one forward pass.
 
-    The head reads the mean and the [CLS] state of all hidden states, which no architecture of
-    `transformers` does; its folders are therefore loaded by this class alone.
+    The head reads all hidden states, which no architecture of `transformers` does; its folders are
+    therefore loaded by this class alone.
     """
 
     config_class = EmbeddedSentimentConfig
@@ -86,10 +86,7 @@ def embedded_network(
 ) -> tuple[PreTrainedTokenizerBase, EmbeddedForSequenceClassification]:
     """Tokenizer and network of an embedded model, in single precision.
 
-    It says what `embedded.Embedded` says, up to rounding.
-
-    Raises:
-        ModelError: the encoder or the head's file is missing or broken.
+    It says what `embedded.Embedded` says, up to rounding, and is refused as that is.
     """
     folder, classes = encoder_path(), heads.CLASSES[name]
     described = pretrained(BertConfig, folder).to_dict()

@@ -24,14 +24,8 @@ def probabilities_of(
 ) -> Array:
     """Probabilities of each text, shape (texts, classes).
 
-    Args:
-        model: what is asked.
-        texts: any texts.
-        cache: a file that keeps what models said; None keeps nothing.
-        advance: told how many distinct texts were done.
-
-    Raises:
-        ScoringError: the outputs cannot be used.
+    What models said is kept in the file ``cache``; ``advance`` is told how many distinct texts were
+    done. Raises a ScoringError where the outputs cannot be used.
     """
     wanted = list(dict.fromkeys(texts))
     with closing(Kept(cache if model.fingerprint else None)) as kept:

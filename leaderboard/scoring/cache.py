@@ -35,17 +35,10 @@ class CacheWarning(S2lctWarning):
 class Kept:
     """Probabilities by model and text, in SQLite: several processes may write, batch by batch.
 
-    An answer is that of a text, of all that decides what a model says (`model_fingerprint`, the
-    prompt of a language model among it) and of this package's way to ask (`ANSWERS`); no id of a
-    case and no name of a model takes part. A cache that cannot be used for now (a full disk, a
-    folder that nobody may write to, another process that holds it) is done without, with a
-    `CacheWarning`.
-
-    Args:
-        path: the file; None keeps nothing.
-
-    Raises:
-        ScoringError: the file is no cache, or a damaged one.
+    An answer is that of a text, of all that decides what a model says (`model_fingerprint`, a
+    language model's prompt) and of `ANSWERS`; no case's id or model's name takes part. What cannot
+    be used for now (a full disk, another process that holds it) is done without, with a
+    `CacheWarning`; what is no cache, or a damaged one, is a ScoringError. None keeps nothing.
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -22,11 +22,8 @@ CHANCE_WORDS = (
 class Reference:
     """What an answer that does not read the cases comes to; it follows from the suite alone.
 
-    Attributes:
-        name: ``always-negative``, ``always-neutral``, ``always-positive`` or ``random``.
-        failure_rate: the mean of the capabilities' failure rates; expected, for ``random``.
-        capabilities: failure rates on ``all`` cases, on each ``seed`` and each ``expansion``;
-            kinds without a case are left out.
+    Names are ``always-negative`` … and ``random``; the mean of the capabilities' failure rates, and
+    of each the rates on ``all`` cases, each ``seed`` and each ``expansion``, where there are any.
     """
 
     name: str
@@ -71,12 +68,7 @@ def chance_of(known: Mapping[str, float]) -> tuple[str, float]:
 def chance_corrected(failure_rate: float, chance: float) -> float | None:
     """A mean failure rate on the scale from chance (0) to no failure (1), `CHANCE_WORDS`.
 
-    Args:
-        failure_rate: of the model.
-        chance: of the best answer that does not read the cases, see `chance_of`.
-
-    Returns:
-        None where that answer passes everything: nothing can be better.
+    None where chance, see `chance_of`, passes everything: nothing can be better.
     """
     return 1 - failure_rate / chance if chance > 0 else None
 
@@ -87,14 +79,10 @@ def reference_means(known: Sequence[Reference]) -> dict[str, float]:
 
 
 def one_answer(answers: Sequence[int], known: Mapping[str, float]) -> tuple[int, float] | None:
-    """Whether a model gives one answer to nearly all cases, though that does not pass them.
+    """The label that a model gives nearly all cases, though that does not pass them, and its share.
 
-    Args:
-        answers: how often it gave each label, by label id.
-        known: mean failure rates of references by name.
-
-    Returns:
-        The label's id and its share of the answers; None for other models.
+    Of the numbers of its answers by label id, and mean failure rates of references by name; None
+    for other models.
     """
     label = max(range(len(answers)), key=answers.__getitem__)
     share = answers[label] / max(1, sum(answers))

@@ -32,20 +32,11 @@ from s2lct.suite.cases import Case, SuiteCases
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a model said of each case.
+    """What a model said of each case: label ids, and whether they fail, both of shape (cases,).
 
-    Attributes:
-        model: its name.
-        revision: its Hub commit or package version.
-        weights_sha256: over its weights, see `fingerprint.weights_sha256`; empty for a function.
-        label_rule: in words.
-        suite: the cases, in order.
-        labels: label ids, shape (cases,).
-        failed: whether the label is none of those that pass, shape (cases,).
-        parameters: the number of its weights; None if unknown.
-        licence: as its card or package states it; None if unknown.
-        label_map, neutral_band: as `score` was given them.
-        asks: what a language model was asked; None for other models.
+    ``weights_sha256`` is empty for a function; ``parameters`` (how many weights) and ``licence``
+    are None if unknown; ``label_map`` and ``neutral_band`` are as `score` was given them; ``asks``
+    is what a language model was asked.
     """
 
     model: str
@@ -78,16 +69,9 @@ def score(
 ) -> Outcomes:
     """Score a model.
 
-    Args:
-        model: what gives probabilities or labels.
-        suite: the cases.
-        label_map: what its classes mean, where it does not say; see `labels.check_label_map`.
-        neutral_band: for models without a neutral class, see `LabelRule`.
-        cache: a file that keeps what models said; None keeps nothing.
-        advance: told how many cases were done.
-
-    Raises:
-        ScoringError: the model's classes or outputs cannot be used.
+    ``label_map`` (see `labels.check_label_map`) and ``neutral_band`` (see `LabelRule`) say what its
+    classes mean; for ``cache`` and ``advance`` see `probabilities_of`. Raises a ScoringError where
+    the model's classes or outputs cannot be used.
     """
     asks: LabelPrompt | None = getattr(model, "asks", None)
     label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
@@ -191,13 +175,9 @@ def flattened(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
     """Failure rates of cases made from training data, and of the rest.
 
-    A model that does better on sentences it was trained on remembers them.
-
-    Returns:
-        ``known``: whether the model's own training data is known; and ``comparisons``, see
-        `training_data.comparisons_for`. Each has the splits as ``training_data``, and for each
-        group of `training_data.group_of` the mean of the failure rates of the capabilities that
-        have such cases, None where there are none.
+    A model that does better on sentences it was trained on remembers them. ``known`` says whether
+    its own training data is; of each of ``comparisons_for`` it, ``training_data`` are the splits,
+    and each of `GROUPS` has the mean over the capabilities with such cases, None without any.
     """
     splits = [case.splits for case in outcomes.cases]
     comparisons: list[dict[str, Any]] = []

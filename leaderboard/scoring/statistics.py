@@ -40,14 +40,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class CapabilityResult:
-    """What a model does on one capability.
+    """What a model does on one capability: on both kinds together and on each, and flips.
 
-    Attributes:
-        all: failure rate on seeds and expansions together.
-        seed, expansion: failure rates on seeds and on expansions.
-        pass_to_fail: expansions that fail while their seed passes …
-        passing_expansions: … of so many whose seed passes.
-        fail_to_pass: expansions that pass while their seed fails.
+    ``pass_to_fail`` of ``passing_expansions`` fail though their seed passes.
     """
 
     all: Rate
@@ -75,13 +70,8 @@ def families_of(cases: Sequence[Case]) -> Integers:
     Cases of a family are not independent, so they are resampled and tested as one. A family is,
     within a capability, all seeds made of the same set of corpus sentences ("X is not good" and
     "X isn't good") with all their expansions; where a suite does not tell its sentences, a seed
-    with its expansions.
-
-    Seeds that share one of several sentences are families apart. In LC7 a quoted neutral sentence
-    stands before the opinion that decides the label, and a large suite uses few such sentences
-    for many opinions: joining over them would chain nearly all seeds to one family, from which
-    nothing could be inferred, for a dependence that is weak, because models pass or fail by the
-    opinion and its negation.
+    with its expansions. Seeds that share one of several sentences are families apart: LC7 quotes
+    few neutral sentences before many opinions, and models pass or fail by the opinion.
     """
     keys = [(case.capability, frozenset(case.sources) or case.seed_id) for case in cases]
     number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -89,14 +79,9 @@ def families_of(cases: Sequence[Case]) -> Integers:
 
 
 def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats]:
-    """Failures and cases of each family.
+    """Failures of each family, shape (families,) or (models, families), and its cases, (families,).
 
-    Args:
-        cases: the cases.
-        failed: which of them fail, shape (cases,) or (models, cases).
-
-    Returns:
-        Failures, shape (families,) or (models, families), and cases, shape (families,).
+    ``failed`` says which cases fail, shape (cases,) or (models, cases).
     """
     family = families_of(cases)
     member = np.zeros((len(cases), int(family.max(initial=-1)) + 1))
@@ -107,14 +92,8 @@ def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats
 def resampled_rates(failures: Floats, cases: Floats, seed: int) -> Floats:
     """Failure rates of bootstrap samples of whole families (Efron 1979; cluster bootstrap).
 
-    Args:
-        failures: of each family, shape (families,) or (models, families); all models are given
-            the same families.
-        cases: of each family, shape (families,).
-        seed: of the samples.
-
-    Returns:
-        Shape (RESAMPLES,) or (RESAMPLES, models).
+    Of the failures of each family, shape (families,) or (models, families), and its cases,
+    (families,); all models are given the same samples. Shape (RESAMPLES,) or (RESAMPLES, models).
     """
     families = len(cases)
     rng = np.random.default_rng(seed)
@@ -134,10 +113,8 @@ def interval(rates: Floats) -> tuple[float, float]:
 class Evidence(NamedTuple):
     """What cases tell of a failure rate, or of a mean of failure rates; arrays of one shape.
 
-    Attributes:
-        share: of the cases that fail.
-        guess: that share with one failing and one passing family more, never 0 or 1.
-        size: the effective sample size, of how many independent cases it is worth.
+    The share that fails; a guess that is never 0 or 1, that share with one failing and one passing
+    family more; and the effective sample size, of how many independent cases it is worth.
     """
 
     share: Floats
@@ -146,19 +123,12 @@ class Evidence(NamedTuple):
 
 
 def evidence(failures: Floats, cases: Floats) -> Evidence:
-    """What families tell of a failure rate.
+    """What families tell of a failure rate, by failures (…, families) and cases (families,); (…).
 
     Where no case fails, or all, or few, families say nothing of how alike their cases are, and a
     bootstrap is left without spread. So the effective sample size comes from the families and two
     more of mean size, one that fails and one that passes: cases count as families until the
     families show otherwise.
-
-    Args:
-        failures: of each family, shape (…, families).
-        cases: of each family, shape (families,).
-
-    Returns:
-        Arrays of shape (…).
     """
     families, total, mean = len(cases), cases.sum(), cases.mean()
     failing = failures.sum(axis=-1)
@@ -203,12 +173,7 @@ def _rates(failed: Failed, told: Evidence) -> list[Rate]:
 
 
 def rates(cases: Sequence[Case], failed: Failed) -> list[Rate]:
-    """The failure rate of each model.
-
-    Args:
-        cases: the cases.
-        failed: which of them fail, shape (models, cases).
-    """
+    """The failure rate of each model; ``failed`` has the shape (models, cases)."""
     if not len(cases):
         return [_NO_RATE] * len(failed)
     return _rates(failed, evidence(*family_counts(cases, failed)))
@@ -235,12 +200,7 @@ def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
 
 
 def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
-    """What each model does, on all capabilities and on each.
-
-    Args:
-        cases: the cases, in any order.
-        failed: which of them fail, shape (models, cases).
-    """
+    """What each model does, on all capabilities and on each; ``failed`` is (models, cases)."""
     if not len(cases):
         return [ModelFigures(_NO_RATE, {}) for _ in failed]
     parts: list[dict[str, CapabilityResult]] = [{} for _ in failed]

@@ -54,15 +54,9 @@ def comparisons_for(
 
 
 def group_of(memberships: Collection[str], training: frozenset[str]) -> Group:
-    """Whether a case holds a sentence of training data.
+    """Whether a case, by its `memberships_of`, holds a sentence of the splits of training data.
 
-    Args:
-        memberships: of the case, see `memberships_of`.
-        training: the splits that are training data.
-
-    Returns:
-        ``train`` if a sentence is known to be in it, ``other`` if all are known to be elsewhere,
-        else ``unknown``.
+    ``train`` if a sentence is known to be in it, ``other`` if all are known to be elsewhere.
     """
     if not training.isdisjoint(memberships):
         return "train"
