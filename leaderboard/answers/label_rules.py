@@ -106,8 +106,8 @@ class LabelRule:
     ) -> npt.NDArray[np.bool_]:
         """Whether labels, shape (texts,), win, or lose by no more than a margin.
 
-        That is by how much the winner's probability may be larger; where a neutral band decides, how
-        far p(positive) may lie beyond the label's end of it.
+        That is by how much the winner's probability may be larger; where a neutral band decides, by
+        how much p(positive) may lie beyond the label's end of it.
         """
         folded = self.folded(probabilities)
         if self.has_neutral:

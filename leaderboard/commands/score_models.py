@@ -74,13 +74,7 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
 
 @dataclass(frozen=True)
 class Scores:
-    """Results that were written.
-
-    Attributes:
-        results: in the order of the models.
-        files: the file of each.
-        failed: models of which there is none.
-    """
+    """Results that were written, in the order of the models; their files; models without one."""
 
     results: tuple[Result, ...]
     files: tuple[Path, ...]
@@ -142,11 +136,9 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
 def _why(name: str, error: Exception) -> str:
     if isinstance(error, BuilderError):
         return str(error)
-    lines = str(error).strip().splitlines()
-    return (
-        f"model {name}: cannot be scored ({type(error).__name__}: {lines[0] if lines else ''})\n"
-        "  → score it alone to see where it fails"
-    )
+    first = next(iter(str(error).strip().splitlines()), "")
+    told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
+    return f"{told}\n  → score it alone to see where it fails"
 
 
 def _prompt(options: ScoreOptions) -> LabelPrompt | None:
@@ -178,13 +170,7 @@ class CompareOptions(Options):
 
 @dataclass(frozen=True)
 class Compared:
-    """Two models on the cases that both results have.
-
-    Attributes:
-        results: of the two files, in their order.
-        cases: so many have an answer in both.
-        by_capability: a comparison a capability, and of all.
-    """
+    """The results of two files, how many cases both have, and a comparison a capability."""
 
     results: tuple[Result, Result]
     cases: int

@@ -33,15 +33,11 @@ def compute(
 ) -> dict[str, Any]:
     """Failure rates of a model on a suite, or of predictions made elsewhere, one a reference.
 
-    Args:
-        predictions: see `predictions.labels_of_predictions`, as for ``classes`` and ``label_map``.
-        references: rows of a suite, or their ids (then pass ``suite`` too).
-        model: see `load.as_classifier`, as for ``tokenizer``; with it ``suite`` is a folder, a
-            Hub id or rows, and ``capabilities``, ``kind`` and ``limit`` choose cases.
-        flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
-
-    Returns:
-        See `score.figures`. A ScoringError is raised where something is missing or unusable.
+    A model is what `load.as_classifier` takes; ``suite`` is a folder, a Hub id or rows, of which
+    ``capabilities``, ``kind`` and ``limit`` choose cases. References are rows of a suite, or their
+    ids (then pass ``suite`` too). For ``predictions``, ``classes``, ``label_map`` and
+    ``neutral_band`` see `predictions.labels_of_predictions`. Figures are nested as `score.figures`
+    says, or ``flat``: ``LC4/expansion/failure_rate``. A ScoringError says what cannot be used.
     """
     if (model is None) == (predictions is None):
         given = "neither model nor predictions" if model is None else "both model and predictions"

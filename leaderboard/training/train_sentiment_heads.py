@@ -12,7 +12,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save
@@ -52,26 +51,19 @@ PATIENCE = 10
 MIN_SPREAD = 1e-4
 
 
-def scores(predicted: np.ndarray, truth: np.ndarray, classes: int) -> dict[str, float]:
-    """Accuracy, macro F1 and the number of sentences, of class numbers."""
-    f1s = []
-    for number in range(classes):
-        right = int(((predicted == number) & (truth == number)).sum())
-        total = int((predicted == number).sum() + (truth == number).sum())
-        f1s.append(2 * right / total if total else 0.0)
-    return {
-        "accuracy": round(float((predicted == truth).mean()), 4),
-        "macro_f1": round(float(np.mean(f1s)), 4),
-        "sentences": len(truth),
-    }
-
-
 @torch.no_grad()
 def evaluate(head: SentimentHead, features: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:
-    """Scores of the head on features and class numbers."""
+    """Accuracy, macro F1 and the number of sentences, of features and class numbers."""
     head.eval()
     logits = head(features)
-    return scores(logits.argmax(dim=1).numpy(), truth.numpy(), logits.shape[1])
+    one_hot = F.one_hot(torch.stack([logits.argmax(dim=1), truth]), logits.shape[1]).double()
+    right = one_hot.prod(dim=0).sum(dim=0)
+    f1s = 2 * right / one_hot.sum(dim=(0, 1)).clamp(min=1)
+    return {
+        "accuracy": round(float(right.sum() / len(truth)), 4),
+        "macro_f1": round(float(f1s.mean()), 4),
+        "sentences": len(truth),
+    }
 
 
 def encode(texts: Sequence[str]) -> torch.Tensor:
@@ -88,16 +80,10 @@ def train_head(
     dev: tuple[torch.Tensor, torch.Tensor],
     seed: int,
 ) -> tuple[SentimentHead, int]:
-    """Train a head until dev has not improved for PATIENCE epochs.
+    """Train a head on features and class numbers until dev is no better for PATIENCE epochs.
 
-    Args:
-        name: the model that the head is for.
-        train: features and class numbers.
-        dev: likewise.
-        seed: of the initial weights, dropout and the order of batches.
-
-    Returns:
-        The head of the best epoch, and that epoch, from 1.
+    The seed is of the initial weights, dropout and the order of batches. Gives the head of the
+    best epoch, and that epoch, from 1.
     """
     torch.manual_seed(seed)
     features, truth = train
@@ -142,12 +128,7 @@ def train_and_write(
 ) -> None:
     """Train one head and write its weights and its figures, those of the file as written.
 
-    Args:
-        name: the model that the head is for.
-        corpus: the treebank; sentences of other classes than the model's are left out.
-        features: of the corpus's sentences, in their order.
-        out: folder that takes the files.
-        seed: see :func:`train_head`.
+    ``features`` are of the corpus's sentences; those of other classes are left out.
     """
     classes = CLASSES[name]
     parts: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
