@@ -90,6 +90,10 @@ class LabelRule:
                 mend="give one row a text and one column a class",
             )
         _check_probabilities(probabilities, called)
+        return self.chosen(probabilities)
+
+    def chosen(self, probabilities: Array) -> Labels:
+        """`labels` of what is known to be probabilities."""
         folded = self.folded(probabilities)
         if self.has_neutral:
             return np.asarray(folded.argmax(axis=1), dtype=np.int64)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from numbers import Real
 from reprlib import repr as shown
 from typing import Any
@@ -18,19 +19,8 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import TASK, Task, check_label_map, is_integer
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL_BAND,
-    ROUNDING,
-    SOFTMAX,
-    TOLERANCE,
-    LabelRule,
-    Labels,
-    band_of,
-    check_classes,
-    meaning_of,
-    numbers_of,
-    rule_for,
-)
+from s2lct.leaderboard.answers import label_rules as rules
+from s2lct.leaderboard.answers.label_rules import SOFTMAX, LabelRule, Labels
 from s2lct.leaderboard.answers.label_rules import Array as Array
 
 _NAME, _NUMBER = "a label name", "a label id"
@@ -48,6 +38,8 @@ _WHOLE = (
     "give the scores of all classes (top_k=None in a pipeline), or name every class of the model: "
     "classes=[…] or label_map={…}"
 )
+_TIE = 1e-9
+"""By how much a class that is left out is less likely than those named, so that they win ties."""
 _LEFT_OUT = 1e-3
 """What rows may lack to 1 that stand for all classes of a model nobody named: a class left out
 could have no more."""
@@ -57,7 +49,7 @@ def labels_of_predictions(
     predictions: Any,
     count: int,
     *,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
+    neutral_band: tuple[float, float] = rules.NEUTRAL_BAND,
     classes: Sequence[str] | None = None,
     label_map: Mapping[Any, Any] | None = None,
     task: Task = TASK,
@@ -69,7 +61,7 @@ def labels_of_predictions(
     names all classes of the model in its order: numbers and columns are then theirs. ``label_map``
     (see `check_label_map`) says what they mean, and names them all where ``classes`` is not given.
     """
-    band = band_of(neutral_band, task)
+    band = rules.band_of(neutral_band, task)
     rule = _stated_rule(classes, label_map, band, task)
     rows = listed(predictions)
     if len(rows) != count:
@@ -165,16 +157,16 @@ def _stated_rule(
 ) -> LabelRule | None:
     mapping = check_label_map(label_map, task)
     if classes is not None:
-        names: Sequence[str] = check_classes(classes)
+        names: Sequence[str] = rules.check_classes(classes)
     elif mapping is not None:
         names = sorted(mapping, key=int) if all(map(str.isdecimal, mapping)) else list(mapping)
     else:
         return None
-    return rule_for(names, label_map=mapping, neutral_band=band, task=task, origin=_BY_NAME)
+    return rules.rule_for(names, label_map=mapping, neutral_band=band, task=task, origin=_BY_NAME)
 
 
 def _class(name: str, rule: LabelRule, number: int) -> int:
-    found = numbers_of(name, rule.classes)
+    found = rules.numbers_of(name, rule.classes)
     if len(found) != 1:
         problem = f": {name!r} is no class of the model, {', '.join(rule.classes)}"
         mend = "name every class of the model: classes=[…] or label_map={…}"
@@ -186,7 +178,9 @@ def _of_names(rows: Sequence[str], rule: LabelRule | None, task: Task) -> list[i
     labels: list[int] = []
     for number, name in enumerate(rows):
         meaning = (
-            meaning_of(name, task) if rule is None else rule.meanings[_class(name, rule, number)]
+            rules.meaning_of(name, task)
+            if rule is None
+            else rule.meanings[_class(name, rule, number)]
         )
         if meaning is None:
             mend = f"use {', '.join(task.labels)}, or say what every class means: label_map={{…}}"
@@ -303,7 +297,7 @@ def _scores(number: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -
         if not np.isfinite(float(score)):
             mend = "check the model's weights and precision"
             raise _refused(number, f"{told}not a number (NaN or infinite)", mend)
-        if not -ROUNDING <= score <= 1 + ROUNDING:
+        if not -rules.ROUNDING <= score <= 1 + rules.ROUNDING:
             raise _refused(number, f"{told}{float(score):.4g}, no probability", SOFTMAX)
         if str(name) in scores:
             mend = "give the classes of the model names of their own (id2label)"
@@ -319,7 +313,7 @@ def _rule_of_whole_rows(
 
     No row tells what it left out: of two classes an uncertain answer is neutral, of three not.
     """
-    if unknown := [name for row in rows for name in row if meaning_of(name, task) is None]:
+    if unknown := [name for row in rows for name in row if rules.meaning_of(name, task) is None]:
         raise ScoringError(
             f"predictions: nothing says what {', '.join(dict.fromkeys(unknown))} means",
             mend="say what every class means: label_map={…}, or give the model labels that say it "
@@ -327,16 +321,13 @@ def _rule_of_whole_rows(
         )
     for number, row in enumerate(rows):
         total, told = sum(row.values()), f" names {', '.join(row)}"
-        if total > 1 + TOLERANCE:
-            problem = f" is not probabilities: the sum is {total:.4g}, not 1"
-            raise _refused(number, problem, SOFTMAX)
         if len(row) == 1 or total < 1 - _LEFT_OUT:
             told += f" with {total:.4g} in sum, and nothing says which classes the model has"
             raise _refused(number, told, _WHOLE)
         if row.keys() != rows[0].keys():
             raise _refused(number, f"{told}, predictions[0] {', '.join(rows[0])}", _WHOLE)
-    names = sorted(rows[0], key=lambda name: (meaning_of(name, task), name))
-    return rule_for(names, neutral_band=band, task=task, origin=_BY_NAME)
+    names = sorted(rows[0], key=lambda name: (rules.meaning_of(name, task), name))
+    return rules.rule_for(names, neutral_band=band, task=task, origin=_BY_NAME)
 
 
 def _label_of(scores: Mapping[int, float], rule: LabelRule, number: int, *, ranked: bool) -> int:
@@ -345,37 +336,29 @@ def _label_of(scores: Mapping[int, float], rule: LabelRule, number: int, *, rank
     lacking = ", ".join(rule.classes[place] for place in missing)
     total, most = sum(scores.values()), min(scores.values())
     rest = 1 - total
-    if rest < -TOLERANCE or (not missing and rest > TOLERANCE):
+    if rest < -rules.TOLERANCE or (not missing and rest > rules.TOLERANCE):
         problem = f" is not probabilities: the sum is {total:.4g}, not 1"
         raise _refused(number, problem, SOFTMAX)
     if missing and not ranked:
         raise _refused(number, f" lacks the classes {lacking}", "give every class a score")
-    if rest > len(missing) * most + TOLERANCE:
+    if rest > len(missing) * most + rules.TOLERANCE:
         problem = (
             f" is not probabilities: the best of {len(rule.classes)} classes have {total:.4g}, and "
             f"the others, none above {most:.4g}, cannot make up the rest"
         )
         raise _refused(number, problem, SOFTMAX)
-    rest = max(0.0, rest)
-    known = np.zeros((1, len(rule.classes)))
-    known[0, list(scores)] = list(scores.values())
-    if len(missing) <= 1:
-        known[0, missing] = rest
-        return int(rule.labels(known, f"predictions[{number}]")[0])
-    count = len(rule.task.labels)
-    open_to = np.bincount([rule.meanings[place] for place in missing], minlength=count)
-    held = rule.folded(known)[0]
-    least = held + np.maximum(0, rest - most * (len(missing) - open_to))
-    greatest = held + np.minimum(rest, most * open_to)
-    if rule.has_neutral:
-        for meaning in range(count):
-            if least[meaning] >= np.delete(greatest, meaning).max():
-                return meaning
-    else:
-        high = rule.task.high
-        lowest, highest = rule.banded(np.array([least[high], greatest[high]])).tolist()
-        if lowest == highest:
-            return int(lowest)
+    # The label has to be the same wherever among the missing classes the rest is.
+    cap = most * (1 - _TIE) if len(missing) > 1 else max(0.0, rest)
+    found: set[int] = set()
+    for order in permutations(range(len(rule.task.labels))):
+        filled, left = np.zeros((1, len(rule.classes))), max(0.0, rest)
+        filled[0, list(scores)] = list(scores.values())
+        for place in sorted(missing, key=lambda place: order.index(rule.meanings[place])):
+            filled[0, place] = min(cap, left)
+            left -= filled[0, place]
+        found |= set(rule.chosen(filled).tolist())
+    if len(found) == 1:
+        return found.pop()
     raise _refused(
         number,
         f" leaves its label open: classes it lacks ({lacking}) mean the same together",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from s2lct.errors import BuilderError, S2lctWarning, ScoringError
 from s2lct.options import (
@@ -153,12 +153,11 @@ def _prompt(options: ScoreOptions) -> LabelPrompt | None:
                 mend="add --llm to score language models, or leave it away",
             )
         return None
-    asked: dict[str, Any] = {}
-    if options.prompt is not None:
-        asked["prompt"] = options.prompt.replace("\\n", "\n")
-    if options.label_words is not None:
-        asked["words"] = tuple(word.strip() for word in options.label_words.split(","))
-    return LabelPrompt(**asked)
+    asks, words = LabelPrompt(), options.label_words
+    return LabelPrompt(
+        asks.prompt if options.prompt is None else options.prompt.replace("\\n", "\n"),
+        asks.words if words is None else tuple(word.strip() for word in words.split(",")),
+    )
 
 
 class CompareOptions(Options):

@@ -18,12 +18,7 @@ from transformers import Pipeline, PreTrainedModel, pipeline
 from s2lct.errors import ScoringError, SuiteError
 from s2lct.files import is_folder
 from s2lct.hub_calls import hub_call, said_by
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL_BAND,
-    check_classes,
-    checked_band,
-    same_classes,
-)
+from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.predictions import listed
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import CLASSIFICATION as TASK
@@ -53,11 +48,11 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         *,
         flat: bool = False,
         classes: Sequence[str] | None = None,
-        neutral_band: tuple[float, float] = NEUTRAL_BAND,
+        neutral_band: tuple[float, float] = rules.NEUTRAL_BAND,
     ) -> None:
         super().__init__(TASK, default_metric_name="s2lct")
-        self.classes = None if classes is None else check_classes(classes)
-        self.METRIC_KWARGS = {"flat": flat, "neutral_band": checked_band(neutral_band)}
+        self.classes = None if classes is None else rules.check_classes(classes)
+        self.METRIC_KWARGS = {"flat": flat, "neutral_band": rules.checked_band(neutral_band)}
 
     def load_data(
         self, data: str | Path | Dataset, subset: str | None = None, split: str | None = None
@@ -119,7 +114,7 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         self, pipe: Classifier | Function, texts: list[str]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is said of the texts, with the model's classes, and how long it took."""
-        same_classes(pipe.classes, self.classes)
+        rules.same_classes(pipe.classes, self.classes)
         start = perf_counter()
         if isinstance(pipe, Function):
             said = listed(pipe.predict(texts))
@@ -160,32 +155,27 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        suite: str | Path | Dataset = "s2lct",
-        capabilities: str | Sequence[str] | None = None,
+        self, suite: str | Path | Dataset = "s2lct", capabilities: str | Sequence[str] | None = None
     ) -> None:
         named = isinstance(suite, (str, Path))
         super().__init__(str(suite) if named else "s2lct")
         rows = rows_of(suite) if isinstance(suite, (str, Path)) else suite
-        places: dict[str, list[int]] = {}
-        for place, capability in enumerate(rows["capability"]):
-            places.setdefault(capability, []).append(place)
+        column = list(rows["capability"])
+        known = sorted(set(column), key=natural_order)
         asked = [capabilities] if isinstance(capabilities, str) else capabilities
-        chosen = sorted(places, key=natural_order) if asked is None else spelled(asked, places)
-        if unknown := [name for name in chosen if name not in places]:
+        chosen = known if asked is None else spelled(asked, known)
+        if unknown := [name for name in chosen if name not in known]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
-                mend=f"choose among {', '.join(places)}",
+                mend=f"choose among {', '.join(known)}",
             )
         if not chosen:
-            raise ScoringError(
-                f"suite {self.name}: no capability is asked for",
-                mend="pass ids, or None for all",
-            )
-        self.suite = [
-            SubTask(TASK, data=rows.select(places[name]), subset=name, args_for_task={})
-            for name in chosen
-        ]
+            problem = f"suite {self.name}: no capability is asked for"
+            raise ScoringError(problem, mend="pass ids, or None for all")
+        self.suite = []
+        for name in chosen:
+            own = rows.select([place for place, of in enumerate(column) if of == name])
+            self.suite.append(SubTask(TASK, data=own, subset=name, args_for_task={}))
 
     def run(self, model_or_pipeline: Predictor, **options: Any) -> list[dict[str, Any]]:
         """Score a model, loaded once, on each capability.

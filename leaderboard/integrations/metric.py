@@ -31,13 +31,21 @@ def compute(
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     flat: bool = False,
 ) -> dict[str, Any]:
-    """Failure rates of a model on a suite, or of predictions made elsewhere, one a reference.
+    """Failure rates of a model on a suite, or of predictions made elsewhere.
 
-    A model is what `load.as_classifier` takes; ``suite`` is a folder, a Hub id or rows, of which
-    ``capabilities``, ``kind`` and ``limit`` choose cases. References are rows of a suite, or their
-    ids (then pass ``suite`` too). For ``predictions``, ``classes``, ``label_map`` and
-    ``neutral_band`` see `predictions.labels_of_predictions`. Figures are nested as `score.figures`
-    says, or ``flat``: ``LC4/expansion/failure_rate``. A ScoringError says what cannot be used.
+    Either model= (a Hub id, a folder, "vader", "textblob", "afinn", "embedded-2class",
+    "embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
+    transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or
+    rows) and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows
+    of the suite, or their ids with suite=).
+
+    predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
+    negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
+    and sum to 1. Rows with the best class alone need classes=, the names of all classes of the
+    model in its order: of two an uncertain answer is neutral (neutral_band=), of three it is not.
+    label_map= says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for
+    models, pipelines, functions and predictions. flat=True names figures
+    "LC4/expansion/failure_rate", which are nested as `score.figures` says.
     """
     if (model is None) == (predictions is None):
         given = "neither model nor predictions" if model is None else "both model and predictions"

@@ -33,21 +33,17 @@ def licence_of(model: Classifier | Function) -> str | None:
     The card of a Hub model is fetched if the Hub can be reached, and never executed.
     """
     if isinstance(model, (Embedded, WordList)):
-        stated = _package_licence(model.package)
+        try:
+            told = metadata(model.package)
+        except PackageNotFoundError:
+            return None
+        stated: object = told["License-Expression"] or told["License"] if len(told) else None
     elif isinstance(model, (SequenceClassifier, LanguageModel)):
         stated = _card_licence(model.name, model.revision)
     else:
         return None
     lines = str(stated or "").strip().splitlines()
     return lines[0][:LONGEST_LICENCE] if lines else None
-
-
-def _package_licence(package: str) -> object:
-    try:
-        found = metadata(package)
-    except PackageNotFoundError:
-        return None
-    return found["License-Expression"] or found["License"] if len(found) else None
 
 
 def _card_licence(name: str, revision: str) -> object:

@@ -109,6 +109,8 @@ class LanguageModel:
         device: str = "auto",
         dtype: str = "auto",
     ) -> None:
+        import torch
+
         tokenizer, model, self.revision = load_pretrained(name, revision, continues=True)
         place(model, device, dtype)
         self.name, self.tokenizer, self.model = name, tokenizer, model
@@ -122,18 +124,13 @@ class LanguageModel:
         known = inspect.signature(model.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if "use_cache" in known else {}
         self._keeps_places = "logits_to_keep" in known
-        self._check_causal()
-
-    def _check_causal(self) -> None:
-        """Refuse an encoder under a language model's name, as BERT without is_decoder is one."""
-        import torch
-
-        ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=self.model.device)
+        # BERT without is_decoder is an encoder under a language model's name.
+        ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=model.device)
         with torch.inference_mode():
-            one, other = self.model(input_ids=ids, **self._options).logits[:, :2].float()
+            one, other = model(input_ids=ids, **self._options).logits[:, :2].float()
         if not torch.allclose(one, other, rtol=0.05, atol=0.05):
             raise ScoringError(
-                f"model {self.name}: looks at later words, it is no causal language model",
+                f"model {name}: looks at later words, it is no causal language model",
                 mend="pass a model that was trained to continue texts (for BERT and its like: "
                 '"is_decoder": true in its config.json)',
             )

@@ -81,10 +81,8 @@ def as_classifier(
     if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
         model, tokenizer = model
         if tokenizer is None or not _is_module(model):
-            raise ScoringError(
-                "model= is a pair, but not of a model and its tokenizer",
-                mend="pass (model, tokenizer)",
-            )
+            problem = "model= is a pair, but not of a model and its tokenizer"
+            raise ScoringError(problem, mend="pass (model, tokenizer)")
     if tokenizer is not None and not _is_module(model):
         raise ScoringError(
             f"tokenizer= with a model of type {type(model).__name__}, which has its own",

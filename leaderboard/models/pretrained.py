@@ -78,7 +78,7 @@ def load_pretrained(
         + ", ".join(EMBEDDED_MODELS),
     ):
         config = pretrained(AutoConfig, name, **pinned)
-    (_check_continues if continues else _check_classifies)(name, config.architectures or [])
+    _check_head(name, config.architectures or [], continues=continues)
     with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -126,35 +126,30 @@ def _refused(problem: str, mend: str) -> Iterator[None]:
         raise ScoringError(f"{problem} ({said_by(error)})", mend=mend) from error
 
 
-def _check_classifies(name: str, heads: Sequence[str]) -> None:
-    if any("SequenceClassification" in head for head in heads):
-        return
-    if any(head.endswith(("ForCausalLM", "LMHeadModel")) for head in heads):
-        raise ScoringError(
-            f"model {name}: is a language model ({', '.join(heads)}) without a classification head",
-            mend="let it choose among label words behind a prompt: --llm",
-        )
-    raise ScoringError(
-        f"model {name}: has no classification head ({', '.join(heads) or 'a base model'})",
-        mend="fine-tune it for sentiment first, or pass a model whose architecture is "
-        "…ForSequenceClassification",
-    )
-
-
-def _check_continues(name: str, heads: Sequence[str]) -> None:
+def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:
+    """Refuse a model of another kind than is wanted: a language model, or else a classifier."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
     causal: set[str] = set()
     for named in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
         causal.update([named] if isinstance(named, str) else named)
-    if not causal.isdisjoint(heads):
+    told, base = ", ".join(heads), ", ".join(heads) or "a base model"
+    is_causal = not causal.isdisjoint(heads)
+    classifies = any("SequenceClassification" in head for head in heads)
+    if is_causal if continues else classifies:
         return
-    if any("SequenceClassification" in head for head in heads):
-        raise ScoringError(
-            f"model {name}: is a classifier ({', '.join(heads)}), not a language model",
-            mend="leave --llm away",
+    if continues and classifies:
+        problem, mend = f"is a classifier ({told}), not a language model", "leave --llm away"
+    elif continues:
+        problem = f"is no causal language model ({base})"
+        mend = "pass a model whose architecture is …ForCausalLM"
+    elif is_causal:
+        problem = f"is a language model ({told}) without a classification head"
+        mend = "let it choose among label words behind a prompt: --llm"
+    else:
+        problem = f"has no classification head ({base})"
+        mend = (
+            "fine-tune it for sentiment first, or pass a model whose architecture is "
+            "…ForSequenceClassification"
         )
-    raise ScoringError(
-        f"model {name}: is no causal language model ({', '.join(heads) or 'a base model'})",
-        mend="pass a model whose architecture is …ForCausalLM",
-    )
+    raise ScoringError(f"model {name}: {problem}", mend=mend)

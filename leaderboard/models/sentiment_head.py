@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -14,9 +14,6 @@ from torch import nn
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.errors import ModelError
 from s2lct.hub_calls import pretrained
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 CLASSES: dict[str, tuple[str, ...]] = {
@@ -71,10 +68,9 @@ class SentenceEncoder:
 
         folder = encoder_path()
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer: PreTrainedTokenizerBase = pretrained(AutoTokenizer, folder)
-        model: PreTrainedModel = pretrained(AutoModel, folder, dtype=torch.float32)
-        self.model = model.eval().requires_grad_(False)
-        self.model.to(self.device)
+        self._tokenizer = pretrained(AutoTokenizer, folder)
+        model: Any = pretrained(AutoModel, folder, dtype=torch.float32)
+        self.model = model.eval().requires_grad_(False).to(self.device)
 
     def batches(
         self, texts: Sequence[str], batch_size: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -20,9 +20,6 @@ from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.shipped import shipped
 from s2lct.hub_calls import pretrained
 from s2lct.leaderboard.models import sentiment_head as heads
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 DROPOUT = 0.1
 
@@ -81,9 +78,7 @@ def register() -> None:
     )
 
 
-def embedded_network(
-    name: str,
-) -> tuple[PreTrainedTokenizerBase, EmbeddedForSequenceClassification]:
+def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]:
     """Tokenizer and network of an embedded model, in single precision.
 
     It says what `embedded.Embedded` says, up to rounding, and is refused as that is.

@@ -13,13 +13,8 @@ import numpy as np
 from s2lct.cache import cache_folder
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, Label, check_label_map
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL_BAND,
-    LabelRule,
-    Labels,
-    checked_band,
-    rule_for,
-)
+from s2lct.leaderboard.answers import label_rules as rules
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, LabelRule, Labels
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.facts import licence_of, parameters_of
@@ -74,7 +69,7 @@ def score(
     the model's classes or outputs cannot be used.
     """
     asks: LabelPrompt | None = getattr(model, "asks", None)
-    label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
+    label_map, neutral_band = check_label_map(label_map), rules.checked_band(neutral_band)
     if not suite.cases:
         raise ScoringError(f"suite {suite.name}: has no case", mend="pass a suite with cases")
     texts = [case.text for case in suite.cases]
@@ -87,7 +82,7 @@ def score(
             label_map=label_map,
         )
     else:
-        rule = rule_for(
+        rule = rules.rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
         labels = rule.labels(probabilities_of(model, texts, cache, advance))

@@ -114,15 +114,6 @@ def train_head(
     return best_head, best_epoch
 
 
-def write_head(head: SentimentHead, path: Path) -> None:
-    """Write the head's weights in half precision, what it standardises with in single."""
-    tensors = {
-        key: value.detach().contiguous().to(torch.float16 if "layers" in key else torch.float32)
-        for key, value in head.state_dict().items()
-    }
-    write_bytes(path, save(tensors))
-
-
 def train_and_write(
     name: str, corpus: Corpus, features: torch.Tensor, out: Path, seed: int
 ) -> None:
@@ -142,15 +133,19 @@ def train_and_write(
         parts[split] = (features[rows], truth)
     head, epoch = train_head(name, parts["train"], parts["dev"], seed)
     path = head_path(name, out)
-    write_head(head, path)
+    # Weights in half precision, what it standardises with in single.
+    tensors = {
+        key: value.detach().contiguous().to(torch.float16 if "layers" in key else torch.float32)
+        for key, value in head.state_dict().items()
+    }
+    write_bytes(path, save(tensors))
     written = load_head(path, classes)
-    test = evaluate(written, *parts["test"])
     write_card_figures(
         path.stem,
         out,
         {
             "classes": list(classes),
-            "test": test,
+            "test": evaluate(written, *parts["test"]),
             "dev": evaluate(written, *parts["dev"]),
             "training_sentences": len(parts["train"][1]),
             "stopped_on": f"dev {STOPPED_ON[name]}",
