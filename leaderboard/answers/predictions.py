@@ -62,7 +62,15 @@ def labels_of_predictions(
     (see `check_label_map`) says what they mean, and names them all where ``classes`` is not given.
     """
     band = rules.band_of(neutral_band, task)
-    rule = _stated_rule(classes, label_map, band, task)
+    mapping = check_label_map(label_map, task)
+    names: Sequence[str] = () if classes is None else rules.check_classes(classes)
+    if classes is None and mapping is not None:
+        names = sorted(mapping, key=int) if all(map(str.isdecimal, mapping)) else list(mapping)
+    rule: LabelRule | None = None
+    if names:
+        rule = rules.rule_for(
+            names, label_map=mapping, neutral_band=band, task=task, origin=_BY_NAME
+        )
     rows = listed(predictions)
     if len(rows) != count:
         shape = tuple(getattr(predictions, "shape", ()))
@@ -147,22 +155,6 @@ def _form(number: int, row: Any) -> str:
     kind = "a boolean" if isinstance(row, bool) else f"of type {type(row).__name__}"
     mend = _INTEGERS if isinstance(row, Real) else _FORMS
     raise _refused(number, f" is no prediction: {shown(row)}, {kind}", mend)
-
-
-def _stated_rule(
-    classes: Sequence[str] | None,
-    label_map: Mapping[Any, Any] | None,
-    band: tuple[float, float],
-    task: Task,
-) -> LabelRule | None:
-    mapping = check_label_map(label_map, task)
-    if classes is not None:
-        names: Sequence[str] = rules.check_classes(classes)
-    elif mapping is not None:
-        names = sorted(mapping, key=int) if all(map(str.isdecimal, mapping)) else list(mapping)
-    else:
-        return None
-    return rules.rule_for(names, label_map=mapping, neutral_band=band, task=task, origin=_BY_NAME)
 
 
 def _class(name: str, rule: LabelRule, number: int) -> int:

