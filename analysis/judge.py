@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from s2lct.leaderboard.answers.label_rules import NEUTRAL, NEUTRAL_BAND, POSITIVE, Labels, rule_for
-from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.predictions import Array, labels_of_predictions
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
 from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.load import load_classifier
@@ -29,7 +28,7 @@ def load_model(name: str, *, device: str = "auto") -> Classifier:
     from s2lct.leaderboard.models.sentiment_network import embedded_network
 
     shipped = Embedded(name)
-    tokenizer, model = embedded_network(name)  # type: ignore[arg-type]
+    tokenizer, model = embedded_network(name)
     torch.nn.Module.to(model, usable_device(device))
     network = Network(tokenizer, model, name)
     network.revision, network.fingerprint = shipped.revision, shipped.fingerprint

@@ -36,7 +36,7 @@ from s2lct.leaderboard.results.standings import (
 from s2lct.leaderboard.results.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.scoring.statistics import CONFIDENCE, by_capability, macro_average
+from s2lct.leaderboard.scoring.statistics import CONFIDENCE, model_figures
 from s2lct.leaderboard.scoring.training_data import TRAINED_ON
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
@@ -152,11 +152,11 @@ def test_rates_and_intervals_are_those_of_the_result_files(labels: list[list[int
     found = suite_standings(SuiteOutcomes("1.0.0", "f", CASES, models))
     for standing in found.standings:
         alone = outcomes("one", standing.model.labels.tolist())
-        told = macro_average(CASES, alone.failed)
-        assert standing.overall.failure_rate == pytest.approx(told.failure_rate)
-        assert standing.overall.ci == pytest.approx(told.ci)
-        assert standing.overall.failures == told.failures
-        assert standing.capabilities == by_capability(CASES, alone.failed)
+        (told,) = model_figures(CASES, alone.failed[None])
+        assert standing.overall.failure_rate == pytest.approx(told.overall.failure_rate)
+        assert standing.overall.ci == pytest.approx(told.overall.ci)
+        assert standing.overall.failures == told.overall.failures
+        assert standing.capabilities == told.capabilities
     rates = [standing.overall.failure_rate for standing in found.standings]
     assert rates == sorted(rates)
 

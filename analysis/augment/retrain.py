@@ -99,17 +99,16 @@ def _of_heads(model: str, every: Mapping[str, Labelled]) -> Accuracy:
     from s2lct.leaderboard.models.sentiment_head import CLASSES
     from s2lct.leaderboard.training.train_sentiment_heads import encode, evaluate, train_head
 
-    name = next(one for one in CLASSES if one == model)
     texts = list(dict.fromkeys(text for part in every.values() for text, _ in part))
     row_of = {text: row for row, text in enumerate(texts)}
     features = encode(texts)
 
     def data(part: Labelled) -> tuple[Any, Any]:
         rows = [row_of[text] for text, _ in part]
-        return features[rows], torch.tensor([CLASSES[name].index(label) for _, label in part])
+        return features[rows], torch.tensor([CLASSES[model].index(label) for _, label in part])
 
     def accuracy(part: Labelled, seed: int) -> float:
-        head, _ = train_head(name, data(part), data(every["dev"]), seed)
+        head, _ = train_head(model, data(part), data(every["dev"]), seed)
         return evaluate(head, *data(every["test"]))["accuracy"]
 
     return accuracy
