@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
+from rich.table import Table
 
 from s2lct.analysis.commands import augment, coverage, diversity, explain, masks, retrain, study
-from s2lct.cli.commands import INSIDE, JUDGING
-from s2lct.cli.console import console, error_console
-from s2lct.cli.options import command
+from s2lct.cli.console import console, error_console, show
+from s2lct.cli.options import Panel
 
 if TYPE_CHECKING:
     from s2lct.analysis.coverage.masks import Masks
@@ -18,76 +18,19 @@ if TYPE_CHECKING:
     from s2lct.analysis.study.agreement import StudyResult
 
 LOW_FIDELITY = 0.9
+app = typer.Typer()
+study_app = typer.Typer(
+    help="Have people rate cases, and see whether they agree.", no_args_is_help=True
+)
+INSIDE = Panel(app, "Look inside models")
+JUDGING = Panel(app, "Judge a suite")
+STUDY = Panel(study_app)
+app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Put the commands into the ``s2lct`` command line."""
-    command(
-        app,
-        explain.explain,
-        "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html",
-        panel=INSIDE,
-    )(show_explanations)
-    command(
-        app,
-        retrain.retrain,
-        "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
-        "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
-        panel=INSIDE,
-    )(show_retrained)
-    command(
-        app,
-        coverage.coverage,
-        "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
-        "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
-        "    --model embedded-2class --reference embedded --curve coverage.html",
-        panel=INSIDE,
-    )(show_coverage)
-    command(
-        app,
-        coverage.minimize,
-        "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
-        "    --by cover --threshold 1e-3 --out dist/small",
-        panel=INSIDE,
-    )(show_minimized)
-    command(
-        app,
-        masks.masks,
-        "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4",
-        panel=INSIDE,
-    )(show_masks)
-    command(
-        app,
-        augment.augment,
-        "s2lct augment embedded --model embedded-2class --by cover \\\n"
-        "    --limit 300 --out more.jsonl",
-        panel=INSIDE,
-    )(show_augmented)
-    command(
-        app,
-        diversity.diversity,
-        "s2lct diversity dist/s2lct --html diversity.html",
-        "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
-        panel=JUDGING,
-    )(show_diversity)
-    study_app = typer.Typer(
-        help="Have people rate cases, and see whether they agree.", no_args_is_help=True
-    )
-    command(
-        study_app,
-        study.export_study,
-        "s2lct study export dist/s2lct --out study/",
-        name="export",
-    )(show_study)
-    command(
-        study_app,
-        study.import_answers,
-        "s2lct study import answers.json --key study/key.json",
-        name="import",
-    )(show_agreement)
-    app.add_typer(study_app, name="study", rich_help_panel=JUDGING)
-
-
+@INSIDE.shows(
+    explain.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
+)
 def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) -> None:
     """What holds the failures of each capability."""
     from s2lct.analysis.explain.report import aggregate_table
@@ -101,6 +44,11 @@ def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) ->
     )
 
 
+@INSIDE.shows(
+    retrain.retrain,
+    "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
+    "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
+)
 def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions) -> None:
     """Failure rates before and after: of one training, or a matrix."""
     from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
@@ -120,6 +68,12 @@ def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions
         console.print(f"Score a model: s2lct score {retrained.model} --suite {options.suite}")
 
 
+@INSIDE.shows(
+    coverage.coverage,
+    "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
+    "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
+    "    --model embedded-2class --reference embedded --curve coverage.html",
+)
 def show_coverage(report: CoverageReport, options: coverage.CoverageOptions) -> None:
     """Coverage of each suite, alone and together."""
     from s2lct.analysis.coverage.report import coverage_table
@@ -131,6 +85,11 @@ def show_coverage(report: CoverageReport, options: coverage.CoverageOptions) -> 
         console.print(f"States written to {options.save}")
 
 
+@INSIDE.shows(
+    coverage.minimize,
+    "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
+    "    --by cover --threshold 1e-3 --out dist/small",
+)
 def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOptions) -> None:
     """Cases and failures that stay."""
     from s2lct.analysis.coverage.report import reduction_table
@@ -146,10 +105,12 @@ def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOpti
     console.print(f"Written: {', '.join(map(str, minimized.files))}")
 
 
+@INSIDE.shows(
+    masks.masks,
+    "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4",
+)
 def show_masks(found: Masks, options: masks.MasksOptions) -> None:
     """How far the masked model agrees with the model itself."""
-    from rich.table import Table
-
     about = found.about
     table = Table("", title="WIMASK", header_style="bold")
     for column in ("held-out texts", "fidelity", "by M_W", "words kept", "seen pairs kept"):
@@ -172,6 +133,11 @@ def show_masks(found: Masks, options: masks.MasksOptions) -> None:
     console.print(f"Masks written to {options.out / masks.MASKS_FILE}")
 
 
+@INSIDE.shows(
+    augment.augment,
+    "s2lct augment embedded --model embedded-2class --by cover \\\n"
+    "    --limit 300 --out more.jsonl",
+)
 def show_augmented(augmented: augment.Augmented, options: augment.AugmentOptions) -> None:
     """How many texts came to the corpus, and what they are worth."""
     from s2lct.analysis.augment.retrain import accuracy_table
@@ -185,6 +151,11 @@ def show_augmented(augmented: augment.Augmented, options: augment.AugmentOptions
         console.print(accuracy_table(augmented.trained, options.model))
 
 
+@JUDGING.shows(
+    diversity.diversity,
+    "s2lct diversity dist/s2lct --html diversity.html",
+    "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
+)
 def show_diversity(found: diversity.Diversities, options: diversity.DiversityOptions) -> None:
     """Measures of the suite beside those of other sources."""
     from s2lct.analysis.diversity import report
@@ -192,9 +163,10 @@ def show_diversity(found: diversity.Diversities, options: diversity.DiversityOpt
     console.print(report.table(found.measured))
     console.print(report.caption(found.measured))
     if found.files:
-        console.print(f"Written: {', '.join(map(str, found.files))}", soft_wrap=True)
+        show(f"Written: {', '.join(map(str, found.files))}")
 
 
+@STUDY.shows(study.export_study, "s2lct study export dist/s2lct --out study/", name="export")
 def show_study(written: study.WrittenStudy, options: study.ExportOptions) -> None:
     """What goes to raters, and what stays."""
     pages = ", ".join(path.name for path in written.forms if path.suffix == ".html")
@@ -202,13 +174,15 @@ def show_study(written: study.WrittenStudy, options: study.ExportOptions) -> Non
         f"Study {written.id}: {options.sets} sets of {2 * options.seeds} cases, in {options.out}"
     )
     console.print(f"Give raters {pages} (or the CSV of that name).")
-    console.print(
+    show(
         f"Keep {written.key.name} to yourself; then: s2lct study import ANSWERS… "
-        f"--key {written.key}",
-        soft_wrap=True,
+        f"--key {written.key}"
     )
 
 
+@STUDY.shows(
+    study.import_answers, "s2lct study import answers.json --key study/key.json", name="import"
+)
 def show_agreement(result: StudyResult, options: study.ImportOptions) -> None:
     """Agreement of raters with the suite and each other, and what they dispute."""
     from s2lct.analysis.study.tables import agreement_table, disputed_lines
@@ -220,12 +194,11 @@ def show_agreement(result: StudyResult, options: study.ImportOptions) -> None:
         "α: Krippendorff's, ordinal.",
     )
     for line in disputed_lines(result):
-        console.print(line, soft_wrap=True)
+        show(line)
     if options.out is not None:
         console.print(f"Figures written to {options.out}")
     if options.disputed is not None:
-        console.print(
+        show(
             f"{len(result.disputed)} disputed cases written to {options.disputed}; leave them "
-            f"out with: s2lct build --exclude {options.disputed}",
-            soft_wrap=True,
+            f"out with: s2lct build --exclude {options.disputed}"
         )

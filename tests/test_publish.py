@@ -38,10 +38,8 @@ import json, sys, time
 import huggingface_hub.utils.logging
 import typer
 from typer.testing import CliRunner
-from s2lct.cli.publish import add_commands
+from s2lct.cli.publish import app
 time.sleep = lambda seconds: None
-app = typer.Typer()
-add_commands(app)
 for line in sys.stdin:
     asked = json.loads(line)
     told = CliRunner().invoke(app, asked["arguments"], env=asked["env"])
@@ -503,9 +501,7 @@ def test_without_a_hub_it_says_so(
     client = here.cut_off() if cut else here.offline_now()
     script = """
 import sys, typer
-from s2lct.cli.publish import add_commands
-app = typer.Typer()
-add_commands(app)
+from s2lct.cli.publish import app
 app(sys.argv[1:])
 """
     done = client.try_python(script, "publish", "results", str(path), "--to", RESULTS)

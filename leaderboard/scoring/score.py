@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from s2lct.cache import cache_folder
 from s2lct.errors import ScoringError
+from s2lct.files import cache_folder
 from s2lct.labels import LABELS, Label, check_label_map
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, LabelRule, Labels
