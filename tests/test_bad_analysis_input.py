@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.explain.records import ExplainedWord, Explanation, ExplanationFile, Options
 from s2lct.analysis.explain.report import aggregate_table
-from s2lct.analysis.retrain.runs import TrainOptions
+from s2lct.analysis.retrain.records import TrainOptions
 from s2lct.cli.console import PlainConsole
 from s2lct.cli.main import app
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -34,14 +35,8 @@ RELEVANCE_SCALE = ("not at all", "hardly", "partly", "mostly", "fully")
 CSV_COLUMNS = ("id", "capability", "description", "text", "relevance", "sentiment")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A case as a rater meets it.
-
-    Attributes:
-        id: such as ``1f0c9a2e-1-007``: study, set, place in the form.
-        case: what it is; no rater sees more of it than text and capability.
-    """
+class Item(NamedTuple):
+    """A case as a rater meets it, with an id such as ``1f0c9a2e-1-007``: study, set, place."""
 
     id: str
     case: Case
@@ -56,8 +51,7 @@ class Study:
         suite: the suite they are from, without its cases.
         seed: of the draw.
         sets: the items of each form, in the form's order.
-        titles: the capabilities' titles.
-        descriptions: what raters judge relevance by, by capability.
+        titles, descriptions: by capability; the latter are what raters judge relevance by.
     """
 
     id: str
@@ -77,17 +71,7 @@ class SuiteOfKey(Record):
 
 
 class KeyItem(Record):
-    """What an item of a form is.
-
-    Attributes:
-        set: number of the form, from 1.
-        case: id of the case in the suite.
-        kind: ``seed`` or ``expansion``.
-        seed_id: id of its seed; its own for a seed.
-        capability: such as ``LC4``.
-        text: the case.
-        passes: the labels that pass.
-    """
+    """What an item of a form is: the case, its set from 1 on, and the labels that pass."""
 
     set: int
     case: str
@@ -139,34 +123,27 @@ def draw(
         tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
         for number, cases in enumerate(ordered, 1)
     )
-    return Study(
-        study,
-        replace(suite, cases=()),
-        seed,
-        items,
-        titles,
-        descriptions_for_raters(suite.name),
-    )
+    descriptions = descriptions_for_raters(suite.name)
+    return Study(study, replace(suite, cases=()), seed, items, titles, descriptions)
 
 
 def _families(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
     """Seeds, each with one of its expansions, in drawing order, capabilities taking turns."""
-    expansions: dict[str, list[Case]] = {}
-    for case in cases:
+
+    def drawing(case: Case) -> bytes:
+        return shuffle_key(seed, "study", case.id)
+
+    expansions: dict[str, Case] = {}
+    for case in sorted(cases, key=drawing, reverse=True):
         if case.kind == "expansion":
-            expansions.setdefault(case.seed_id, []).append(case)
+            expansions[case.seed_id] = case
     queues: dict[str, list[tuple[Case, Case]]] = {}
-    for case in cases:
+    for case in sorted(cases, key=drawing):
         if case.kind == "seed" and case.id in expansions:
-            expansion = min(expansions[case.id], key=lambda one: shuffle_key(seed, "study", one.id))
-            queues.setdefault(case.capability, []).append((case, expansion))
-    for queue in queues.values():
-        queue.sort(key=lambda pair: shuffle_key(seed, "study", pair[0].id))
+            queues.setdefault(case.capability, []).append((case, expansions[case.id]))
     order = sorted(queues, key=lambda name: shuffle_key(seed, "study", name))
-    longest = max(map(len, queues.values()), default=0)
-    return [
-        queues[name][turn] for turn in range(longest) for name in order if turn < len(queues[name])
-    ]
+    turns = itertools.zip_longest(*(queues[name] for name in order))
+    return [pair for turn in turns for pair in turn if pair is not None]
 
 
 def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> list[Case]:
@@ -192,13 +169,10 @@ def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> l
 
 def key_of(study: Study) -> Key:
     """The study's key."""
+    suite = study.suite
     return Key(
         study=study.id,
-        suite=SuiteOfKey(
-            name=study.suite.name,
-            version=study.suite.version,
-            fingerprint=study.suite.fingerprint,
-        ),
+        suite=SuiteOfKey(name=suite.name, version=suite.version, fingerprint=suite.fingerprint),
         seed=study.seed,
         items={
             item.id: KeyItem(
@@ -219,27 +193,24 @@ def key_of(study: Study) -> Key:
 def form_html(study: Study, number: int) -> str:
     """The form of a set (numbered from 1): one page that needs no network and holds no key."""
     items = study.sets[number - 1]
-    capabilities = dict.fromkeys(item.case.capability for item in items)
-    environment = page_templates("s2lct.analysis.study")
-    return environment.get_template("study_form.html.jinja").render(
-        form={
-            "study": study.id,
-            "set": number,
-            "capabilities": {
-                name: {
-                    "title": study.titles.get(name, name),
-                    "description": study.descriptions.get(name, ""),
-                }
-                for name in capabilities
-            },
-            "items": [
-                {"id": item.id, "capability": item.case.capability, "text": item.case.text}
-                for item in items
-            ],
+    form = {
+        "study": study.id,
+        "set": number,
+        "capabilities": {
+            name: {
+                "title": study.titles.get(name, name),
+                "description": study.descriptions.get(name, ""),
+            }
+            for name in dict.fromkeys(item.case.capability for item in items)
         },
-        sets=len(study.sets),
-        relevance=RELEVANCE_SCALE,
-        sentiment=SENTIMENT_SCALE,
+        "items": [
+            {"id": item.id, "capability": item.case.capability, "text": item.case.text}
+            for item in items
+        ],
+    }
+    template = page_templates("s2lct.analysis.study").get_template("study_form.html.jinja")
+    return template.render(
+        form=form, sets=len(study.sets), relevance=RELEVANCE_SCALE, sentiment=SENTIMENT_SCALE
     )
 
 
@@ -248,21 +219,17 @@ def form_csv(study: Study, number: int) -> str:
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\r\n")
     writer.writerow(CSV_COLUMNS)
-    for item in study.sets[number - 1]:
-        name = item.case.capability
-        title = study.titles.get(name, name)
-        told = (item.id, title, study.descriptions.get(name, ""), item.case.text, "", "")
-        writer.writerow(map(spreadsheet_cell, told))
+    for id, case in study.sets[number - 1]:
+        title = study.titles.get(case.capability, case.capability)
+        cells = (id, title, study.descriptions.get(case.capability, ""), case.text, "", "")
+        writer.writerow(map(spreadsheet_cell, cells))
     return table.getvalue()
 
 
 def write_study(study: Study, folder: Path) -> list[Path]:
-    """Write a form for each set, as HTML and as CSV, and the key.
+    """Write a form for each set, as HTML and as CSV, and last the key; the paths.
 
     The same study gives the same bytes.
-
-    Returns:
-        The files, the key last.
 
     Raises:
         AnalysisError: the folder holds the key of another study, or is a file.
@@ -314,7 +281,6 @@ def descriptions_for_raters(suite: str = "") -> dict[str, str]:
 
 
 def _words_of_capabilities(suite: str, field: str) -> dict[str, str]:
-
     words = {one.id: getattr(one, field) for one in load_capabilities()}
     if suite and Path(suite).is_dir():
         words |= {
@@ -322,4 +288,4 @@ def _words_of_capabilities(suite: str, field: str) -> dict[str, str]:
             for one in read_description(Path(suite))["capabilities"]
             if field in one
         }
-    return {name: told for name, told in words.items() if told is not None}
+    return {name: text for name, text in words.items() if text is not None}
