@@ -9,7 +9,7 @@ from s2lct.options import Argument, Option, Options, takes
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.dataset_script.hub import Outcome
+    from s2lct.dataset_script.hub import Hub, Outcome
     from s2lct.dataset_script.install import Installed
 
 
@@ -20,6 +20,12 @@ class Proposal(Options):
         False
     )
     dry_run: Annotated[bool, Option("Only say what would be done; needs no token.")] = False
+
+    def hub(self) -> Hub:
+        """Where and how it gets there."""
+        from s2lct.dataset_script.hub import Hub
+
+        return Hub(getattr(self, "private", False), self.create_pr, self.dry_run)
 
 
 class Publication(Proposal):
@@ -44,14 +50,7 @@ def publish_dataset(options: DatasetOptions, bars: Bars) -> Outcome:
     """Publish a suite: one commit, one tag, a changelog."""
     from s2lct.dataset_script.publish.dataset import publish_dataset as publish
 
-    return publish(
-        options.suite,
-        options.repo,
-        options.version,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.suite, options.repo, options.version, options.hub())
 
 
 class MetricOptions(Publication):
@@ -68,13 +67,7 @@ def publish_metric(options: MetricOptions, bars: Bars) -> Outcome:
     """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
     from s2lct.dataset_script.publish.space import publish_metric as publish
 
-    return publish(
-        options.repo,
-        options.dataset,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.repo, options.dataset, options.hub())
 
 
 class LeaderboardOptions(Publication):
@@ -89,14 +82,7 @@ def publish_leaderboard(options: LeaderboardOptions, bars: Bars) -> Outcome:
     """Publish the leaderboard as a Space."""
     from s2lct.dataset_script.publish.space import publish_leaderboard as publish
 
-    return publish(
-        options.repo,
-        options.results,
-        options.dataset,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.repo, options.results, options.dataset, options.hub())
 
 
 class ResultsOptions(Proposal):
@@ -115,13 +101,7 @@ def publish_results(options: ResultsOptions, bars: Bars) -> Outcome:
     """Publish result files, each checked against its cases."""
     from s2lct.dataset_script.publish.results import publish_results as publish
 
-    return publish(
-        list(options.files),
-        options.to,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.files, options.to, options.hub())
 
 
 class ModelResultOptions(Proposal):
@@ -144,13 +124,7 @@ def publish_model_result(options: ModelResultOptions, bars: Bars) -> Outcome:
     """
     from s2lct.dataset_script.publish.model_result import publish_model_result as publish
 
-    return publish(
-        options.result,
-        dataset=options.dataset,
-        model_index=options.model_index,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.result, options.dataset, options.model_index, options.hub())
 
 
 class InstallOptions(Options):
