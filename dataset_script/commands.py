@@ -50,7 +50,7 @@ def publish_dataset(options: DatasetOptions, bars: Bars) -> Outcome:
     """Publish a suite: one commit, one tag, a changelog."""
     from s2lct.dataset_script.publish.dataset import publish_dataset as publish
 
-    return publish(options.suite, options.repo, options.version, options.hub())
+    return publish(options.suite, options.repo, options.hub(), options.version)
 
 
 class MetricOptions(Publication):
@@ -67,7 +67,7 @@ def publish_metric(options: MetricOptions, bars: Bars) -> Outcome:
     """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
     from s2lct.dataset_script.publish.space import publish_metric as publish
 
-    return publish(options.repo, options.dataset, options.hub())
+    return publish(options.repo, options.hub(), options.dataset)
 
 
 class LeaderboardOptions(Publication):
@@ -82,7 +82,7 @@ def publish_leaderboard(options: LeaderboardOptions, bars: Bars) -> Outcome:
     """Publish the leaderboard as a Space."""
     from s2lct.dataset_script.publish.space import publish_leaderboard as publish
 
-    return publish(options.repo, options.results, options.dataset, options.hub())
+    return publish(options.repo, options.results, options.hub(), options.dataset)
 
 
 class ResultsOptions(Proposal):
@@ -124,7 +124,7 @@ def publish_model_result(options: ModelResultOptions, bars: Bars) -> Outcome:
     """
     from s2lct.dataset_script.publish.model_result import publish_model_result as publish
 
-    return publish(options.result, options.dataset, options.model_index, options.hub())
+    return publish(options.result, options.hub(), options.dataset, options.model_index)
 
 
 class InstallOptions(Options):

@@ -58,12 +58,9 @@ class RepoState:
 
 @dataclass(frozen=True)
 class Publication:
-    """What a repository is to hold.
+    """What a repository ``ORG/NAME`` is to hold, and the message of the commit.
 
     Attributes:
-        repo: ``ORG/NAME``.
-        kind: ``dataset``, ``space`` or ``model``.
-        title, description: the commit's message.
         files: content by path; other files stay as they are.
         part: what the paths begin with of files that go where they are none of ``files``.
         tag: tag to set on the commit; None for none.

@@ -246,7 +246,7 @@ def test_parts_of_a_suite_are_not_published(tmp_path: Path) -> None:
     with pytest.raises(PublishError, match="is partial: it covers 2 cases"):
         publish_results([part], "org/results", Hub(dry_run=True))
     with pytest.raises(PublishError, match="is partial: it covers 2 cases"):
-        publish_model_result(part, hub=Hub(dry_run=True))
+        publish_model_result(part, Hub(dry_run=True))
 
 
 def test_published_results_do_not_meet_either(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def export_study(options: ExportOptions, bars: Bars) -> WrittenStudy:
     titles = suite_titles(options.suite)
     study = draw(cases, titles, sets=options.sets, seeds=options.seeds, seed=options.seed)
     *forms, key = write_study(study, options.out)
-    return WrittenStudy(study.id, tuple(forms), key)
+    return WrittenStudy(study.key.study, tuple(forms), key)
 
 
 class ImportOptions(Options):

@@ -11,9 +11,9 @@ import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -33,33 +33,6 @@ RATINGS = (1, 2, 3, 4, 5)
 SENTIMENT_SCALE = ("very negative", "negative", "neutral or mixed", "positive", "very positive")
 RELEVANCE_SCALE = ("not at all", "hardly", "partly", "mostly", "fully")
 CSV_COLUMNS = ("id", "capability", "description", "text", "relevance", "sentiment")
-
-
-class Item(NamedTuple):
-    """A case as a rater meets it, with an id such as ``1f0c9a2e-1-007``: study, set, place."""
-
-    id: str
-    case: Case
-
-
-@dataclass(frozen=True)
-class Study:
-    """A drawn study.
-
-    Attributes:
-        id: hash of the cases drawn.
-        suite: the suite they are from, without its cases.
-        seed: of the draw.
-        sets: the items of each form, in the form's order.
-        titles, descriptions: by capability; the latter are what raters judge relevance by.
-    """
-
-    id: str
-    suite: SuiteCases
-    seed: int
-    sets: tuple[tuple[Item, ...], ...]
-    titles: Mapping[str, str]
-    descriptions: Mapping[str, str]
 
 
 class SuiteOfKey(Record):
@@ -83,12 +56,29 @@ class KeyItem(Record):
 
 
 class Key(Record):
-    """What the raters must not see: which case each item is, and what passes."""
+    """What the raters must not see: which case each item is, and what passes.
+
+    The study's id is a hash of the cases drawn; that of an item is such as ``1f0c9a2e-1-007``:
+    study, set, place in the form.
+    """
 
     study: str
     suite: SuiteOfKey
     seed: int
     items: dict[str, KeyItem]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A drawn study; titles, and descriptions that raters judge relevance by, by capability."""
+
+    key: Key
+    titles: Mapping[str, str]
+    descriptions: Mapping[str, str]
+
+    def form(self, number: int) -> dict[str, KeyItem]:
+        """The items of a set, numbered from 1, in the form's order."""
+        return {id: item for id, item in self.key.items.items() if item.set == number}
 
 
 def draw(
@@ -119,12 +109,22 @@ def draw(
     drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
     ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
-    items = tuple(
-        tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
+    items = {
+        f"{study}-{number}-{place:03}": KeyItem(
+            set=number,
+            case=case.id,
+            kind="seed" if case.kind == "seed" else "expansion",
+            seed_id=case.seed_id,
+            capability=case.capability,
+            text=case.text,
+            passes=tuple(LABELS[label] for label in sorted(case.passes)),
+        )
         for number, cases in enumerate(ordered, 1)
-    )
-    descriptions = descriptions_for_raters(suite.name)
-    return Study(study, replace(suite, cases=()), seed, items, titles, descriptions)
+        for place, case in enumerate(cases, 1)
+    }
+    named = SuiteOfKey(name=suite.name, version=suite.version, fingerprint=suite.fingerprint)
+    key = Key(study=study, suite=named, seed=seed, items=items)
+    return Study(key, titles, descriptions_for_raters(suite.name))
 
 
 def _families(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
@@ -167,50 +167,28 @@ def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> l
     return cases
 
 
-def key_of(study: Study) -> Key:
-    """The study's key."""
-    suite = study.suite
-    return Key(
-        study=study.id,
-        suite=SuiteOfKey(name=suite.name, version=suite.version, fingerprint=suite.fingerprint),
-        seed=study.seed,
-        items={
-            item.id: KeyItem(
-                set=number,
-                case=item.case.id,
-                kind="seed" if item.case.kind == "seed" else "expansion",
-                seed_id=item.case.seed_id,
-                capability=item.case.capability,
-                text=item.case.text,
-                passes=tuple(LABELS[label] for label in sorted(item.case.passes)),
-            )
-            for number, items in enumerate(study.sets, 1)
-            for item in items
-        },
-    )
-
-
 def form_html(study: Study, number: int) -> str:
     """The form of a set (numbered from 1): one page that needs no network and holds no key."""
-    items = study.sets[number - 1]
+    items = study.form(number)
     form = {
-        "study": study.id,
+        "study": study.key.study,
         "set": number,
         "capabilities": {
             name: {
                 "title": study.titles.get(name, name),
                 "description": study.descriptions.get(name, ""),
             }
-            for name in dict.fromkeys(item.case.capability for item in items)
+            for name in dict.fromkeys(item.capability for item in items.values())
         },
         "items": [
-            {"id": item.id, "capability": item.case.capability, "text": item.case.text}
-            for item in items
+            {"id": id, "capability": item.capability, "text": item.text}
+            for id, item in items.items()
         ],
     }
+    sets = max(item.set for item in study.key.items.values())
     template = page_templates("s2lct.analysis.study").get_template("study_form.html.jinja")
     return template.render(
-        form=form, sets=len(study.sets), relevance=RELEVANCE_SCALE, sentiment=SENTIMENT_SCALE
+        form=form, sets=sets, relevance=RELEVANCE_SCALE, sentiment=SENTIMENT_SCALE
     )
 
 
@@ -219,9 +197,9 @@ def form_csv(study: Study, number: int) -> str:
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\r\n")
     writer.writerow(CSV_COLUMNS)
-    for id, case in study.sets[number - 1]:
-        title = study.titles.get(case.capability, case.capability)
-        cells = (id, title, study.descriptions.get(case.capability, ""), case.text, "", "")
+    for id, item in study.form(number).items():
+        title = study.titles.get(item.capability, item.capability)
+        cells = (id, title, study.descriptions.get(item.capability, ""), item.text, "", "")
         writer.writerow(map(spreadsheet_cell, cells))
     return table.getvalue()
 
@@ -235,7 +213,7 @@ def write_study(study: Study, folder: Path) -> list[Path]:
         AnalysisError: the folder holds the key of another study, or is a file.
     """
     path = folder / KEY_FILE
-    if path.exists() and read_key(path).study != study.id:
+    if path.exists() and read_key(path).study != study.key.study:
         raise AnalysisError(
             f"--out {folder}: holds another study, whose answers need its {KEY_FILE}",
             mend="choose another folder",
@@ -245,11 +223,11 @@ def write_study(study: Study, folder: Path) -> list[Path]:
     except (FileExistsError, NotADirectoryError):
         raise AnalysisError(f"--out {folder}: is no folder", mend="choose another") from None
     contents: dict[str, str] = {}
-    for number in range(1, len(study.sets) + 1):
+    for number in sorted({item.set for item in study.key.items.values()}):
         contents[f"set-{number}.html"] = form_html(study, number)
         # The mark makes spreadsheets read UTF-8.
         contents[f"set-{number}.csv"] = "\ufeff" + form_csv(study, number)
-    contents[KEY_FILE] = json.dumps(key_of(study).model_dump(mode="json"), indent=1) + "\n"
+    contents[KEY_FILE] = json.dumps(study.key.model_dump(mode="json"), indent=1) + "\n"
     for name, content in contents.items():
         write_text(folder / name, content)
     return [folder / name for name in contents]

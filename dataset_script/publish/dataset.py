@@ -33,16 +33,14 @@ _MOST_FAULTS = 5
 _FIRST = Version(1, 0, 0)
 
 
-def publish_dataset(
-    folder: Path, repo: str, version: str | None = None, hub: Hub | None = None
-) -> Outcome:
+def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = None) -> Outcome:
     """Publish a suite in one commit with a tag ``vVERSION``.
 
     Args:
         folder: a suite that `s2lct build` wrote.
         repo: ``ORG/NAME``; made if there is none.
-        version: the semantic version; None for the one that follows from what changed.
         hub: where and how.
+        version: the semantic version; None for the one that follows from what changed.
 
     Raises:
         PublishError: the suite is broken or the Hub refuses it.
@@ -51,7 +49,6 @@ def publish_dataset(
     """
     from s2lct.builder.verify import verify_suite
 
-    hub = hub or Hub()
     require_repo("--repo", repo)
     wanted = Version.read(version) if version else None
     if faults := verify_suite(folder, quick=True):

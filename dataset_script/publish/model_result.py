@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,53 +31,48 @@ class PublishedSuite(NamedTuple):
 
 
 def publish_model_result(
-    path: Path, dataset: str | None = None, model_index: bool = False, hub: Hub | None = None
+    path: Path, hub: Hub, dataset: str | None = None, model_index: bool = False
 ) -> Outcome:
     """Write ``.eval_results/s2lct.yaml`` into the repository of the model that was scored.
 
     Args:
         path: a result file of a whole suite.
+        hub: where and how.
         dataset: Hub id of the suite; None if the model was scored on ``ORG/s2lct``.
         model_index: write the ``model-index`` of the model's card too, for older tools.
-        hub: where and how.
 
     Raises:
         ScoringError: it is no result file, or a figure does not follow from its cases.
         PublishError: it is a result of a part of its suite, model or suite are not on the Hub, or
             the Hub refuses.
     """
-    hub, result = hub or Hub(), whole_result(path)
+    result = whole_result(path)
     if dataset:
         require_repo("--dataset", dataset)
-    return hub.after(
-        [f"{path}: every figure follows from its cases"],
-        f"whether {result.model.name} and the suite are on the Hub",
-        partial(_published, hub, path, result, dataset, model_index),
-    )
-
-
-def _published(
-    hub: Hub, path: Path, result: Result, dataset: str | None, model_index: bool
-) -> Outcome:
     repo = result.model.name
-    state = hub.state(repo, "model") if HUB_ID.fullmatch(repo) else None
-    if state is None:
-        raise PublishError(
-            f"{path}: there is no model {repo} on the Hub, or the token may not see it",
-            mend="score the model by its Hub id, as ORG/NAME",
-        )
-    suite = _suite_of(hub, path, result, dataset)
-    known = hub.read(repo, "model", EVAL_RESULTS_FILE, state.commit) or b""
-    files = {EVAL_RESULTS_FILE: _eval_results(known, result, suite).encode()}
-    if model_index:
-        card = hub.read(repo, "model", CARD, state.commit) or b""
-        files[CARD] = _with_model_index(card.decode(), result, suite).encode()
-    title = f"Add S²LCT {suite.version} results"
-    description = f"Failure rates on {suite.repo} at v{suite.version}."
-    outcome = hub.publish(Publication(repo, "model", title, files, description), state)
-    if not hub.dry_run and (place := _place(hub, repo, suite.repo)):
-        outcome.lines.append(f"on the Hub's leaderboard of {suite.repo}: {place}")
-    return outcome
+
+    def publish() -> Outcome:
+        state = hub.state(repo, "model") if HUB_ID.fullmatch(repo) else None
+        if state is None:
+            raise PublishError(
+                f"{path}: there is no model {repo} on the Hub, or the token may not see it",
+                mend="score the model by its Hub id, as ORG/NAME",
+            )
+        suite = _suite_of(hub, path, result, dataset)
+        known = hub.read(repo, "model", EVAL_RESULTS_FILE, state.commit) or b""
+        files = {EVAL_RESULTS_FILE: _eval_results(known, result, suite).encode()}
+        if model_index:
+            card = hub.read(repo, "model", CARD, state.commit) or b""
+            files[CARD] = _with_model_index(card.decode(), result, suite).encode()
+        title = f"Add S²LCT {suite.version} results"
+        description = f"Failure rates on {suite.repo} at v{suite.version}."
+        outcome = hub.publish(Publication(repo, "model", title, files, description), state)
+        if not hub.dry_run and (place := _place(hub, repo, suite.repo)):
+            outcome.lines.append(f"on the Hub's leaderboard of {suite.repo}: {place}")
+        return outcome
+
+    checked = [f"{path}: every figure follows from its cases"]
+    return hub.after(checked, f"whether {repo} and the suite are on the Hub", publish)
 
 
 def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> PublishedSuite:

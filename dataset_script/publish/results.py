@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 from s2lct.cards import render_results_card
@@ -99,7 +98,7 @@ def _without_place(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name or name
 
 
-def publish_results(paths: Sequence[Path], repo: str, hub: Hub | None = None) -> Outcome:
+def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
     """Publish result files with their Parquet files, all in one commit.
 
     The card lists every result of the repository; a pull request leaves it alone, so that pull
@@ -116,7 +115,7 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub | None = None) ->
             refuses.
     """
     require_repo("--to", repo)
-    hub, results = hub or Hub(), [CheckedResult.read(path) for path in paths]
+    results = [CheckedResult.read(path) for path in paths]
     first: dict[str, Path] = {}
     for path, one in zip(paths, results, strict=True):
         if (other := first.setdefault(one.path, path)) is not path:
@@ -127,24 +126,23 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub | None = None) ->
             )
     checked = [f"{path}: every figure follows from its cases" for path in paths]
     checked.append(f"{repo} can be a repository's name")
-    return hub.after(checked, f"what {repo} holds", partial(_published, hub, results, repo))
 
+    def publish() -> Outcome:
+        state = hub.state(repo, "dataset")
+        files = {path: data for one in results for path, data in one.files.items()}
+        if not hub.create_pr:
+            listed = {one.path: one.result for one in results}
+            if state is not None:
+                listed = dict(_known_results(hub, repo, state, without=listed)) | listed
+            files["README.md"] = _card(repo, listed).encode()
+        models = ", ".join(_printable(one.result.model.name) for one in results)
+        lines = [_line(one.result) for one in results]
+        title = f"Add results of {models}" if len(results) < 4 else f"Add {len(results)} results"
+        description = "\n".join(f"- {line}" for line in lines)
+        outcome = hub.publish(Publication(repo, "dataset", title, files, description), state)
+        return Outcome([*lines, *outcome.lines], outcome.url)
 
-def _published(hub: Hub, results: Sequence[CheckedResult], repo: str) -> Outcome:
-    state = hub.state(repo, "dataset")
-    files = {path: data for one in results for path, data in one.files.items()}
-    if not hub.create_pr:
-        listed = {one.path: one.result for one in results}
-        if state is not None:
-            listed = dict(_known_results(hub, repo, state, without=listed)) | listed
-        files["README.md"] = _card(repo, listed).encode()
-    models = ", ".join(_printable(one.result.model.name) for one in results)
-    lines = [_line(one.result) for one in results]
-    title = f"Add results of {models}" if len(results) < 4 else f"Add {len(results)} results"
-    description = "\n".join(f"- {line}" for line in lines)
-    outcome = hub.publish(Publication(repo, "dataset", title, files, description), state)
-    outcome.lines[:0] = lines
-    return outcome
+    return hub.after(checked, f"what {repo} holds", publish)
 
 
 def _known_results(

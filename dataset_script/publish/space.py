@@ -36,13 +36,13 @@ CMD ["python", "app.py"]
 """
 
 
-def publish_metric(repo: str, dataset: str | None = None, hub: Hub | None = None) -> Outcome:
+def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> Outcome:
     """Publish the metric: ``evaluate.load("ORG/s2lct")`` reads it, and its app scores models.
 
     Args:
         repo: ``ORG/s2lct`` of the Space; the name decides what `evaluate` looks for.
-        dataset: Hub id of the suite that the app scores on; None for ``repo``'s own.
         hub: where and how.
+        dataset: Hub id of the suite that the app scores on; None for ``repo``'s own.
 
     Raises:
         PublishError: the Space has another name than the module, or the Hub refuses.
@@ -61,24 +61,21 @@ def publish_metric(repo: str, dataset: str | None = None, hub: Hub | None = None
         "README.md": render_metric_card(repo, dataset, GRADIO),
         "requirements.txt": _requirements(_COMMON + _FOR_METRIC),
     }
-    return _publish_space(repo, "Publish the metric", "gradio", files, hub or Hub())
+    return _publish_space(repo, "Publish the metric", "gradio", files, hub)
 
 
-def publish_leaderboard(
-    repo: str, results: str, dataset: str | None = None, hub: Hub | None = None
-) -> Outcome:
+def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str | None = None) -> Outcome:
     """Publish the leaderboard's server as a Space.
 
     Args:
         repo: ``ORG/NAME`` of the Space.
         results: Hub id of the dataset with the results; the server follows what changes in it.
-        dataset: Hub id of the suite that the leaderboard is for, if it is for one.
         hub: where and how.
+        dataset: Hub id of the suite that the leaderboard is for, if it is for one.
 
     Raises:
         PublishError: there are no results, or the Hub refuses.
     """
-    hub = hub or Hub()
     require_repo("--repo", repo)
     require_repo("--results", results)
     if dataset:
