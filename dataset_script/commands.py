@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from s2lct.dataset_script.install import Installed
 
 
-class Proposal(Options):
+class HubOptions(Options):
     """How something gets onto the Hub."""
 
     create_pr: Annotated[bool, Option("Propose it in a pull request instead of committing.")] = (
@@ -28,14 +28,14 @@ class Proposal(Options):
         return Hub(getattr(self, "private", False), self.create_pr, self.dry_run)
 
 
-class Publication(Proposal):
+class RepoOptions(HubOptions):
     """Where on the Hub something is put."""
 
     repo: Annotated[str, Option("Repository, as ORG/NAME; made if there is none.")]
     private: Annotated[bool, Option("Make a new repository private.")] = False
 
 
-class DatasetOptions(Publication):
+class DatasetOptions(RepoOptions):
     """Options of `publish_dataset`."""
 
     suite: Annotated[Path, Argument("A suite that `s2lct build` wrote.", metavar="DIR")]
@@ -53,7 +53,7 @@ def publish_dataset(options: DatasetOptions, bars: Bars) -> Outcome:
     return publish(options.suite, options.repo, options.hub(), options.version)
 
 
-class MetricOptions(Publication):
+class MetricOptions(RepoOptions):
     """Options of `publish_metric`."""
 
     dataset: Annotated[
@@ -70,7 +70,7 @@ def publish_metric(options: MetricOptions, bars: Bars) -> Outcome:
     return publish(options.repo, options.hub(), options.dataset)
 
 
-class LeaderboardOptions(Publication):
+class LeaderboardOptions(RepoOptions):
     """Options of `publish_leaderboard`."""
 
     results: Annotated[str, Option("Dataset with the results, as ORG/NAME.")]
@@ -85,7 +85,7 @@ def publish_leaderboard(options: LeaderboardOptions, bars: Bars) -> Outcome:
     return publish(options.repo, options.results, options.hub(), options.dataset)
 
 
-class ResultsOptions(Proposal):
+class ResultsOptions(HubOptions):
     """Options of `publish_results`."""
 
     files: Annotated[
@@ -104,7 +104,7 @@ def publish_results(options: ResultsOptions, bars: Bars) -> Outcome:
     return publish(options.files, options.to, options.hub())
 
 
-class ModelResultOptions(Proposal):
+class ModelResultOptions(HubOptions):
     """Options of `publish_model_result`."""
 
     result: Annotated[Path, Argument("A result file of a model of the Hub.", path="existing file")]

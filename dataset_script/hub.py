@@ -224,12 +224,12 @@ class Hub:
                 return None
         return Path(local).read_bytes()
 
-    def after(
+    def publish_checked(
         self, checked: Sequence[str], unknown: str, publish: Callable[[], Outcome]
     ) -> Outcome:
-        """Publish what was checked without the Hub, which found so many lines.
+        """Publish; a dry run goes on where the Hub cannot be asked, and says what is unknown then.
 
-        A dry run says them, and where it goes without the Hub, what is unknown.
+        ``checked`` are lines on what was found right without the Hub, which a dry run shows.
         """
         try:
             outcome = publish()

@@ -20,14 +20,9 @@ Group = Literal["train", "validation", "test", "left_out", "unseen", "shared"]
 
 
 class TrainOptions(Record):
-    """How a model is fine-tuned.
+    """How a model is fine-tuned: by AdamW, with a learning rate that falls linearly to 0.
 
-    Attributes:
-        epochs: times that every case is seen.
-        lr: the learning rate at the start; it falls linearly to 0 (AdamW).
-        batch_size: cases a step.
-        mix: the share of the corpus's own training data that is trained on beside the cases.
-        checkpoint_steps: steps between two checkpoints that an interrupted run goes on from.
+    ``mix`` is the share of the corpus's own training data that is trained on beside the cases.
     """
 
     epochs: float = Field(default=1.0, gt=0, allow_inf_nan=False)

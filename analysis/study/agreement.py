@@ -71,14 +71,9 @@ class Disputed:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What a study found.
+    """What a study found, by kind (``seed``, ``expansion``, ``all``) and by capability.
 
-    Attributes:
-        raters: their names, sorted.
-        missing: ratings that were left out on the forms handed in.
-        kinds: by ``seed``, ``expansion`` and ``all``.
-        capabilities: by capability, in their order.
-        disputed: in the order of the key.
+    ``missing`` counts ratings that were left out on the forms handed in.
     """
 
     raters: tuple[str, ...]

@@ -59,7 +59,7 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
         )
     suite = read_suite(folder)
     unknown = f"what {repo} holds, and which version follows from it"
-    return hub.after(
+    return hub.publish_checked(
         _checked(suite, repo, wanted), unknown, partial(_published, hub, suite, repo, wanted)
     )
 

@@ -72,7 +72,7 @@ def publish_model_result(
         return outcome
 
     checked = [f"{path}: every figure follows from its cases"]
-    return hub.after(checked, f"whether {repo} and the suite are on the Hub", publish)
+    return hub.publish_checked(checked, f"whether {repo} and the suite are on the Hub", publish)
 
 
 def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> PublishedSuite:

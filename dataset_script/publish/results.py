@@ -142,7 +142,7 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
         outcome = hub.publish(Publication(repo, "dataset", title, files, description), state)
         return Outcome([*lines, *outcome.lines], outcome.url)
 
-    return hub.after(checked, f"what {repo} holds", publish)
+    return hub.publish_checked(checked, f"what {repo} holds", publish)
 
 
 def _known_results(

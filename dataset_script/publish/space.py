@@ -112,7 +112,7 @@ def _publish_space(repo: str, title: str, sdk: str, texts: Mapping[str, str], hu
         f"{repo} can be a repository's name",
         f"card and app can be made; {len(files)} files, {size:,} bytes",
     ]
-    return hub.after(checked, f"what {repo} holds", publish)
+    return hub.publish_checked(checked, f"what {repo} holds", publish)
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:
