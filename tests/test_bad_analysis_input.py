@@ -20,7 +20,7 @@ from s2lct.analysis.explain.report import (
     Options,
     aggregate_table,
 )
-from s2lct.analysis.retrain.runs import TrainOptions
+from s2lct.analysis.retrain.records import TrainOptions
 from s2lct.cli.console import PlainConsole
 from s2lct.cli.main import app
 

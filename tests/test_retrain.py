@@ -16,10 +16,16 @@ from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.judge import Judge
-from s2lct.analysis.retrain.changes import Matrix, Row, change_of, row_of
-from s2lct.analysis.retrain.fine_tune import Example, fine_tune, learnable
+from s2lct.analysis.retrain.records import (
+    RUN_FILE,
+    CaseOutcome,
+    Matrix,
+    Row,
+    TrainOptions,
+    change_of,
+    row_of,
+)
 from s2lct.analysis.retrain.report import html_page, plots
-from s2lct.analysis.retrain.runs import RUN_FILE, CaseOutcome, TrainOptions
 from s2lct.analysis.retrain.splits import (
     FOLDS,
     SeedFamily,
@@ -29,7 +35,14 @@ from s2lct.analysis.retrain.splits import (
     split_of,
     unlinked_groups,
 )
-from s2lct.analysis.retrain.train import MODEL_FOLDER, Retrainer, mixed_sentences
+from s2lct.analysis.retrain.train import (
+    MODEL_FOLDER,
+    Example,
+    Retrainer,
+    fine_tune,
+    learnable,
+    mixed_sentences,
+)
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.cli.main import app
