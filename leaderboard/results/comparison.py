@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.scoring.statistics import Failed, Floats, Integers, by_name, family_counts
 from s2lct.suite.cases import Case
 
@@ -28,10 +29,8 @@ class Comparison:
     """A paired comparison of two models on one capability.
 
     Attributes:
-        cases: cases that both were scored on.
-        families: families that they are of.
-        first_only: failures of the first model alone.
-        second_only: failures of the second alone.
+        cases, families: that both were scored on.
+        first_only, second_only: failures of one model alone.
         p_value: of the sign-flip test, see `sign_flip_p_values`.
         adjusted: after Holm's correction over the capabilities compared.
     """
@@ -115,32 +114,35 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 
 
 def compare(cases: Sequence[Case], first: Failed, second: Failed) -> dict[str, Comparison]:
-    """Compare two models on the same cases, capability by capability.
-
-    Args:
-        cases: the cases both were scored on.
-        first: which cases the first model fails, shape (cases,).
-        second: which the second fails.
-    """
+    """Compare two models, capability by capability, by which of the same cases each fails."""
     both = np.stack([first, second])
-    counted: dict[str, tuple[int, int, int, int]] = {}
+    numbers = by_name(cases)
+    counts: list[tuple[int, int, int, int]] = []
     p_values: list[float] = []
-    for capability, own in by_name(cases).items():
+    for own in numbers.values():
         failures, size = family_counts([cases[n] for n in own], both[:, own])
         differences = np.rint(failures[:1] - failures[1:]).astype(np.int64)
         p_values.append(float(sign_flip_p_values(differences)[0]))
-        counted[capability] = (
-            len(own),
-            len(size),
-            int((first[own] & ~second[own]).sum()),
-            int((second[own] & ~first[own]).sum()),
-        )
+        only = (int((first[own] & ~second[own]).sum()), int((second[own] & ~first[own]).sum()))
+        counts.append((len(own), len(size), *only))
     return {
-        capability: Comparison(*counts, p_value, adjusted)
-        for (capability, counts), p_value, adjusted in zip(
-            counted.items(), p_values, holm(p_values).tolist(), strict=True
+        capability: Comparison(*count, p_value, adjusted)
+        for capability, count, p_value, adjusted in zip(
+            numbers, counts, p_values, holm(p_values).tolist(), strict=True
         )
     }
+
+
+def paired(one: Outcomes, other: Outcomes) -> tuple[list[Case], Failed, Failed]:
+    """The cases that two models were both scored on, and which of them each fails."""
+    number_of = {case.id: number for number, case in enumerate(other.cases)}
+    first = [number for number, case in enumerate(one.cases) if case.id in number_of]
+    second = [number_of[one.cases[number].id] for number in first]
+    cases = [one.cases[number] for number in first]
+    # A result of format 1 does not tell sources, and with them families.
+    if not any(case.sources for case in one.cases):
+        cases = [other.cases[number] for number in second]
+    return cases, one.failed[first], other.failed[second]
 
 
 def verdicts(compared: Sequence[Comparison]) -> tuple[int, int, int]:

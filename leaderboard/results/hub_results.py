@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, said_by
+from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.versions import Version
@@ -31,15 +32,11 @@ def hub_api() -> HfApi:
 
 @contextmanager
 def told_hub_errors(name: str) -> Iterator[None]:
-    """Turn whatever the Hub's client raises into one error, in which no token stands.
-
-    Raises:
-        ScoringError: the client raised something.
-    """
+    """Turn whatever the Hub's client raises into one `ScoringError`, in which no token stands."""
     try:
         with hub_call():
             yield
-    except ScoringError:
+    except (ScoringError, RefusedError):
         raise
     except Exception as error:  # whatever the client's HTTP library raises
         raise ScoringError(
@@ -48,8 +45,8 @@ def told_hub_errors(name: str) -> Iterator[None]:
         ) from None
 
 
-def snapshot(name: str) -> Path:
-    """The result files of a dataset ``ORG/NAME[@REVISION]``.
+def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Path:
+    """Files of a dataset ``ORG/NAME[@REVISION]``.
 
     Raises:
         ScoringError: there is none.
@@ -59,7 +56,13 @@ def snapshot(name: str) -> Path:
             f"{name}: neither a folder nor a Parquet file nor a Hub dataset",
             mend="name a folder of result files, or ORG/NAME",
         )
-    return _fetched(name, ["*.json", "*.parquet"])
+    repo, _, revision = name.partition("@")
+    with told_hub_errors(name):
+        return Path(
+            hub_api().snapshot_download(
+                repo, repo_type="dataset", revision=revision or None, allow_patterns=list(patterns)
+            )
+        )
 
 
 def newest_commit(name: str) -> str:
@@ -71,19 +74,6 @@ def newest_commit(name: str) -> str:
     repo, _, revision = name.partition("@")
     with told_hub_errors(name):
         return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
-
-
-def _fetched(name: str, patterns: Sequence[str]) -> Path:
-    repo, _, revision = name.partition("@")
-    with told_hub_errors(name):
-        return Path(
-            hub_api().snapshot_download(
-                repo,
-                repo_type="dataset",
-                revision=revision or None,
-                allow_patterns=list(patterns),
-            )
-        )
 
 
 def official_suites(names: Sequence[str]) -> list[SuiteCases]:
@@ -118,7 +108,6 @@ def _suites_named(name: str) -> Iterator[SuiteCases]:
         versions = filter(None, (Version.of_tag(tag.name) for tag in refs.tags))
         newest = sorted(versions, reverse=True)[:MOST_VERSIONS]
         revisions = [version.tag for version in newest] or ["main"]
-    for one in revisions:
+    for one in (f"{repo}@{revision}" for revision in revisions):
         # Read from its files, as a folder is: that needs no library but the Hub's client.
-        folder = _fetched(f"{repo}@{one}", [SUITE_FILE, "*.parquet"])
-        yield replace(load_cases(folder), name=f"{repo}@{one}")
+        yield replace(load_cases(snapshot(one, [SUITE_FILE, "*.parquet"])), name=one)

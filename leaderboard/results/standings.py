@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.labels import LABELS
+from s2lct.leaderboard.results.collection import precedence
 from s2lct.leaderboard.results.comparison import holm, sign_flip_p_values
 from s2lct.leaderboard.results.scored import (
     UNSCORED,
@@ -18,7 +19,6 @@ from s2lct.leaderboard.results.scored import (
     SuiteOutcomes,
     passing,
 )
-from s2lct.leaderboard.results.suite_groups import precedence
 from s2lct.leaderboard.scoring.chance import (
     Reference,
     chance_corrected,
@@ -64,9 +64,8 @@ class Standing:
         chance: the failure rate of the best answer that does not read the cases it was scored on.
         capabilities: failure rates, together and on seeds and expansions, and flips.
         one_answer: the label that it gives to nearly all cases, with its share; None for others.
-        training_known: whether the model's own training data is known.
-        compared_with: the splits that its cases are held against: its own training data, or else
-            SST's train split; see `known_splits.main_comparison`.
+        training_known: whether the model's training data is known.
+        compared_with: the splits that its cases are held against, `main_comparison`.
         outside_training: the mean of the failure rates on cases all of whose sentences are known
             to be outside these splits, over the capabilities that have such cases; None where
             there are none.
@@ -85,7 +84,7 @@ class Standing:
 
     @property
     def chance_corrected(self) -> float | None:
-        """`overall` on the scale from chance to no failure; see `statistics.chance_corrected`."""
+        """`overall` on the scale from chance to no failure; see `chance.chance_corrected`."""
         return chance_corrected(self.overall.failure_rate, self.chance)
 
     @property
@@ -116,51 +115,28 @@ class SuiteStandings:
     references: tuple[Reference, ...]
 
 
-@dataclass(frozen=True)
-class PairwiseTests:
-    """Tests of all pairs of the first models of a board.
-
-    Attributes:
-        models: how many models, in the order of the standings.
-        adjusted: p-values after Holm's correction, shape (pairs, capabilities), capabilities as in
-            `SuiteStandings`; pairs are (0, 1), (0, 2), …, (1, 2), ….
-    """
-
-    models: int
-    adjusted: Floats
-
-
 def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
-    """The standings of every suite, in the order of `suite_groups.precedence`; never mixed."""
-    return sorted(
-        (suite_standings(suite, seed) for suite in collection.suites if suite.models),
-        key=lambda one: precedence(one.suite),
-        reverse=True,
-    )
+    """The standings of every suite, in the order of `precedence`; never mixed."""
+    suites = [suite for suite in collection.suites if suite.models]
+    return [suite_standings(one, seed) for one in sorted(suites, key=precedence, reverse=True)]
 
 
 def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
     """Figures and ranks of a suite's models.
 
-    Models that were scored on the same cases share the bootstrap's samples, so that their
-    differences are paired.
-
-    Args:
-        suite: what they said.
-        seed: of the bootstrap.
+    Models that were scored on the same cases share the bootstrap's samples (by ``seed``), so that
+    their differences are paired.
     """
     labels = np.stack([model.labels for model in suite.models])
-    groups: dict[bytes, list[int]] = {}
-    for number, asked in enumerate(labels != UNSCORED):
-        groups.setdefault(asked.tobytes(), []).append(number)
+    kinds, kind_of = np.unique(labels != UNSCORED, axis=0, return_inverse=True)
     found: list[Standing] = []
-    for asked_bytes, members in groups.items():
-        asked = np.flatnonzero(np.frombuffer(asked_bytes, dtype=bool))
+    for number, asked in enumerate(kinds):
+        members = np.flatnonzero(kind_of.ravel() == number)
         found += _standings_of(
-            [suite.models[number] for number in members],
-            [suite.cases[number] for number in asked],
+            [suite.models[member] for member in members],
+            [case for case, one in zip(suite.cases, asked, strict=True) if one],
             labels[members][:, asked],
-            ranked=len(asked) == len(suite.cases),
+            ranked=bool(asked.all()),
             seed=seed,
         )
     found.sort(
@@ -172,13 +148,8 @@ def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
             one.model.key,
         )
     )
-    names = dict.fromkeys(case.capability for case in suite.cases)
-    return SuiteStandings(
-        suite,
-        tuple(sorted(names, key=natural_order)),
-        tuple(found),
-        references(suite.cases),
-    )
+    names = sorted(by_name(suite.cases), key=natural_order)
+    return SuiteStandings(suite, tuple(names), tuple(found), references(suite.cases))
 
 
 def _standings_of(
@@ -199,7 +170,7 @@ def _standings_of(
         if chosen:
             found = model_figures([cases[n] for n in chosen], failed[members][:, chosen])
             outside |= {n: one.overall for n, one in zip(members, found, strict=True)}
-    ranks = rank_intervals(*_resampled_means(cases, failed, seed)) if ranked else None
+    ranks = rank_intervals(*_resampled_means(cases, failed, seed)).tolist() if ranked else None
     known = reference_means(references(cases))
     _, chance = chance_of(known)
     answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
@@ -207,7 +178,7 @@ def _standings_of(
         Standing(
             model=model,
             cases=len(cases),
-            rank=None if ranks is None else (int(ranks[n, 0]), int(ranks[n, 1])),
+            rank=(ranks[n][0], ranks[n][1]) if ranks else None,
             overall=figures[n].overall,
             chance=chance,
             capabilities=figures[n].capabilities,
@@ -232,23 +203,27 @@ def _resampled_means(cases: Sequence[Case], failed: Failures, seed: int) -> tupl
     return means / len(capabilities), samples / len(capabilities)
 
 
-def pairwise_tests(one: SuiteStandings) -> PairwiseTests:
+def pairwise_tests(one: SuiteStandings) -> tuple[int, Floats]:
     """Test every pair of the best models that were scored on the whole suite.
 
     Their number is bounded, so that a board of any size builds in seconds and its page stays
     small.
+
+    Returns:
+        How many models, from the first standing on; and p-values after Holm's correction, shape
+        (pairs, capabilities), capabilities as in ``one``; pairs are (0, 1), (0, 2), …, (1, 2), ….
     """
     cases = one.suite.cases
     ranked = [standing.model for standing in one.standings if standing.rank is not None]
     most = math.isqrt(2 * _MOST_TEST_CELLS // (len(cases) + len(one.capabilities)))
     models = min(len(ranked), MOST_TESTED, max(2, most))
+    first, second = np.triu_indices(models, 1)
+    p_values = np.ones((len(first), len(one.capabilities)))
     if models < 2:
-        return PairwiseTests(models, np.ones((0, len(one.capabilities))))
+        return models, p_values
     labels = np.stack([model.labels for model in ranked[:models]])
     failed = ~passing(cases)[np.arange(len(cases)), labels]
     numbers = by_name(cases)
-    first, second = np.triu_indices(models, 1)
-    p_values = np.empty((len(first), len(one.capabilities)))
     for place, capability in enumerate(one.capabilities):
         own = numbers[capability]
         failures, _ = family_counts([cases[n] for n in own], failed[:, own])
@@ -257,7 +232,7 @@ def pairwise_tests(one: SuiteStandings) -> PairwiseTests:
         for start in range(0, len(first), step):
             some = slice(start, start + step)
             p_values[some, place] = sign_flip_p_values(whole[first[some]] - whole[second[some]])
-    return PairwiseTests(models, holm(p_values))
+    return models, holm(p_values)
 
 
 def rank_intervals(rates: Floats, samples: Floats) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Where a result goes, and how it is written."""
+"""Where a result goes, here and in a repository of results, and how it is written."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from s2lct.errors import OutputError, ScoringError
 from s2lct.files import check_folder_out, sha256_of, write_text
-from s2lct.leaderboard.results.figures import figures_of
 from s2lct.leaderboard.results.outcomes import write_outcomes
-from s2lct.leaderboard.results.read import read_result
+from s2lct.leaderboard.results.read import figures_of, read_result
 from s2lct.leaderboard.results.record import (
     BUILT_IN,
     ModelRecord,
@@ -25,9 +25,18 @@ from s2lct.leaderboard.results.record import (
     Result,
     SelectionRecord,
     SuiteRecord,
+    own_options,
 )
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case
+
+FOLDER = "results"
+"""Of a repository of results, as ``results/VERSION-FINGERPRINT/MODEL--REVISION.json``."""
+_SHORT = 12
+_SUITE_FOLDER = re.compile(r"(?:^|-)[0-9a-f]{12}$")
+_FAITHFUL = re.compile(r"(?:(?!.*--)[\w.-]+/)?(?!.*--)\w[\w.-]*", re.ASCII)
+_LONGEST_SLUG = 100
+_PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
 def file_name(model: str) -> str:
@@ -35,21 +44,9 @@ def file_name(model: str) -> str:
     return re.sub(r"[^\w.-]+", "--", model).strip("-.") or "model"
 
 
-def slug(name: str) -> str:
-    """A name as a part of a file name on any system: not too long, ASCII, no leading dot."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "--", name)[:_LONGEST_SLUG]
-    return plain.strip("-.") or "model"
-
-
-def digest_of(*parts: Any) -> str:
-    """Eight hex digits over parts of which a slug tells only some."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def model_identity(model: ModelRecord) -> list[Any]:
-    """What makes a scored model another one, with its options."""
-    options = model.options.model_dump(mode="json")
-    return [model.name, model.revision, model.weights_sha256, options]
+def _digest_of(text: str) -> str:
+    """Eight hex digits over what a file name tells only in part."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def write_result(
@@ -70,20 +67,15 @@ def write_result(
         The path of the JSON file.
     """
     check_out_folder(folder)
-    partial = outcomes.suite.partial
-    parts = figures_of(outcomes)
-    suite = SuiteRecord(
-        name=outcomes.suite.name,
-        version=outcomes.suite.version,
-        fingerprint=outcomes.suite.fingerprint,
-    )
+    partial, of = outcomes.suite.partial, outcomes.suite
+    suite = SuiteRecord(name=of.name, version=of.version, fingerprint=of.fingerprint)
     model = ModelRecord(
         name=outcomes.model,
         revision=outcomes.revision,
         weights_sha256=outcomes.weights_sha256,
         label_rule=outcomes.label_rule,
         options=OptionsRecord(
-            label_map=dict(outcomes.label_map) if outcomes.label_map is not None else None,
+            label_map=None if outcomes.label_map is None else dict(outcomes.label_map),
             neutral_band=outcomes.neutral_band,
             prompt=outcomes.asks.prompt if outcomes.asks else None,
             label_words=outcomes.asks.words if outcomes.asks else None,
@@ -92,7 +84,7 @@ def write_result(
         licence=outcomes.licence,
     )
     stem = _stem(model, suite, outcomes.cases, partial, folder)
-    table = folder / f"{stem}.parquet"
+    path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
     write_outcomes(outcomes, table)
     result = Result(
         suite=suite,
@@ -101,9 +93,8 @@ def write_result(
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         packages=_versions(),
         outcomes=OutcomesRecord(path=table.name, rows=len(outcomes.cases), sha256=sha256_of(table)),
-        **parts,
+        **figures_of(outcomes),
     )
-    path = folder / f"{stem}.json"
     write_text(path, result.model_dump_json(indent=2) + "\n")
     return path
 
@@ -138,8 +129,16 @@ def _stem(
         return plain.stem
     # The cases themselves tell suites without a fingerprint, and parts of a suite, apart.
     rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
-    digest = digest_of(model_identity(model), suite.fingerprint, rows)
-    return f"{slug(model.name)}{'--partial' if partial else ''}--{digest}"
+    digest = _digest_of(json.dumps([_identity(model), suite.fingerprint, rows], sort_keys=True))
+    # A part of a file name on any system: not too long, ASCII, no leading dot.
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "--", model.name)[:_LONGEST_SLUG].strip("-.") or "model"
+    return f"{name}{'--partial' if partial else ''}--{digest}"
+
+
+def _identity(model: ModelRecord) -> list[Any]:
+    """What makes a scored model another one, with its options."""
+    options = model.options.model_dump(mode="json")
+    return [model.name, model.revision, model.weights_sha256, options]
 
 
 def _is_of(path: Path, model: ModelRecord, suite: SuiteRecord, cases: Sequence[Case]) -> bool:
@@ -151,7 +150,7 @@ def _is_of(path: Path, model: ModelRecord, suite: SuiteRecord, cases: Sequence[C
     # The revision of a built-in model is a package's version: what it says hangs on its weights.
     same = found.model.model_copy(update={"revision": model.revision})
     return (
-        model_identity(same) == model_identity(model)
+        _identity(same) == _identity(model)
         and found.suite.fingerprint == suite.fingerprint
         and found.outcomes.rows == len(cases)
         and not found.partial
@@ -161,12 +160,34 @@ def _is_of(path: Path, model: ModelRecord, suite: SuiteRecord, cases: Sequence[C
 def _versions() -> dict[str, str]:
     found: dict[str, str] = {}
     for package in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 
-_LONGEST_SLUG = 100
-_PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
+def repository_path(result: Result) -> str:
+    """Where a result's JSON belongs; the Parquet file lies beside it under the same name.
+
+    Two results that differ in suite, model, revision or options have two places.
+    """
+    model = result.model
+    revision = (model.revision or model.weights_sha256)[:_SHORT]
+    # What a file name cannot say, or says of others too, goes into a digest.
+    rest = own_options(model.options)
+    if not _FAITHFUL.fullmatch(model.name):
+        rest += f"\n{model.name}"
+    name = file_name(f"{model.name}--{revision}") + (f"--{_digest_of(rest)}" if rest else "")
+    return str(PurePosixPath(FOLDER, suite_folder(result), f"{name}.json"))
+
+
+def suite_folder(result: Result) -> str:
+    """The folder of all results on a suite."""
+    parts = (result.suite.version, result.suite.fingerprint[:_SHORT])
+    return file_name("-".join(filter(None, parts)) or "unversioned")
+
+
+def root_of(path: Path) -> Path:
+    """The folder that holds all results: a repository's for a file in its place, else its own."""
+    above = path.absolute().parents
+    in_place = len(above) > 2 and above[1].name == FOLDER and _SUITE_FOLDER.search(above[0].name)
+    return above[2] if in_place else path.parent

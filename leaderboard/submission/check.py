@@ -1,7 +1,8 @@
 """Whether a stranger's result file can be believed: every figure, every case, the model itself.
 
-Nothing of a submission is trusted. It is read by `untrusted`, texts and passing labels are those of
-the suite, every figure is computed again, and the model is asked again by `rescoring`.
+Nothing of a submission is trusted. It is read as `outcomes` reads strangers' results, texts and
+passing labels are those of the suite, every figure is computed again, and the model is asked again
+by `rescoring`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import random
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from hashlib import sha256
@@ -25,23 +27,24 @@ from s2lct.errors import ScoringError
 from s2lct.files import write_text
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
-from s2lct.leaderboard.models.word_lists import WORD_LISTS
 from s2lct.leaderboard.results.decoder import Decoder
-from s2lct.leaderboard.results.figures import wrong_figures
-from s2lct.leaderboard.results.layout import root_of
-from s2lct.leaderboard.results.outcomes import case_columns
-from s2lct.leaderboard.results.record import FORMAT, Result, asked
-from s2lct.leaderboard.results.untrusted import MOST_JSON_BYTES, decoded, parse_result
-from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
-from s2lct.leaderboard.results.words import (
+from s2lct.leaderboard.results.outcomes import case_columns, decoded
+from s2lct.leaderboard.results.read import wrong_figures
+from s2lct.leaderboard.results.record import BUILT_IN, FORMAT, Result, asked
+from s2lct.leaderboard.results.untrusted import (
+    MOST_JSON_BYTES,
     SHA256,
+    VERIFIED_FILE,
+    RefusedError,
+    bytes_of,
     faults_of_names,
     faults_of_words,
     names_of,
+    parse_result,
+    read_verified,
     texts_of,
 )
+from s2lct.leaderboard.results.write import root_of
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.submission.rescoring import Limits, ask_again
 from s2lct.plain_text import plain
@@ -110,26 +113,22 @@ def check(
         seed: which cases at a first look; None draws them so that nobody can know them before.
         limits: what asking the model may cost.
     """
-    digest = ""
-    rescored, drawn_by, doubts = 0, None, tuple[str, ...]()
+    digest, rescored, drawn_by, doubts = "", 0, None, tuple[str, ...]()
     try:
         data = bytes_of(path, MOST_JSON_BYTES)
         digest = sha256(data).hexdigest()
         result = parse_result(data)
         reasons = [*_faults_of_record(result), *_faults_of_suite(result, suite)]
-        labels, faults = _labels(result, path, suite)
-        reasons += faults
+        labels = _labels(result, path, suite, reasons)
         if labels is not None:
-            outcomes = _outcomes(result, suite, labels)
-            reasons += [
-                f"{where} does not follow from the cases"
-                for where in wrong_figures(result, outcomes)
-            ]
+            reasons += _faults_of_figures(result, suite, labels)
             if (rescore or first_look) and not reasons:
                 numbers = list(range(len(suite.cases)))
                 if first_look:
                     drawn_by = secrets.randbits(32) if seed is None else seed
-                    numbers = _drawn(numbers, drawn_by)
+                    wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
+                    draw = random.Random(drawn_by)
+                    numbers = sorted(draw.sample(numbers, min(wanted, len(numbers))))
                 cases = [suite.cases[number] for number in numbers]
                 again = ask_again(result, cases, labels[numbers], limits)
                 reasons += again.faults
@@ -137,23 +136,17 @@ def check(
     except RefusedError as refusal:
         reasons = list(refusal.reasons)
     if len(reasons) > MOST_REASONS:
-        more = len(reasons) - MOST_REASONS
-        reasons = [*reasons[:MOST_REASONS], f"and {more} more"]
+        reasons[MOST_REASONS:] = [f"and {len(reasons) - MOST_REASONS} more"]
     return Verdict(
         file=one_line(str(path)),
         sha256=digest,
         accepted=not reasons,
-        reasons=tuple(one_line(reason) for reason in reasons),
+        reasons=tuple(map(one_line, reasons)),
         rescored=rescored,
         seed=drawn_by if rescored else None,
         verified=bool(rescored) and not (reasons or first_look or doubts),
-        doubts=tuple(one_line(doubt) for doubt in doubts),
+        doubts=tuple(map(one_line, doubts)),
     )
-
-
-def _drawn(numbers: Sequence[int], seed: int) -> list[int]:
-    wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
-    return sorted(random.Random(seed).sample(numbers, min(wanted, len(numbers))))
 
 
 def one_line(text: str) -> str:
@@ -170,12 +163,11 @@ def _faults_of_record(result: Result) -> Iterator[str]:
         name = where.rpartition(".")[2]
         if _MARKUP.search(text) and not (options.prompt and name in ("prompt", "label_rule")):
             yield f"{where}: holds markup"
-    built_in = model.name in WORD_LISTS or model.name in EMBEDDED_MODELS
     if not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
         yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
-    elif built_in and not _PACKAGE.fullmatch(model.revision):
+    elif model.name in BUILT_IN and not _PACKAGE.fullmatch(model.revision):
         yield f"model.revision: {model.revision!r} is no version of a package"
-    elif not built_in and not _COMMIT.fullmatch(model.revision):
+    elif model.name not in BUILT_IN and not _COMMIT.fullmatch(model.revision):
         yield (
             f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, so "
             "that others can load it"
@@ -188,28 +180,18 @@ def _faults_of_record(result: Result) -> Iterator[str]:
         yield "model.label_rule: is empty"
     if not SHA256.fullmatch(model.weights_sha256):
         yield "model.weights_sha256: is no SHA-256"
-    yield from _faults_of_question(result)
-    try:
-        date = datetime.fromisoformat(result.date.replace("Z", "+00:00"))
-    except ValueError:  # said before
-        pass
-    else:
-        if date.tzinfo is None:
+    with suppress(ScoringError):  # said before
+        asks = asked(options)
+        if asks is not None and not model.label_rule.endswith(f"; {asks}"):
+            yield "model.label_rule: is not that of the prompt and the label words"
+    with suppress(ValueError):  # said before
+        if datetime.fromisoformat(result.date.replace("Z", "+00:00")).tzinfo is None:
             yield f"date: {result.date!r} has no time zone"
     if len(result.packages) > 50 or "s2lct" not in result.packages:
         yield "packages: s2lct must be among at most 50"
     for name, version in result.packages.items():
         if not _PACKAGE.fullmatch(name) or not _PACKAGE.fullmatch(version):
             yield f"packages: {name!r} {version!r} is no package with a version"
-
-
-def _faults_of_question(result: Result) -> Iterator[str]:
-    try:
-        asks = asked(result.model.options)
-    except ScoringError:  # said before
-        return
-    if asks is not None and not result.model.label_rule.endswith(f"; {asks}"):
-        yield "model.label_rule: is not that of the prompt and the label words"
 
 
 def _faults_of_suite(result: Result, suite: SuiteCases) -> Iterator[str]:
@@ -226,65 +208,62 @@ def _faults_of_suite(result: Result, suite: SuiteCases) -> Iterator[str]:
         )
 
 
-def _labels(result: Result, path: Path, suite: SuiteCases) -> tuple[Labels | None, list[str]]:
-    """What the model said of each of the suite's cases, and what is wrong with the file.
+def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) -> Labels | None:
+    """What the model said of each of the suite's cases; None where the file does not tell.
 
-    Labels are None where figures cannot be computed from them.
+    What is wrong with the file is added to ``faults``.
     """
-    name = result.outcomes.path
+    name, rows = result.outcomes.path, len(suite.cases)
     if not _FILE_NAME.fullmatch(name):
-        return None, [f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"]
+        faults.append(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
+        return None
     longest = max((len(case.text.encode()) for case in suite.cases), default=0) + 1_000
-    asked_for = result.model_copy(
-        update={"outcomes": result.outcomes.model_copy(update={"rows": len(suite.cases)})}
-    )
+    most = _SPARE_BYTES + _TEXTS_A_ROW * rows * longest
     try:
         with Decoder() as decoder:
-            table = decoded(
-                decoder,
-                path,
-                asked_for,
-                longest=longest,
-                most_bytes=_SPARE_BYTES + _TEXTS_A_ROW * len(suite.cases) * longest,
-            )
+            table = decoded(decoder, path, result, rows, longest, most)
     except RefusedError as refusal:
-        return None, list(refusal.reasons)
-    return _compared({**(table.shared or {}), **table.columns}, name, suite)
+        faults += refusal.reasons
+        return None
+    found = [*_faults_of_columns({**table.get("shared", {}), **table["columns"]}, suite)]
+    faults += [f"{name}: {fault}" for fault, _ in found]
+    if any(fatal for _, fatal in found):
+        return None
+    return np.array([LABELS.index(label) for label in table["columns"]["label"]], dtype=np.int64)
 
 
-def _compared(
-    columns: dict[str, list[Any]], name: str, suite: SuiteCases
-) -> tuple[Labels | None, list[str]]:
-    ids = columns["id"]
-    known = [case.id for case in suite.cases]
-    faults: list[str] = []
-    if twice := [one for one, count in Counter(ids).items() if count > 1]:
-        faults.append(f"{name}: has {_some(twice, 'id')} more than once")
-    if unknown := [one for one in dict.fromkeys(ids) if one not in set(known)]:
-        faults.append(f"{name}: has {_some(unknown, 'id')} that the suite does not have")
-    if missing := [one for one in known if one not in set(ids)]:
-        faults.append(f"{name}: lacks {_some(missing, 'case')} of the suite")
-    if faults:
-        return None, faults
+def _faults_of_columns(
+    columns: Mapping[str, list[Any]], suite: SuiteCases
+) -> Iterator[tuple[str, bool]]:
+    """What differs from the suite's cases, and whether no figure can be computed for it."""
+    ids, known = columns["id"], [case.id for case in suite.cases]
+    told, expected = Counter(ids), dict.fromkeys(known)
+    if twice := [one for one, count in told.items() if count > 1]:
+        yield f"has {_some(twice, 'id')} more than once", True
+    if unknown := [one for one in told if one not in expected]:
+        yield f"has {_some(unknown, 'id')} that the suite does not have", True
+    if missing := [one for one in expected if one not in told]:
+        yield f"lacks {_some(missing, 'case')} of the suite", True
+    if twice or unknown or missing:
+        return
     if ids != known:
-        return None, [f"{name}: has the cases in another order than the suite"]
-    for column, expected in case_columns(suite.cases).items():
-        if other := [
-            one
-            for one, told, own in zip(ids, columns[column], expected, strict=True)
-            if told != own
-        ]:
-            faults.append(f"{name}: {column} is not the suite's in {_some(other, 'case')}")
+        yield "has the cases in another order than the suite", True
+        return
+
+    def unlike(column: str, right: Sequence[Any]) -> list[Any]:
+        rows = zip(ids, columns[column], right, strict=True)
+        return [one for one, value, own in rows if value != own]
+
+    for column, right in case_columns(suite.cases).items():
+        if other := unlike(column, right):
+            yield f"{column} is not the suite's in {_some(other, 'case')}", False
     said = columns["label"]
     if wrong := [one for one, label in zip(ids, said, strict=True) if label not in LABELS]:
-        return None, [*faults, f"{name}: label is no label in {_some(wrong, 'case')}"]
-    labels = np.array([LABELS.index(label) for label in said], dtype=np.int64)
-    fails = failed_cases(suite.cases, labels).tolist()
-    if other := [
-        one for one, told, own in zip(ids, columns["failed"], fails, strict=True) if told is not own
-    ]:
-        faults.append(f"{name}: failed does not follow from the label in {_some(other, 'case')}")
-    return labels, faults
+        yield f"label is no label in {_some(wrong, 'case')}", True
+        return
+    labels = np.array([LABELS.index(label) for label in said])
+    if other := unlike("failed", failed_cases(suite.cases, labels).tolist()):
+        yield f"failed does not follow from the label in {_some(other, 'case')}", False
 
 
 def _some(ids: Sequence[Any], noun: str) -> str:
@@ -292,17 +271,14 @@ def _some(ids: Sequence[Any], noun: str) -> str:
     return f"{len(ids):,} {noun}{plural} (first {str(ids[0])[:40]!r})"
 
 
-def _outcomes(result: Result, suite: SuiteCases, labels: Labels) -> Outcomes:
-    """What the model said, on the suite's own cases with the suite's own passing labels."""
-    return Outcomes(
-        model=result.model.name,
-        revision=result.model.revision,
-        weights_sha256=result.model.weights_sha256,
-        label_rule=result.model.label_rule,
-        suite=suite,
-        labels=labels,
-        failed=failed_cases(suite.cases, labels),
+def _faults_of_figures(result: Result, suite: SuiteCases, labels: Labels) -> Iterator[str]:
+    """Figures that do not follow from the suite's own cases with its own passing labels."""
+    model, failed = result.model, failed_cases(suite.cases, labels)
+    outcomes = Outcomes(
+        model.name, model.revision, model.weights_sha256, model.label_rule, suite, labels, failed
     )
+    for where in wrong_figures(result, outcomes):
+        yield f"{where} does not follow from the cases"
 
 
 def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
@@ -315,7 +291,7 @@ def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
             default `VERIFIED_FILE` at the top of the repository of results, or beside the result.
 
     Returns:
-        The path of `VERIFIED_FILE`.
+        The path of the list.
 
     Raises:
         ScoringError: it was not verified, or the file is broken.

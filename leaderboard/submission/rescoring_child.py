@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from s2lct.leaderboard.results.untrusted_table import limit_memory, limit_seconds
+from s2lct.leaderboard.results.untrusted_table import limit
 
 MOST_WRITTEN_BYTES = 1 << 20
 
@@ -39,12 +39,12 @@ def asked_model(request: dict[str, Any]) -> dict[str, Any]:
         said = probabilities_of(model, request["texts"])
     except ScoringError as error:
         return {"problem": error.problem.replace(request["folder"], request["name"])}
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError) or "alloc" in str(error) or "memory" in str(error):
-            return {"problem": "it needs more memory than it is given"}
-        return {"problem": f"{type(error).__name__}: {error}"}
     except Exception as error:  # a stranger's model may fail in any way
-        return {"problem": f"{type(error).__name__}: {error}"}
+        told = f"{type(error).__name__}: {error}"
+        short = isinstance(error, RuntimeError) and ("alloc" in told or "memory" in told)
+        if short or isinstance(error, MemoryError):
+            told = "it needs more memory than it is given"
+        return {"problem": told}
     return {
         "classes": list(model.classes),
         "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
@@ -58,18 +58,16 @@ def _limit(memory: int, seconds: int) -> None:
     import torch  # noqa: F401  # what they take is no part of what the model takes
     import transformers  # noqa: F401
 
-    limit_memory(memory)
-    limit_seconds(seconds)
+    limit(memory, seconds)
     # Where memory runs short all the same, this process is the one to end.
     with suppress(OSError):
         descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(descriptor, b"1000")
         os.close(descriptor)
-    try:
+    with suppress(ImportError):
         import resource
-    except ImportError:
-        return
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_WRITTEN_BYTES, MOST_WRITTEN_BYTES))
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_WRITTEN_BYTES, MOST_WRITTEN_BYTES))
 
 
 def main() -> None:
@@ -79,8 +77,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     request = json.loads(sys.stdin.readline())
     _limit(request["memory"], request["seconds"])
-    answer = asked_model(request)
-    out.write(json.dumps(answer) + "\n")
+    out.write(json.dumps(asked_model(request)) + "\n")
     out.flush()
     # Without the end of the interpreter: what a broken model left behind cannot hold it up.
     os._exit(0)
