@@ -13,6 +13,7 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.hub_results import snapshot
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT, Untrusted, UntrustedReader
 from s2lct.leaderboard.results.record import own_options
@@ -22,14 +23,6 @@ from s2lct.leaderboard.results.scored import (
     ScoredModel,
     SuiteOutcomes,
     read_collection,
-)
-from s2lct.leaderboard.results.untrusted import (
-    LONGEST_NAME,
-    VERIFIED_FILE,
-    RefusedError,
-    files_below,
-    moment,
-    read_verified,
 )
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
@@ -57,7 +50,7 @@ class _Skipped(list[str]):
     """A line for each file that is left out."""
 
     def add(self, file: str, why: str) -> None:
-        self.append(plain(f"{plain(file, LONGEST_NAME)}: {why}", _LONGEST_LINE))
+        self.append(plain(f"{plain(file, untrusted.LONGEST_NAME)}: {why}", _LONGEST_LINE))
 
 
 def collect(
@@ -114,26 +107,29 @@ def _read_folder(
     longest = max([LONGEST_TEXT, *(len(c.text) for suite in official for c in suite.cases)])
     read: list[ReadResult] = []
     try:
-        found = {file.relative_to(folder).as_posix(): file for file in files_below(folder, ".json")}
-    except RefusedError as refusal:
+        found = {
+            file.relative_to(folder).as_posix(): file
+            for file in untrusted.files_below(folder, ".json")
+        }
+    except untrusted.RefusedError as refusal:
         raise ScoringError(f"{folder}: {refusal}", mend="name a folder of result files") from None
     # Lists further down may be anybody's, such as a part of what somebody submitted.
     for name in found:
-        if name.endswith(f"/{VERIFIED_FILE}"):
+        if name.endswith(f"/{untrusted.VERIFIED_FILE}"):
             skipped.add(name, "only the list of verified results at the top counts")
-    top, verified = folder / VERIFIED_FILE, dict[str, str]()
+    top, verified = folder / untrusted.VERIFIED_FILE, dict[str, str]()
     try:
-        verified = read_verified(top)
+        verified = untrusted.read_verified(top)
     except ScoringError as error:
         problem = error.problem.removeprefix(f"{top}: ")
-        skipped.add(VERIFIED_FILE, f"is no list of verified results ({problem})")
-    files = {name: file for name, file in found.items() if file.name != VERIFIED_FILE}
+        skipped.add(untrusted.VERIFIED_FILE, f"is no list of verified results ({problem})")
+    files = {name: file for name, file in found.items() if file.name != untrusted.VERIFIED_FILE}
     known = [suite.cases for suite in official]
     with UntrustedReader(longest=longest, known=known) as reader:
         for number, (name, file) in enumerate(files.items(), 1):
             try:
                 read.append(_read(name, reader.read(file), verified))
-            except RefusedError as refusal:
+            except untrusted.RefusedError as refusal:
                 skipped.add(name, refusal.reasons[0])
             if advance:
                 advance(number, len(files))
@@ -145,13 +141,8 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
     _check_counts(found)
     scored = ScoredModel(
         key=found.sha256,
-        name=model.name,
-        revision=model.revision,
-        weights_sha256=model.weights_sha256,
-        label_rule=model.label_rule,
-        parameters=model.parameters,
-        licence=model.licence,
-        date=moment(result.date).isoformat(timespec="seconds"),
+        **model.model_dump(exclude={"options"}),
+        date=untrusted.moment(result.date).isoformat(timespec="seconds"),
         verified=verified.get(found.sha256, "")[:10],
         labels=found.labels.astype(np.int8),
         options=own_options(model.options),
@@ -161,11 +152,7 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
 
 
 def _check_counts(found: Untrusted) -> None:
-    """Refuse counts that do not follow from the cases; no rate is taken from a result file.
-
-    Raises:
-        RefusedError: there is one.
-    """
+    """Refuse counts that do not follow from the cases; no rate is taken from a result file."""
     counted = Counter[tuple[str, str, str]]()
     for case, failed in zip(found.cases, found.failed.tolist(), strict=True):
         counted[case.capability, case.kind, "cases"] += 1
@@ -178,7 +165,7 @@ def _check_counts(found: Untrusted) -> None:
     }
     for where in sorted(told.keys() | counted.keys()):
         if told.get(where, 0) != counted[where]:
-            raise RefusedError(f"{'.'.join(where)} does not follow from its cases")
+            raise untrusted.RefusedError(f"{'.'.join(where)} does not follow from its cases")
 
 
 def _by_suite(
@@ -351,7 +338,7 @@ def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[ScoredModel]:
 
     def worth(one: ReadResult) -> tuple[object, ...]:
         full = int((one.model.labels != UNSCORED).sum())
-        return bool(one.model.verified), full, moment(one.model.date), one.file
+        return bool(one.model.verified), full, untrusted.moment(one.model.date), one.file
 
     kept: list[ScoredModel] = []
     for rivals in of_model.values():
@@ -359,6 +346,6 @@ def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[ScoredModel]:
         kept.append(best.model)
         for one in rivals:
             if one is not best:
-                better = plain(best.file, LONGEST_NAME)
+                better = plain(best.file, untrusted.LONGEST_NAME)
                 skipped.add(one.file, f"{better} is a better result of the same model")
     return kept

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.leaderboard.scoring.statistics import Failed, Floats, Integers, by_name, family_counts
+from s2lct.leaderboard.scoring.statistics import (
+    Failed,
+    Floats,
+    Integers,
+    by_name,
+    families_of,
+    family_counts,
+)
 from s2lct.suite.cases import Case
 
 LEVEL = 0.05
@@ -26,21 +33,14 @@ _MOST_EXACT = 40
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A paired comparison of two models on one capability.
+    """A paired comparison of two models on one capability."""
 
-    Attributes:
-        cases, families: that both were scored on.
-        first_only, second_only: failures of one model alone.
-        p_value: of the sign-flip test, see `sign_flip_p_values`.
-        adjusted: after Holm's correction over the capabilities compared.
-    """
-
-    cases: int
-    families: int
-    first_only: int
+    cases: int  # that both were scored on
+    families: int  # of these
+    first_only: int  # failures of the first model alone
     second_only: int
-    p_value: float
-    adjusted: float
+    p_value: float  # of the sign-flip test, see `sign_flip_p_values`
+    adjusted: float  # after Holm's correction over the capabilities compared
 
     @property
     def better(self) -> int | None:
@@ -113,23 +113,42 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     return adjusted
 
 
+def pair_p_values(
+    cases: Sequence[Case], numbers: Iterable[list[int]], failed: Failed, pairs: Integers
+) -> Floats:
+    """P-values of pairs of models, shape (pairs, groups of cases).
+
+    Args:
+        cases: the cases.
+        numbers: of the cases of each group.
+        failed: which of them each model fails, shape (models, cases).
+        pairs: numbers of the models, shape (2, pairs).
+    """
+    columns: list[Floats] = []
+    for own in numbers:
+        failures, _ = family_counts([cases[n] for n in own], failed[:, own])
+        whole = np.rint(failures).astype(np.int64)
+        parts = np.array_split(pairs, max(1, whole.shape[1] * len(pairs.T) // _CELLS_AT_ONCE), 1)
+        tested = [sign_flip_p_values(whole[first] - whole[second]) for first, second in parts]
+        columns.append(np.concatenate(tested))
+    return np.stack(columns, axis=1)
+
+
 def compare(cases: Sequence[Case], first: Failed, second: Failed) -> dict[str, Comparison]:
     """Compare two models, capability by capability, by which of the same cases each fails."""
-    both = np.stack([first, second])
-    numbers = by_name(cases)
-    counts: list[tuple[int, int, int, int]] = []
-    p_values: list[float] = []
-    for own in numbers.values():
-        failures, size = family_counts([cases[n] for n in own], both[:, own])
-        differences = np.rint(failures[:1] - failures[1:]).astype(np.int64)
-        p_values.append(float(sign_flip_p_values(differences)[0]))
-        only = (int((first[own] & ~second[own]).sum()), int((second[own] & ~first[own]).sum()))
-        counts.append((len(own), len(size), *only))
+    numbers, both = by_name(cases), np.stack([first, second])
+    (p_values,) = pair_p_values(cases, numbers.values(), both, np.array([[0], [1]]))
+    told = zip(numbers.items(), p_values.tolist(), holm(p_values).tolist(), strict=True)
     return {
-        capability: Comparison(*count, p_value, adjusted)
-        for capability, count, p_value, adjusted in zip(
-            numbers, counts, p_values, holm(p_values).tolist(), strict=True
+        capability: Comparison(
+            cases=len(own),
+            families=len(set(families_of([cases[n] for n in own]).tolist())),
+            first_only=int((first[own] & ~second[own]).sum()),
+            second_only=int((second[own] & ~first[own]).sum()),
+            p_value=p_value,
+            adjusted=adjusted,
         )
+        for (capability, own), p_value, adjusted in told
     }
 
 

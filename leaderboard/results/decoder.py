@@ -34,9 +34,9 @@ def environment_without_secrets(**more: str) -> dict[str, str]:
 
 
 class Decoder:
-    """A process that decodes one file after the other; a file that breaks it costs a new one.
+    """A process of ``memory`` bytes that decodes one file after the other; a context manager.
 
-    Use it as a context manager; it may use ``memory`` bytes, by default `MOST_MEMORY`.
+    A file that breaks it costs a new process.
     """
 
     def __init__(self, memory: int | None = None) -> None:
@@ -50,11 +50,7 @@ class Decoder:
         self._stop()
 
     def ask(self, data: bytes, **request: Any) -> dict[str, Any]:
-        """What `untrusted_table.answer` says of a file, asked with limits as that takes them.
-
-        Raises:
-            DecoderError: it cannot be read within the limits, or is another table.
-        """
+        """What `untrusted_table.answer` says of a file and limits, or a `DecoderError`."""
         fresh = False
         while not fresh:
             fresh = self._process is None

@@ -1,4 +1,4 @@
-"""Results and suites on the Hub, as folders here."""
+"""Results and suites on the Hub, as folders here; what fails is a `ScoringError`."""
 
 from __future__ import annotations
 
@@ -46,11 +46,7 @@ def told_hub_errors(name: str) -> Iterator[None]:
 
 
 def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Path:
-    """Files of a dataset ``ORG/NAME[@REVISION]``.
-
-    Raises:
-        ScoringError: there is none.
-    """
+    """Files of a dataset ``ORG/NAME[@REVISION]``."""
     if not HUB_ID.fullmatch(name):
         raise ScoringError(
             f"{name}: neither a folder nor a Parquet file nor a Hub dataset",
@@ -66,11 +62,7 @@ def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Pa
 
 
 def newest_commit(name: str) -> str:
-    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now.
-
-    Raises:
-        ScoringError: the Hub does not tell.
-    """
+    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now."""
     repo, _, revision = name.partition("@")
     with told_hub_errors(name):
         return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
@@ -81,9 +73,6 @@ def official_suites(names: Sequence[str]) -> list[SuiteCases]:
 
     Args:
         names: folders, ``ORG/NAME@REVISION``, or ``ORG/NAME`` for every released version.
-
-    Raises:
-        ScoringError: there is no such suite, or it says nothing of its version.
     """
     found: dict[str, SuiteCases] = {}
     for name in names:

@@ -17,16 +17,9 @@ import numpy as np
 from s2lct.files import whole_file
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder, DecoderError
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import (
-    LONGEST_NAME,
-    MOST_JSON_BYTES,
-    MOST_TABLE_BYTES,
-    RefusedError,
-    bytes_of,
-    checked_record,
-)
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.plain_text import plain
@@ -44,16 +37,11 @@ MOST_CASES = 2_000_000
 LONGEST_TEXT = 20_000
 _STRING, _STRINGS, _NUMBERS = "string", "list<string>", "list<int64>"
 _CASE_COLUMNS = {
-    "id": _STRING,
-    "capability": _STRING,
-    "kind": _STRING,
-    "seed_id": _STRING,
-    "text": _STRING,
+    **dict.fromkeys(("id", "capability", "kind", "seed_id", "text"), _STRING),
     "passes": _NUMBERS,
     "inserted": _STRINGS,
     "production": _STRING,
-    "splits": _STRINGS,
-    "sources": _STRINGS,
+    **dict.fromkeys(("splits", "sources"), _STRINGS),
 }
 """The columns that the suite decides: fields of a `Case`, and what they hold."""
 _ALSO_READ = {_STRING: ["large_string"], _STRINGS: ["list<null>"]}
@@ -75,11 +63,8 @@ def case_table(cases: Sequence[Case], **more: Sequence[Any]) -> pa.Table:
     """`case_columns` as a table, with more columns behind them."""
     import pyarrow as pa
 
-    types = {
-        _STRING: pa.string(),
-        _STRINGS: pa.list_(pa.string()),
-        _NUMBERS: pa.list_(pa.int64()),
-    }
+    strings, numbers = pa.list_(pa.string()), pa.list_(pa.int64())
+    types = {_STRING: pa.string(), _STRINGS: strings, _NUMBERS: numbers}
     columns = {
         name: pa.array(values, types[_CASE_COLUMNS[name]])
         for name, values in case_columns(cases).items()
@@ -98,29 +83,20 @@ def write_outcomes(outcomes: Outcomes, path: Path) -> None:
 
 
 class Untrusted(NamedTuple):
-    """A result of anybody's, of which all is bounded and nothing is proved.
+    """A result of anybody's, of which all is bounded and nothing is proved."""
 
-    Attributes:
-        result: what the file says.
-        sha256: of the file.
-        cases: as its outcomes have them; equal ones of one reader are one object.
-        labels: what the model said of them, shape (cases,).
-        failed: which of them it fails.
-    """
-
-    result: Result
-    sha256: str
-    cases: tuple[Case, ...]
-    labels: Labels
-    failed: Failed
+    result: Result  # what the file says
+    sha256: str  # of the file
+    cases: tuple[Case, ...]  # as its outcomes have them; equal ones of one reader are one object
+    labels: Labels  # what the model said of them, shape (cases,)
+    failed: Failed  # which of them it fails
 
 
 class UntrustedReader:
     """Reads one result after the other; use it as a context manager.
 
     Args:
-        names: refuse names of models, versions and revisions that are none, as a page that shows
-            them side by side needs it.
+        names: refuse names that a page cannot show side by side.
         longest: characters of the longest text of a case.
         known: cases of suites that are trusted; equal ones will be these objects.
     """
@@ -145,35 +121,33 @@ class UntrustedReader:
         self._decoder.__exit__(*error)
 
     def read(self, path: Path) -> Untrusted:
-        """A result file and the outcomes beside it.
-
-        Raises:
-            RefusedError: it cannot be read, is no result, or is not what a result may be.
-        """
-        data = bytes_of(path, MOST_JSON_BYTES)
-        result = checked_record(data, names=self._names)
+        """A result file and the outcomes beside it, or a `RefusedError`."""
+        data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
+        result = untrusted.checked_record(data, names=self._names)
         name, rows = result.outcomes.path, result.outcomes.rows
         table = decoded(self._decoder, path, result, rows, 4 * self._longest, MOST_DECODED_BYTES)
         cases, said = self._cases(table, name), table["columns"]["label"]
         if not set(said) <= set(LABELS):
-            raise RefusedError(f"{name}: a label is none of {', '.join(LABELS)}")
+            raise untrusted.RefusedError(f"{name}: a label is none of {', '.join(LABELS)}")
         labels = np.array([LABELS.index(label) for label in said], dtype=np.int64)
         failed = failed_cases(cases, labels)
         if table["columns"]["failed"] != failed.tolist():
-            raise RefusedError(f"{name}: failed does not follow from the label")
+            raise untrusted.RefusedError(f"{name}: failed does not follow from the label")
         return Untrusted(result, sha256(data).hexdigest(), cases, labels, failed)
 
     def _cases(self, table: Mapping[str, Any], name: str) -> tuple[Case, ...]:
         digest = table["digest"]
         if "shared" not in table:
             if digest not in self._cases_of:
-                raise RefusedError(f"{name}: its cases were refused before")
+                raise untrusted.RefusedError(f"{name}: its cases were refused before")
             return self._cases_of[digest]
         cases = checked_cases(table["shared"], name, self._longest)
         key = _all_of(cases)
         if key not in self._known:
             if len(cases) > self._room:
-                raise RefusedError(f"{name}: is of one suite too many to be held in memory")
+                raise untrusted.RefusedError(
+                    f"{name}: is of one suite too many to be held in memory"
+                )
             self._room -= len(cases)
             self._known[key] = cases
         cases = self._cases_of[digest] = self._known[key]
@@ -197,18 +171,19 @@ def decoded(
         rows: how many the table must have.
         longest: bytes of the longest text.
         most_bytes: what the columns may need in memory.
-
-    Raises:
-        RefusedError: it is missing, is not the file that the result names, or cannot be read.
     """
     name = result.outcomes.path
     if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
-        raise RefusedError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
+        raise untrusted.RefusedError(
+            f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"
+        )
     if not 0 < rows <= MOST_ROWS:
-        raise RefusedError(f"outcomes.rows: is {rows:,}, at most {MOST_ROWS:,}")
-    data = bytes_of(path.parent / name, MOST_TABLE_BYTES)
+        raise untrusted.RefusedError(f"outcomes.rows: is {rows:,}, at most {MOST_ROWS:,}")
+    data = untrusted.bytes_of(path.parent / name, untrusted.MOST_TABLE_BYTES)
     if sha256(data).hexdigest() != result.outcomes.sha256:
-        raise RefusedError(f"{name}: is not the file that the result names (SHA-256 differs)")
+        raise untrusted.RefusedError(
+            f"{name}: is not the file that the result names (SHA-256 differs)"
+        )
     columns = _CASE_COLUMNS | {"label": _STRING, "failed": "bool"}
     if result.format == 1:
         del columns["sources"]
@@ -217,23 +192,19 @@ def decoded(
     try:
         return decoder.ask(data, types=types, shared=list(_CASE_COLUMNS), **limits)
     except DecoderError as error:
-        raise RefusedError(f"{name}: {error}") from None
+        raise untrusted.RefusedError(f"{name}: {error}") from None
 
 
 def checked_cases(
     columns: Mapping[str, Sequence[Any]], name: str, longest: int
 ) -> tuple[Case, ...]:
-    """Columns of the file ``name`` as cases, no text of which has more than ``longest`` characters.
-
-    Raises:
-        RefusedError: a case is none, or comes twice.
-    """
+    """Columns of the file ``name`` as cases, with texts of ``longest`` characters at most."""
     cases: dict[str, Case] = {}
     for values in zip(*columns.values(), strict=True):
         row = dict(zip(columns, values, strict=True))
         fault = _fault_of_case(row, longest) or ("comes twice" if row["id"] in cases else "")
         if fault:
-            raise RefusedError(f"{name}: case {plain(str(row['id']), 40)!r} {fault}")
+            raise untrusted.RefusedError(f"{name}: case {plain(str(row['id']), 40)!r} {fault}")
         # Those of format 1 do not tell their sources.
         lists = {name: tuple(row.get(name) or ()) for name in ("inserted", "sources")}
         sets = {name: frozenset(row[name]) for name in ("passes", "splits")}
@@ -246,7 +217,11 @@ def _fault_of_case(row: Mapping[str, Any], longest: int) -> str:
         return "has gaps"
     words = [row["production"], *row["inserted"], *row["splits"], *row.get("sources", ())]
     for field in ("id", "seed_id"):
-        if not row[field] or len(row[field]) > LONGEST_NAME or not row[field].isprintable():
+        if (
+            not row[field]
+            or len(row[field]) > untrusted.LONGEST_NAME
+            or not row[field].isprintable()
+        ):
             return f"has no {field} that can be shown"
     if row["kind"] not in KINDS:
         return f"is of no known kind ({' or '.join(KINDS)})"

@@ -1,4 +1,7 @@
-"""Result files, read whoever wrote them, and their figures held against their outcomes."""
+"""Result files, read whoever wrote them, and their figures held against their outcomes.
+
+A file that cannot be read, or says what no result may say, raises a `ScoringError`.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,17 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
+from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.outcomes import UntrustedReader
-from s2lct.leaderboard.results.record import FORMAT, FlippingRecord, Result, asked
-from s2lct.leaderboard.results.untrusted import (
-    MOST_JSON_BYTES,
-    RefusedError,
-    bytes_of,
-    checked_record,
-)
+from s2lct.leaderboard.results.record import FORMAT, Result, asked
+from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.chance import references
-from s2lct.leaderboard.scoring.score import (
-    Outcomes,
-    answers,
-    figures,
-    flipping_productions,
-    flipping_words,
-    seen_in_training,
-)
 from s2lct.plain_text import plain
 from s2lct.suite.cases import SuiteCases
 
@@ -35,13 +28,18 @@ _NOT_IN_FORMAT_1 = re.compile(
 )
 
 
-def figures_of(outcomes: Outcomes) -> dict[str, Any]:
+def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
     """The fields of `Result` that follow from outcomes."""
-    nested = figures(outcomes)
+    nested = score.figures(outcomes)
+    flipping = ("item", "pass_to_fail", "expansions")
+    words, productions = (
+        [dict(zip(flipping, one, strict=True)) for one in ranked]
+        for ranked in (score.flipping_words(outcomes), score.flipping_productions(outcomes))
+    )
     return {
         "overall": nested.pop("overall"),
         "capabilities": nested,
-        "answers": answers(outcomes),
+        "answers": score.answers(outcomes),
         "references": {
             one.name: {
                 "failure_rate": one.failure_rate,
@@ -49,24 +47,17 @@ def figures_of(outcomes: Outcomes) -> dict[str, Any]:
             }
             for one in references(outcomes.cases)
         },
-        "seen_in_training": seen_in_training(outcomes),
-        "flipping_words": _flipping(flipping_words(outcomes)),
-        "flipping_productions": _flipping(flipping_productions(outcomes)),
+        "seen_in_training": score.seen_in_training(outcomes),
+        "flipping_words": words,
+        "flipping_productions": productions,
     }
 
 
-def _flipping(ranked: list[tuple[str, int, int]]) -> list[FlippingRecord]:
-    return [
-        FlippingRecord(item=item, pass_to_fail=flips, expansions=total)
-        for item, flips, total in ranked
-    ]
-
-
-def _with_figures_of(result: Result, outcomes: Outcomes) -> Result:
+def _with_figures_of(result: Result, outcomes: score.Outcomes) -> Result:
     return Result.model_validate(result.model_dump() | figures_of(outcomes) | {"format": FORMAT})
 
 
-def wrong_figures(result: Result, outcomes: Outcomes) -> Iterator[str]:
+def wrong_figures(result: Result, outcomes: score.Outcomes) -> Iterator[str]:
     """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
     kept: dict[str, Any] = {"format": result.format}
     if result.seen_in_training is None:
@@ -93,43 +84,37 @@ def _differences(told: Any, follows: Any, where: str) -> Iterator[str]:
 
 
 def read_result(path: Path) -> Result:
-    """Read a result file without its outcomes, whoever wrote it.
-
-    Raises:
-        ScoringError: it cannot be read, is no result, or says what no result may say.
-    """
+    """Read a result file without its outcomes."""
     with _told(path):
-        return checked_record(bytes_of(path, MOST_JSON_BYTES), names=False)
+        return untrusted.checked_record(
+            untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES), names=False
+        )
 
 
-def read_scored(path: Path) -> tuple[Result, Outcomes]:
-    """Read a result file and the outcomes that it was made from, whoever wrote them.
-
-    Models may be named by folders, whatever those are called.
-
-    Raises:
-        ScoringError: it cannot be read, is no result, or is not what a result may be.
-    """
+def read_scored(path: Path) -> tuple[Result, score.Outcomes]:
+    """Read a result file and its outcomes; models may be named by folders of any name."""
     with _told(path), UntrustedReader(names=False) as reader:
         read = reader.read(path)
-    result, model, suite = read.result, read.result.model, read.result.suite
-    return result, Outcomes(
-        model=model.name,
-        revision=model.revision,
-        weights_sha256=model.weights_sha256,
-        label_rule=model.label_rule,
-        label_map=model.options.label_map,
-        neutral_band=model.options.neutral_band,
-        asks=asked(model.options),
-        suite=SuiteCases(suite.name, suite.version, suite.fingerprint, read.cases, result.partial),
-        labels=read.labels,
-        failed=read.failed,
-        parameters=model.parameters,
-        licence=model.licence,
+    result, of = read.result, read.result.suite
+    suite = SuiteCases(of.name, of.version, of.fingerprint, read.cases, result.partial)
+    outcomes = outcomes_of(result, suite, read.labels)
+    return result, replace(outcomes, asks=asked(result.model.options))
+
+
+def outcomes_of(result: Result, suite: SuiteCases, labels: Labels) -> score.Outcomes:
+    """What a result's model said of a suite, with that suite's passing labels."""
+    model, failed = result.model, score.failed_cases(suite.cases, labels)
+    return score.Outcomes(
+        model.name,
+        suite=suite,
+        labels=labels,
+        failed=failed,
+        **model.model_dump(exclude={"name", "options"}),
+        **model.options.model_dump(include={"label_map", "neutral_band"}),
     )
 
 
-def read_outcomes(path: Path) -> Outcomes:
+def read_outcomes(path: Path) -> score.Outcomes:
     """The outcomes that a result file was made from; see `read_scored`."""
     return read_scored(path)[1]
 
@@ -138,7 +123,7 @@ def read_outcomes(path: Path) -> Outcomes:
 def _told(path: Path) -> Iterator[None]:
     try:
         yield
-    except RefusedError as refusal:
+    except untrusted.RefusedError as refusal:
         raise ScoringError(
             plain(f"{path}: {refusal.reasons[0]}", 1_000),
             mend="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
@@ -165,10 +150,6 @@ def recompute(path: Path) -> Result:
 
 
 def current(path: Path) -> Result:
-    """Read a result file; one of format 1 gets the figures of this version from its outcomes.
-
-    Raises:
-        ScoringError: it cannot be read, or it is of format 1 and its outcomes cannot.
-    """
+    """Read a result file; one of format 1 gets the figures of this version from its outcomes."""
     result = read_result(path)
     return result if result.format == FORMAT else _with_figures_of(*read_scored(path))

@@ -186,11 +186,7 @@ class Result(_Strict):
 
 
 def asked(options: OptionsRecord) -> LabelPrompt | None:
-    """What a language model was asked; None for other models.
-
-    Raises:
-        ScoringError: it is no question.
-    """
+    """What a language model was asked; None for others. A `ScoringError` for no question."""
     if options.prompt is None or options.label_words is None:
         return None
     return LabelPrompt(options.prompt, options.label_words)

@@ -13,20 +13,13 @@ import numpy.typing as npt
 from s2lct.errors import ScoringError
 from s2lct.files import whole_file
 from s2lct.labels import LABELS
+from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder, DecoderError
 from s2lct.leaderboard.results.outcomes import (
     LONGEST_TEXT,
     case_columns,
     case_table,
     checked_cases,
-)
-from s2lct.leaderboard.results.untrusted import (
-    LONGEST_NAME,
-    SHA256,
-    RefusedError,
-    bytes_of,
-    faults_of_names,
-    moment,
 )
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case
@@ -51,48 +44,30 @@ LabelIds = npt.NDArray[np.int8]
 
 @dataclass(frozen=True)
 class ScoredModel:
-    """What one result file says.
+    """What one result file says."""
 
-    Attributes:
-        key: SHA-256 of the result file.
-        name, revision, weights_sha256, label_rule, parameters, licence: as in the result file.
-        date: when it was scored, ISO 8601 in UTC.
-        verified: the day on which somebody scored it again and found the same; empty if nobody.
-        labels: label ids in the order of the suite's cases, shape (cases,); `UNSCORED` where it
-            was not asked.
-        options: the result's `record.own_options`; with some it stands apart from the plain one.
-    """
-
-    key: str
+    key: str  # SHA-256 of the file
     name: str
     revision: str
     weights_sha256: str
     label_rule: str
     parameters: int | None
     licence: str | None
-    date: str
-    verified: str
-    labels: LabelIds
-    options: str = ""
+    date: str  # when it was scored, ISO 8601 in UTC
+    verified: str  # the day on which it was scored again and found the same; empty if never
+    labels: LabelIds  # of the suite's cases, shape (cases,); `UNSCORED` where it was not asked
+    options: str = ""  # `record.own_options`; with some it stands apart from the plain one
 
 
 @dataclass(frozen=True)
 class SuiteOutcomes:
-    """Models that were scored on the same suite.
+    """Models that were scored on the same suite."""
 
-    Attributes:
-        version: its semantic version; empty if unknown.
-        fingerprint: SHA-256 over its rows; empty if unknown.
-        cases: in the suite's order.
-        models: in the order of their files.
-        official: whether it is one that the operator named; None where none was named.
-    """
-
-    version: str
-    fingerprint: str
-    cases: tuple[Case, ...]
-    models: tuple[ScoredModel, ...]
-    official: bool | None = None
+    version: str  # its semantic version; empty if unknown
+    fingerprint: str  # SHA-256 over its rows; empty if unknown
+    cases: tuple[Case, ...]  # in the suite's order
+    models: tuple[ScoredModel, ...]  # in the order of their files
+    official: bool | None = None  # whether the operator named it; None where none was named
 
 
 @dataclass(frozen=True)
@@ -109,10 +84,7 @@ def passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
 
 
 def write_collection(collection: Collection, path: Path) -> None:
-    """Write one Parquet file with a row for each model and case, whole or not at all.
-
-    The same collection gives the same bytes.
-    """
+    """Write one Parquet file; the same collection gives the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -160,16 +132,12 @@ def _table_of(
 
 
 def read_collection(path: Path) -> Collection:
-    """Read what `write_collection` wrote.
-
-    Raises:
-        ScoringError: it is no such file, or larger than it may be.
-    """
+    """Read what `write_collection` wrote; of another file, or too large a one, a `ScoringError`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        data = bytes_of(path, MOST_FILE_BYTES)
+        data = untrusted.bytes_of(path, MOST_FILE_BYTES)
         with Decoder(memory=MOST_DECODED_BYTES) as decoder:
             decoder.ask(data, rows=MOST_ROWS, bytes=MOST_DECODED_BYTES)
         source = pa.BufferReader(data)
@@ -179,10 +147,10 @@ def read_collection(path: Path) -> Collection:
         return Collection(tuple(_suites(table)) if len(table) else ())
     except (
         OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, pa.ArrowException,
-        RefusedError, DecoderError,
+        untrusted.RefusedError, DecoderError,
     ) as error:  # fmt: skip
         raise ScoringError(
-            f"{path}: is no collection of outcomes ({plain(str(error), LONGEST_NAME)})",
+            f"{path}: is no collection of outcomes ({plain(str(error), untrusted.LONGEST_NAME)})",
             mend="make one with `s2lct leaderboard build RESULTS --out site/`; it is "
             "site/outcomes.parquet",
         ) from error
@@ -235,16 +203,16 @@ def _suites(table: pa.Table) -> list[SuiteOutcomes]:
 def _checked(model: ScoredModel) -> ScoredModel:
     """The same bounds as for result files."""
     _refuse({"model.name": model.name, "model.revision": model.revision})
-    if not SHA256.fullmatch(model.key):
+    if not untrusted.SHA256.fullmatch(model.key):
         raise ValueError(f"{model.name} has no SHA-256 of its result")
     for text in (model.label_rule, model.options, model.licence or "", model.verified):
         if not text.isprintable() or len(text) > LONGEST_TEXT:
             raise ValueError(f"{model.name} holds control characters or too long a text")
     for date in filter(None, (model.date, model.verified)):
-        moment(date)
+        untrusted.moment(date)
     return model
 
 
 def _refuse(names: dict[str, str]) -> None:
-    if fault := next(faults_of_names(names), ""):
+    if fault := next(untrusted.faults_of_names(names), ""):
         raise ValueError(fault)

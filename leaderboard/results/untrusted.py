@@ -1,4 +1,7 @@
-"""Files that anybody may have written: bounded in size, JSON by its letter, words for a page."""
+"""Files that anybody may have written: bounded in size, JSON by its letter, words for a page.
+
+What is not as it should be is refused with a `RefusedError`.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +66,6 @@ def bytes_of(path: Path, most: int) -> bytes:
     """A regular file's bytes, if they are not too many; no link is followed, no pipe waited for.
 
     A file in huggingface_hub's cache is a link that its client made: the blob is read instead.
-
-    Raises:
-        RefusedError: it is another kind of file, larger, or cannot be read.
     """
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_NOCTTY"):
@@ -86,11 +86,7 @@ def bytes_of(path: Path, most: int) -> bytes:
 
 
 def _blob_of(path: Path) -> Path:
-    """What a link of huggingface_hub's cache stands for.
-
-    The cache has ``REPO/snapshots/COMMIT/FILE`` as links into ``REPO/blobs``, and links nowhere
-    else: a link that leaves the folder it came in is none of those.
-    """
+    """What a link of huggingface_hub's cache, from ``snapshots`` into ``blobs``, stands for."""
     snapshots = next((one for one in path.absolute().parents if one.name == "snapshots"), None)
     if path.is_symlink() and snapshots is not None:
         real = path.resolve()
@@ -100,11 +96,7 @@ def _blob_of(path: Path) -> Path:
 
 
 def files_below(folder: Path, suffix: str | tuple[str, ...]) -> list[Path]:
-    """Files with a suffix (or one of several), by path; none below hidden folders and links.
-
-    Raises:
-        RefusedError: there are too many.
-    """
+    """Files with a suffix (or one of several), by path; none below hidden folders and links."""
     found: list[Path] = []
     for place, folders, files in os.walk(folder, followlinks=False):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -115,11 +107,7 @@ def files_below(folder: Path, suffix: str | tuple[str, ...]) -> list[Path]:
 
 
 def parse_result(data: bytes) -> Result:
-    """Bytes as a result, by the letter of JSON and of the schema.
-
-    Raises:
-        RefusedError: they are none.
-    """
+    """Bytes as a result, by the letter of JSON and of the schema."""
     try:
         content = json.loads(
             data.decode("utf-8"),
@@ -160,11 +148,7 @@ def _finite(text: str) -> float:
 
 
 def checked_record(data: bytes, *, names: bool) -> Result:
-    """Bytes as a result whose words may be shown, and its names beside others if ``names``.
-
-    Raises:
-        RefusedError: they are none.
-    """
+    """Bytes as a result whose words may be shown, and its names beside others if ``names``."""
     try:
         result = parse_result(data)
     except RefusedError as refusal:
@@ -219,11 +203,7 @@ def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
 
 
 def faults_of_names(names: Mapping[str, str]) -> Iterator[str]:
-    """Names that a page cannot put beside others: what is none, or looks like another.
-
-    Args:
-        names: as `names_of` gives them, or some of these.
-    """
+    """Names, as `names_of` gives them, that are none, or that look like another beside others."""
     for where in ("model.name", "suite.name"):
         if (length := len(names.get(where, ""))) > LONGEST_NAME:
             yield f"{where}: has {length:,} characters, at most {LONGEST_NAME}"
@@ -242,7 +222,7 @@ def names_of(result: Result) -> dict[str, str]:
 
 
 def moment(text: str) -> datetime:
-    """An ISO date in UTC; without a time zone it counts as UTC.
+    """An ISO date in UTC, which it is if it has no time zone.
 
     Raises:
         ValueError: it is none, or lies before `FIRST_DAY` or after tomorrow.

@@ -26,13 +26,8 @@ class UnfitError(Exception):
 def read(data: bytes, limits: dict[str, Any]) -> Any:
     """A Parquet file as a table.
 
-    Args:
-        data: the file.
-        limits: ``types`` (column → the types it may have), ``rows`` (exactly), ``bytes`` (most
-            memory for decoded columns) and ``characters`` (bytes of the longest text).
-
-    Raises:
-        UnfitError: it is another table, or larger than it may be.
+    Its limits are ``types`` (column → the types it may have), ``rows`` (exactly), ``bytes`` (most
+    memory for decoded columns) and ``characters`` (bytes of the longest text).
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -88,8 +83,7 @@ def read(data: bytes, limits: dict[str, Any]) -> Any:
 def weigh(data: bytes, limits: dict[str, Any]) -> None:
     """Decode a file whose texts stay dictionaries, as `scored` will, and throw it away.
 
-    Raises:
-        UnfitError: it has more than ``rows`` of the limits, or needs more than ``bytes``.
+    Its limits are ``rows`` and ``bytes``, at most.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -135,12 +129,10 @@ def limit(memory: int | None, seconds: int) -> None:
 
 
 def answer(data: bytes, asked: dict[str, Any], told: set[str]) -> dict[str, Any]:
-    """What is in a file, as far as it has not been told before.
+    """What is in a file: ``problem`` (and ``worn`` where memory ran out), or ``columns``.
 
-    Returns:
-        ``problem`` (and ``worn`` where memory ran out), or ``columns`` with the values of each
-        column. Those that ``asked`` names in ``shared`` stand in ``shared`` instead, below their
-        ``digest``, and only the first time.
+    Those that ``asked`` names in ``shared`` stand in ``shared`` instead, below their ``digest``,
+    and only the first time.
     """
     import pyarrow as pa
 

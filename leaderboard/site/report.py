@@ -18,14 +18,7 @@ from s2lct.files import write_text
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.comparison import TEST_WORDS, Comparison, shown_p, verdicts
 from s2lct.leaderboard.results.record import CapabilityRecord, Result
-from s2lct.leaderboard.scoring.chance import (
-    CHANCE_WORDS,
-    chance_corrected,
-    chance_of,
-    one_answer,
-    reference_means,
-    references,
-)
+from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, MEAN_WORDS, flips
 from s2lct.pages import page_templates
@@ -80,7 +73,7 @@ def one_answer_warning(result: Result) -> str:
         return ""
     counts = [result.answers.get(label, 0) for label in LABELS]
     known = {name: one.failure_rate for name, one in result.references.items()}
-    if (found := one_answer(counts, known)) is None:
+    if (found := chance.one_answer(counts, known)) is None:
         return ""
     share = percent(found[1])
     return f"answers {LABELS[found[0]]} to {share} % of the cases, whatever they say"
@@ -116,7 +109,7 @@ class ResultsTable:
             yield _capabilities_table(ordered[some], names[some], capabilities, named)
         yield Text(
             "\nFailure rates in %; p→f: expansions that turned a pass into a fail. "
-            f"{MEAN_WORDS}. {INTERVAL_WORDS}. {CHANCE_WORDS}.",
+            f"{MEAN_WORDS}. {INTERVAL_WORDS}. {chance.CHANCE_WORDS}.",
             style="dim",
         )
         for result in ordered:
@@ -158,9 +151,9 @@ def _means_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
         rows.append((1.0 if apart else -one.overall.failure_rate, place, cells, ""))
     fullest = max(ordered, key=lambda one: one.overall.cases)
     known = {name: one.failure_rate for name, one in (fullest.references or {}).items()}
-    best, chance = chance_of(known) if known else ("", 0.0)
+    best, rate_of_best = chance.chance_of(known) if known else ("", 0.0)
     for place, (name, rate) in enumerate(known.items(), len(ordered)):
-        corrected = _decimals(chance_corrected(rate, chance))
+        corrected = _decimals(chance.chance_corrected(rate, rate_of_best))
         marked_best = "= chance" if name == best else ""
         rows.append((-rate, place, [f"({name})", percent(rate), marked_best, corrected, ""], "dim"))
     table = _table({}, "mean %", "95 % interval", "chance-\ncorrected", "p→f")
@@ -252,30 +245,22 @@ def _failing_seeds(outcomes: Outcomes, capability: str) -> list[tuple[Case, str]
 
 
 def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> str:
-    """The whole report as one HTML page that needs no network.
-
-    Args:
-        scored: the results.
-        sections: what other analyses add, as HTML that is safe.
-
-    Raises:
-        ScoringError: results of different suites.
-    """
+    """The report as one HTML page that needs no network, with safe HTML of other analyses."""
     check_same_suite([one.result for one in scored])
     environment = page_templates("s2lct.leaderboard.site")
     environment.filters |= {"percent": percent, "marked": marked, "decimals": _decimals}
     fullest = max(scored, key=lambda one: len(one.outcomes.cases))
-    known = references(fullest.outcomes.cases)
+    known = chance.references(fullest.outcomes.cases)
     return environment.get_template("report.html.jinja").render(
         scored=sorted(scored, key=lambda one: _worst_first(one.result)),
         sections=sections,
         capabilities=_capabilities_of([one.result for one in scored]),
         references=known,
-        chance=chance_of(reference_means(known)),
-        chance_corrected=chance_corrected,
+        chance=chance.chance_of(chance.reference_means(known)),
+        chance_corrected=chance.chance_corrected,
         shown_name=shown_name,
         warning=one_answer_warning,
-        words={"mean": MEAN_WORDS, "interval": INTERVAL_WORDS, "chance": CHANCE_WORDS},
+        words={"mean": MEAN_WORDS, "interval": INTERVAL_WORDS, "chance": chance.CHANCE_WORDS},
         labels=LABELS,
         failing_seeds=_failing_seeds,
         broken_expansions=_broken_expansions,
@@ -283,11 +268,7 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
 
 
 def check_same_suite(results: Sequence[Result]) -> None:
-    """Refuse to put results of different suites side by side.
-
-    Raises:
-        ScoringError: their fingerprints differ.
-    """
+    """Refuse results of different suites with a `ScoringError`."""
     if not results:
         raise ScoringError("no result files", mend="make some with `s2lct score MODEL --suite DIR`")
     first, *others = results
@@ -304,5 +285,5 @@ def check_same_suite(results: Sequence[Result]) -> None:
 
 
 def write_html(scored: Sequence[Scored], path: Path, sections: Sequence[Markup] = ()) -> None:
-    """Write the report to a file, whole or not at all; see `html_report`."""
+    """Write `html_report` to a file, whole or not at all."""
     write_text(path, html_report(scored, sections))

@@ -35,15 +35,12 @@ _log = logging.getLogger(__name__)
 
 
 class LivePage:
-    """The page of some results with the files beside it; the last that could be built stays.
+    """The page of results with the files beside it; the last that could be built stays.
 
     Args:
         results: a folder, a Parquet file or a Hub dataset, see `collection.collect`.
-        read: reads them.
+        read: reads them, or raises `ScoringError`.
         work: an empty folder for the builds.
-
-    Raises:
-        ScoringError: there are no usable results.
     """
 
     def __init__(self, results: str, read: Callable[[], Collection], work: Path) -> None:
@@ -113,11 +110,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def listen(live: LivePage, host: str, port: int | None) -> ThreadingHTTPServer:
-    """A server of a page at a port, or the first free one of `PORTS`; see ``serve_forever``.
-
-    Raises:
-        ScoringError: the address cannot be listened at.
-    """
+    """A server of a page at a port, or the first free one of `PORTS`, or a `ScoringError`."""
     for candidate in PORTS if port is None else (port,):
         try:
             return ThreadingHTTPServer((host, candidate), partial(_Handler, live))
@@ -142,9 +135,6 @@ def serve(
 
     They are read by ``read``, or by `collect` with the `official_suites` that ``suites`` names.
     The address (see `listen`) is given to ``announce``.
-
-    Raises:
-        ScoringError: there are no usable results, or the address cannot be listened at.
     """
     read = read or (lambda: collect(results, official=official_suites(suites) or None))
     seconds = LOCAL_SECONDS if Path(results).exists() else HUB_SECONDS

@@ -22,13 +22,7 @@ from s2lct.leaderboard.results.standings import (
     all_standings,
     pairwise_tests,
 )
-from s2lct.leaderboard.scoring.chance import (
-    CHANCE_WORDS,
-    RANDOM,
-    chance_corrected,
-    chance_of,
-    reference_means,
-)
+from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.statistics import (
     INTERVAL_WORDS,
     MEAN_WORDS,
@@ -49,14 +43,10 @@ _OF_MODEL = ("options", "parameters", "licence", "date", "verified")
 
 
 def build_site(collection: Collection, out: Path) -> list[SuiteStandings]:
-    """Write the page and the files beside it; return the standings, suite by suite.
+    """Write index.html and the files beside it; return the standings, suite by suite.
 
-    Each file is written whole or not at all, the page last. The same results give the same bytes.
-
-    Args:
-        collection: the results.
-        out: folder for index.html, leaderboard.csv, .json and .parquet (a row a model), and
-            outcomes.parquet (a row a model and case), from which all of them can be built again.
+    leaderboard.csv, .json and .parquet have a row a model; from outcomes.parquet, a row a model and
+    case, all can be built again. The page is written last; the same results give the same bytes.
     """
     check_folder_out(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
@@ -81,7 +71,7 @@ def page(standings: Sequence[SuiteStandings]) -> str:
         "labels": list(LABELS),
         "files": [*TABLES, OUTCOMES],
         "level": LEVEL,
-        "words": {"mean": MEAN_WORDS, "chance": CHANCE_WORDS, "test": TEST_WORDS},
+        "words": {"mean": MEAN_WORDS, "chance": chance.CHANCE_WORDS, "test": TEST_WORDS},
         "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -94,7 +84,7 @@ def page(standings: Sequence[SuiteStandings]) -> str:
         script=Markup(script),
         script_hash=Markup(f"sha256-{digest}"),
         data=Markup(text),
-        words=(MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS),
+        words=(MEAN_WORDS, INTERVAL_WORDS, chance.CHANCE_WORDS),
     )
 
 
@@ -116,7 +106,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
     columns = capability_columns(names)
     tested, p_values = pairwise_tests(one)
-    chance, mean = chance_of(reference_means(one.references))
+    best, mean = chance.chance_of(chance.reference_means(one.references))
     return {
         "version": one.suite.version,
         "official": one.suite.official,
@@ -142,7 +132,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             {
                 "name": reference.name,
                 "overall": _rounded(reference.failure_rate),
-                "corrected": _rounded(chance_corrected(reference.failure_rate, mean)),
+                "corrected": _rounded(chance.chance_corrected(reference.failure_rate, mean)),
                 "capabilities": [
                     [
                         _rounded(reference.capabilities[name].get(kind))
@@ -153,8 +143,8 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             }
             for reference in one.references
         ],
-        "chance": chance,
-        "random": RANDOM,
+        "chance": best,
+        "random": chance.RANDOM,
         "tests": {"models": tested, "p": packed_p_values(p_values)},
     }
 

@@ -28,6 +28,9 @@ MOST_RESULTS = 20
 Kind = Literal["added", "changed", "deleted", "no plain file"]
 _PLACE = re.compile(rf"{FOLDER}/[\w.+-]+/\w[\w.-]*\.(?:json|parquet)", re.ASCII)
 _GIT_SECONDS = 120
+_PLAIN_MODE = "100644"
+_Tree = dict[str, tuple[str, str, int]]
+"""Mode, blob id and size of each file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +47,22 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """What changed between two states of a repository.
+    """What changed between two states of a repository."""
 
-    Attributes:
-        changes: one a file.
-        existing: the paths that the repository has, as of now.
-        read: gives the content of an added file.
-        head: names the later state.
-    """
-
-    changes: tuple[Change, ...]
-    existing: frozenset[str]
-    read: Callable[[str], bytes] = field(repr=False)
-    head: str = ""
+    changes: tuple[Change, ...]  # one a file
+    existing: frozenset[str]  # the paths that the repository has, as of now
+    read: Callable[[str], bytes] = field(repr=False)  # gives the content of an added file
+    head: str = ""  # names the later state
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesVerdict:
-    """What the check of a change came to.
+    """What the check of a change came to."""
 
-    Attributes:
-        reasons: what speaks against the change as a whole, a line each.
-        verdicts: one a result, in the order of their paths; none where ``reasons`` has some.
-        head: which state was checked.
-    """
-
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # what speaks against the change as a whole, a line each
+    # one a result, in the order of their paths; none where ``reasons`` has some
     verdicts: tuple[Verdict, ...] = ()
-    head: str = ""
+    head: str = ""  # which state was checked
 
     @property
     def accepted(self) -> bool:
@@ -81,26 +72,15 @@ class ChangesVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said of a pull request.
+    """What was said of a pull request."""
 
-    Attributes:
-        number: of the pull request.
-        verdict: what its check came to; None where it could not be read.
-        text: the comment, or why there is none.
-    """
-
-    number: int
-    verdict: ChangesVerdict | None
-    text: str
+    number: int  # of the pull request
+    verdict: ChangesVerdict | None  # what its check came to; None where it could not be read
+    text: str  # the comment, or why there is none
 
 
 def faults_of_changes(changes: Sequence[Change], existing: Collection[str]) -> Iterator[str]:
-    """What speaks against a change before any file of it is read.
-
-    Args:
-        changes: one a file.
-        existing: the paths that the repository has.
-    """
+    """What speaks against a change of a repository before any file of it is read."""
     added = {change.path for change in changes if change.kind == "added"}
     taken = {path.lower(): path for path in existing}
     if not changes:
@@ -171,43 +151,48 @@ def _faults_of_place(root: Path, path: str) -> tuple[str, ...]:
 
 
 def between_commits(base: str, head: str, clone: Path) -> Difference:
-    """What a branch changes, by git: from where it left another branch to its end.
+    """What a branch changes, by git: from where it left ``base`` to its end ``head``.
 
-    Nothing is checked out: files are read from git's own store.
-
-    Args:
-        base: a commit of the branch that is to take the change.
-        head: the last commit of the change.
-        clone: the repository, with the history of both.
-
-    Raises:
-        ScoringError: git cannot tell.
+    Nothing is checked out: files are read from git's own store. Raises `ScoringError`.
     """
     for name in (base, head):
         if not re.fullmatch(r"[\w./@{}^~-]+", name, re.ASCII) or name.startswith("-"):
             raise ScoringError(f"{name!r}: is no commit", mend="name two commits")
     head = _git(clone, "rev-parse", "--verify", "--quiet", f"{head}^{{commit}}").decode().strip()
-    raw = _git(
-        clone, "diff", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff",
-        "--no-textconv", "--ignore-submodules=none", f"{base}...{head}", "--",
-    )  # fmt: skip
-    fields = raw.decode("utf-8", "surrogateescape").split("\0")[:-1]
-    kinds: dict[str, Kind] = {"A": "added", "D": "deleted"}
-    blobs: dict[str, str] = {}
-    changes: list[Change] = []
-    for told, path in zip(fields[::2], fields[1::2], strict=True):
-        _, mode, _, blob, status = told.removeprefix(":").split(" ")
-        kind, size = kinds.get(status, "changed"), 0
-        if kind == "added" and mode != "100644":
-            kind = "no plain file"
-        elif kind == "added":
-            blobs[path], size = blob, int(_git(clone, "cat-file", "-s", blob))
-        changes.append(Change(path, kind, size))
-    listed = _git(clone, "ls-tree", "-r", "-z", "--name-only", "--full-tree", base)
-    existing = frozenset(listed.decode("utf-8", "surrogateescape").split("\0")[:-1])
-    return Difference(
-        tuple(changes), existing, lambda path: _git(clone, "cat-file", "blob", blobs[path]), head
+    left = _git(clone, "merge-base", base, head).decode().strip()
+
+    def tree(commit: str) -> _Tree:
+        listed = _git(clone, "ls-tree", "-r", "-z", "-l", "--full-tree", commit)
+        entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
+        found = [(path, *facts.split()) for facts, path in (one.split("\t", 1) for one in entries)]
+        return {
+            path: (mode, blob, int(size) if mode == _PLAIN_MODE else 0)
+            for path, mode, _, blob, size in found
+        }
+
+    after = tree(head)
+    return _difference(
+        tree(left),
+        after,
+        tree(base),
+        lambda path: _git(clone, "cat-file", "blob", after[path][1]),
+        head,
     )
+
+
+def _difference(
+    before: _Tree, after: _Tree, now: _Tree, read: Callable[[str], bytes], head: str
+) -> Difference:
+    changes: list[Change] = []
+    for path in sorted(before.keys() | after.keys()):
+        if path not in after:
+            changes.append(Change(path, "deleted"))
+        elif path not in before:
+            mode, _, size = after[path]
+            changes.append(Change(path, "added" if mode == _PLAIN_MODE else "no plain file", size))
+        elif before[path] != after[path]:
+            changes.append(Change(path, "changed"))
+    return Difference(tuple(changes), frozenset(now), read, head)
 
 
 def _git(clone: Path, *arguments: str) -> bytes:
@@ -233,10 +218,7 @@ def between_revisions(base: str, head: str, repo: str) -> Difference:
     Args:
         base: the branch that is to take the change, ``main``.
         head: the pull request, such as ``refs/pr/3``, or another revision.
-        repo: ``ORG/NAME`` of the dataset.
-
-    Raises:
-        ScoringError: the Hub cannot tell.
+        repo: ``ORG/NAME`` of the dataset; a `ScoringError` if the Hub cannot tell.
     """
     api = hub_api()
     with told_hub_errors(repo):
@@ -251,13 +233,6 @@ def between_revisions(base: str, head: str, repo: str) -> Difference:
                 mend="name a pull request of this dataset",
             )
         before, after, now = (_tree(repo, commit) for commit in (left, own[0], theirs[0]))
-    changes = [Change(path, "deleted") for path in before.keys() - after.keys()]
-    changes += [Change(path, "added", after[path][1]) for path in after.keys() - before.keys()]
-    changes += [
-        Change(path, "changed", size)
-        for path, (blob, size) in after.items()
-        if path in before and before[path][0] != blob
-    ]
 
     def read(path: str) -> bytes:
         with told_hub_errors(repo), tempfile.TemporaryDirectory(prefix="s2lct-") as place:
@@ -267,17 +242,15 @@ def between_revisions(base: str, head: str, repo: str) -> Difference:
                 )
             ).read_bytes()
 
-    changes.sort(key=lambda change: change.path)
-    return Difference(tuple(changes), frozenset(now), read, own[0])
+    return _difference(before, after, now, read, own[0])
 
 
-def _tree(repo: str, commit: str) -> dict[str, tuple[str, int]]:
-    """Blob id and size of each file."""
+def _tree(repo: str, commit: str) -> _Tree:
     from huggingface_hub.hf_api import RepoFile
 
     listed = hub_api().list_repo_tree(repo, repo_type="dataset", revision=commit, recursive=True)
     return {
-        file.path: (file.lfs.sha256 if file.lfs else file.blob_id, file.size)
+        file.path: (_PLAIN_MODE, file.lfs.sha256 if file.lfs else file.blob_id, file.size)
         for file in listed
         if isinstance(file, RepoFile)
     }
@@ -291,13 +264,9 @@ def answer_pulls(
     limits: Limits | None = None,
     dry_run: bool = False,
 ) -> Iterator[Answer]:
-    """Check every open pull request of a dataset of results, and say in a comment what came out.
+    """Check the open pull requests of a dataset of results, and comment what came out, unless dry.
 
-    One whose last commit was answered before, by the same account, is left alone. See
-    `check_changes`; the limits are for each pull request. A dry run comments nothing.
-
-    Raises:
-        ScoringError: the Hub cannot be asked.
+    One whose last commit this account answered before is left alone; limits are for each.
     """
     api = hub_api()
     with told_hub_errors(repo):

@@ -27,25 +27,13 @@ from s2lct.errors import ScoringError
 from s2lct.files import write_text
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.outcomes import case_columns, decoded
-from s2lct.leaderboard.results.read import wrong_figures
+from s2lct.leaderboard.results.read import outcomes_of, wrong_figures
 from s2lct.leaderboard.results.record import BUILT_IN, FORMAT, Result, asked
-from s2lct.leaderboard.results.untrusted import (
-    MOST_JSON_BYTES,
-    SHA256,
-    VERIFIED_FILE,
-    RefusedError,
-    bytes_of,
-    faults_of_names,
-    faults_of_words,
-    names_of,
-    parse_result,
-    read_verified,
-    texts_of,
-)
 from s2lct.leaderboard.results.write import root_of
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.scoring.score import failed_cases
 from s2lct.leaderboard.submission.rescoring import Limits, ask_again
 from s2lct.plain_text import plain
 from s2lct.suite.cases import SuiteCases
@@ -65,26 +53,16 @@ _MARKUP = re.compile(r"<[A-Za-z/!?]")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the check of a submission came to.
+    """What the check of a submission came to."""
 
-    Attributes:
-        file: the result file.
-        sha256: of its bytes; empty where they were not read.
-        accepted: whether nothing speaks against it.
-        reasons: what does, a line each.
-        rescored: how many cases the model was asked again.
-        seed: what they were drawn by; None where none were drawn.
-        verified: whether it was accepted with its model asked all cases again.
-        doubts: why it is not verified though its model was asked all cases again.
-    """
-
-    file: str
-    sha256: str
-    accepted: bool
-    reasons: tuple[str, ...]
-    rescored: int = 0
-    seed: int | None = None
-    verified: bool = False
+    file: str  # the result file
+    sha256: str  # of its bytes; empty where they were not read
+    accepted: bool  # whether nothing speaks against it
+    reasons: tuple[str, ...]  # what does, a line each
+    rescored: int = 0  # how many cases the model was asked again
+    seed: int | None = None  # what they were drawn by; None where none were drawn
+    verified: bool = False  # whether it was accepted with its model asked all cases again
+    # why it is not verified though its model was asked all cases again
     doubts: tuple[str, ...] = ()
 
     def as_json(self) -> str:
@@ -106,8 +84,7 @@ def check(
     Args:
         path: the JSON file.
         suite: the suite it must have been scored on, from a source that is trusted.
-        rescore: ask the model again. It is loaded by the name and the commit that the submission
-            gives.
+        rescore: ask the model, by the name and commit that the submission gives, again.
         first_look: ask it only a random 2 % of the cases, at least 20. That finds coarse lies
             early, and verifies nothing.
         seed: which cases at a first look; None draws them so that nobody can know them before.
@@ -115,13 +92,14 @@ def check(
     """
     digest, rescored, drawn_by, doubts = "", 0, None, tuple[str, ...]()
     try:
-        data = bytes_of(path, MOST_JSON_BYTES)
+        data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
         digest = sha256(data).hexdigest()
-        result = parse_result(data)
-        reasons = [*_faults_of_record(result), *_faults_of_suite(result, suite)]
+        result = untrusted.parse_result(data)
+        reasons = [*_faults_of_record(result, suite)]
         labels = _labels(result, path, suite, reasons)
         if labels is not None:
-            reasons += _faults_of_figures(result, suite, labels)
+            wrong = wrong_figures(result, outcomes_of(result, suite, labels))
+            reasons += [f"{where} does not follow from the cases" for where in wrong]
             if (rescore or first_look) and not reasons:
                 numbers = list(range(len(suite.cases)))
                 if first_look:
@@ -133,7 +111,7 @@ def check(
                 again = ask_again(result, cases, labels[numbers], limits)
                 reasons += again.faults
                 rescored, doubts = again.asked, again.doubts
-    except RefusedError as refusal:
+    except untrusted.RefusedError as refusal:
         reasons = list(refusal.reasons)
     if len(reasons) > MOST_REASONS:
         reasons[MOST_REASONS:] = [f"and {len(reasons) - MOST_REASONS} more"]
@@ -154,31 +132,32 @@ def one_line(text: str) -> str:
     return plain(text, LONGEST_REASON - 1)
 
 
-def _faults_of_record(result: Result) -> Iterator[str]:
-    """What is wrong with the result's own words, whatever its figures."""
+def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
+    """What is wrong with the words of a result on a suite, whatever its figures."""
     model, options = result.model, result.model.options
-    yield from faults_of_words(result)
-    for where, text in texts_of(result.model_dump(), ""):
+    yield from untrusted.faults_of_words(result)
+    for where, text in untrusted.texts_of(result.model_dump(), ""):
         # What a language model is asked may hold its own marks, and is part of the label rule.
         name = where.rpartition(".")[2]
         if _MARKUP.search(text) and not (options.prompt and name in ("prompt", "label_rule")):
             yield f"{where}: holds markup"
+    built_in = model.name in BUILT_IN
     if not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
         yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
-    elif model.name in BUILT_IN and not _PACKAGE.fullmatch(model.revision):
+    elif built_in and not _PACKAGE.fullmatch(model.revision):
         yield f"model.revision: {model.revision!r} is no version of a package"
-    elif model.name not in BUILT_IN and not _COMMIT.fullmatch(model.revision):
+    elif not built_in and not _COMMIT.fullmatch(model.revision):
         yield (
             f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, so "
             "that others can load it"
         )
     else:
-        yield from faults_of_names(names_of(result))
+        yield from untrusted.faults_of_names(untrusted.names_of(result))
     if result.format != FORMAT:
         yield f"format: is {result.format}; score the model again with this version of s2lct"
     if not model.label_rule.strip():
         yield "model.label_rule: is empty"
-    if not SHA256.fullmatch(model.weights_sha256):
+    if not untrusted.SHA256.fullmatch(model.weights_sha256):
         yield "model.weights_sha256: is no SHA-256"
     with suppress(ScoringError):  # said before
         asks = asked(options)
@@ -192,27 +171,22 @@ def _faults_of_record(result: Result) -> Iterator[str]:
     for name, version in result.packages.items():
         if not _PACKAGE.fullmatch(name) or not _PACKAGE.fullmatch(version):
             yield f"packages: {name!r} {version!r} is no package with a version"
-
-
-def _faults_of_suite(result: Result, suite: SuiteCases) -> Iterator[str]:
-    if result.suite.version != suite.version:
-        yield f"suite.version: is {result.suite.version!r}, the suite's is {suite.version!r}"
-    if result.suite.fingerprint != suite.fingerprint:
+    told, cases = result.suite, len(suite.cases)
+    if told.version != suite.version:
+        yield f"suite.version: is {told.version!r}, the suite's is {suite.version!r}"
+    if told.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
     if result.partial:
         yield "selection: is a part of the suite; score the model on all of it"
-    if result.outcomes.rows != len(suite.cases):
+    if result.outcomes.rows != cases:
         yield (
-            f"outcomes.rows: is {result.outcomes.rows}, the suite has {len(suite.cases)} cases; "
-            "score the model on all of them"
+            f"outcomes.rows: is {result.outcomes.rows}, the suite has {cases} cases; score the "
+            "model on all of them"
         )
 
 
 def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) -> Labels | None:
-    """What the model said of each of the suite's cases; None where the file does not tell.
-
-    What is wrong with the file is added to ``faults``.
-    """
+    """The label of each case, None where the file does not tell; ``faults`` gets what is wrong."""
     name, rows = result.outcomes.path, len(suite.cases)
     if not _FILE_NAME.fullmatch(name):
         faults.append(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
@@ -222,7 +196,7 @@ def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) ->
     try:
         with Decoder() as decoder:
             table = decoded(decoder, path, result, rows, longest, most)
-    except RefusedError as refusal:
+    except untrusted.RefusedError as refusal:
         faults += refusal.reasons
         return None
     found = [*_faults_of_columns({**table.get("shared", {}), **table["columns"]}, suite)]
@@ -271,30 +245,14 @@ def _some(ids: Sequence[Any], noun: str) -> str:
     return f"{len(ids):,} {noun}{plural} (first {str(ids[0])[:40]!r})"
 
 
-def _faults_of_figures(result: Result, suite: SuiteCases, labels: Labels) -> Iterator[str]:
-    """Figures that do not follow from the suite's own cases with its own passing labels."""
-    model, failed = result.model, failed_cases(suite.cases, labels)
-    outcomes = Outcomes(
-        model.name, model.revision, model.weights_sha256, model.label_rule, suite, labels, failed
-    )
-    for where in wrong_figures(result, outcomes):
-        yield f"{where} does not follow from the cases"
-
-
 def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
     """Write down that a submission was accepted with its model asked all cases again.
 
     Args:
         path: the result file.
-        verdict: what its check came to.
-        file: the list, which maps the SHA-256 of result files to the dates they were checked; by
-            default `VERIFIED_FILE` at the top of the repository of results, or beside the result.
-
-    Returns:
-        The path of the list.
-
-    Raises:
-        ScoringError: it was not verified, or the file is broken.
+        verdict: what its check came to; a `ScoringError` unless it was verified.
+        file: the list, which is returned; by default `VERIFIED_FILE` at the top of the repository,
+            or beside the result.
     """
     if not verdict.verified:
         raise ScoringError(
@@ -303,8 +261,8 @@ def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
             mend="only what was accepted with --rescore, all cases asked again, is recorded as "
             "verified",
         )
-    file = file or root_of(path) / VERIFIED_FILE
-    dates = read_verified(file)
+    file = file or root_of(path) / untrusted.VERIFIED_FILE
+    dates = untrusted.read_verified(file)
     dates[verdict.sha256] = datetime.now(timezone.utc).isoformat(timespec="seconds")
     write_text(file, json.dumps(dates, indent=2, sort_keys=True) + "\n")
     return file

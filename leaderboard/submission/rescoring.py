@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +32,8 @@ from s2lct.leaderboard.results.decoder import environment_without_secrets
 from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
 from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, Result, asked, own_options
 from s2lct.leaderboard.results.untrusted import RefusedError, bytes_of
-from s2lct.leaderboard.scoring.ask import probabilities_of
 from s2lct.leaderboard.scoring.score import rule_in_words
+from s2lct.leaderboard.submission.rescoring_child import facts_of
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case
 
@@ -59,111 +59,69 @@ _STARTED = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a stranger's model may cost.
+    """What a stranger's model may cost."""
 
-    Attributes:
-        download: bytes of its files.
-        memory: bytes that loading and asking it may take.
-        seconds: of wall-clock time for loading and asking it.
-    """
-
-    download: int = 20 << 30
-    memory: int = 16 << 30
-    seconds: int = 1_800
+    download: int = 20 << 30  # bytes of its files
+    memory: int = 16 << 30  # bytes that loading and asking it may take
+    seconds: int = 1_800  # of wall-clock time for loading and asking it
 
 
 @dataclass(frozen=True, slots=True)
 class AskedAgain:
-    """What asking a model came to.
+    """What asking a model came to."""
 
-    Attributes:
-        faults: what speaks against the result, a line each.
-        asked: how many cases it was asked.
-        doubts: why the result is not to be called verified though nothing speaks against it.
-    """
-
-    faults: tuple[str, ...]
-    asked: int = 0
+    faults: tuple[str, ...]  # what speaks against the result, a line each
+    asked: int = 0  # how many cases it was asked
+    # why the result is not to be called verified though nothing speaks against it
     doubts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """What is known of a model that was asked."""
-
-    revision: str
-    classes: tuple[str, ...]
-    weights_sha256: str
-    parameters: int | None
-    licence: str | None
-    probabilities: Array
 
 
 def ask_again(
     result: Result, cases: Sequence[Case], labels: Labels, limits: Limits | None = None
 ) -> AskedAgain:
-    """Ask the model of a result again.
-
-    Args:
-        result: what is claimed; its words were checked.
-        cases: what to ask.
-        labels: what it is claimed to have said, shape (cases,).
-        limits: what the model may cost.
-    """
+    """Ask the model of a result, whose words were checked, cases again that it claims labels of."""
     name, options = result.model.name, result.model.options
-    band = options.neutral_band
+    texts = [case.text for case in cases]
     try:
         asks = asked(options)
         if name in BUILT_IN:
-            model = _built_in_model(name, cases)
+            model = facts_of(load_classifier(name), texts)
         else:
-            model = _strangers_model(result, cases, limits or Limits())
-        rule = rule_for(model.classes, model=name, label_map=options.label_map, neutral_band=band)
-        if faults := [*_faults_of_identity(result, model, rule_in_words(rule, asks))]:
-            return AskedAgain(tuple(faults))
-        faults = [*_faults_of_labels(rule, cases, labels, model.probabilities)]
+            model = _facts_of_strangers(result, texts, limits or Limits())
+        classes, band = model["classes"], options.neutral_band
+        rule = rule_for(classes, model=name, label_map=options.label_map, neutral_band=band)
+        faults = [*_faults_of_identity(result, model, rule_in_words(rule, asks))]
+        if not faults:
+            faults = [*_faults_of_labels(rule, cases, labels, model["probabilities"])]
+            return AskedAgain(tuple(faults), len(cases), tuple(_doubts(name, classes, options)))
     except ScoringError as error:
-        return AskedAgain((f"cannot be scored again: {error.problem}",))
+        faults = [f"cannot be scored again: {error.problem}"]
     except RefusedError as refusal:
-        return AskedAgain(refusal.reasons)
-    return AskedAgain(tuple(faults), len(cases), tuple(_doubts(name, model.classes, options)))
+        faults = [*refusal.reasons]
+    return AskedAgain(tuple(faults))
 
 
-def _built_in_model(name: str, cases: Sequence[Case]) -> _Model:
-    from s2lct.leaderboard.models.facts import licence_of, parameters_of
-
-    model = load_classifier(name)
-    return _Model(
-        model.revision,
-        model.classes,
-        getattr(model, "weights_sha256", model.fingerprint),
-        parameters_of(model),
-        licence_of(model),
-        probabilities_of(model, [case.text for case in cases]),
-    )
-
-
-def _strangers_model(result: Result, cases: Sequence[Case], limits: Limits) -> _Model:
+def _facts_of_strangers(result: Result, texts: list[str], limits: Limits) -> dict[str, Any]:
+    """What `facts_of` says of a model that is fetched and asked in a process of its own."""
     name, revision, options = result.model.name, result.model.revision, result.model.options
     request = {
         "name": name,
         "folder": str(_fetched_model(name, revision, limits.download)),
-        "texts": [case.text for case in cases],
+        "texts": texts,
         "prompt": options.prompt,
         "words": options.label_words,
     }
     answer = _answered(request, limits)
     try:
-        classes = tuple(map(str, answer["classes"]))
         said = np.frombuffer(base64.b64decode(answer["probabilities"]), dtype="<f8")
-        return _Model(
-            revision,
-            classes,
-            str(answer["weights_sha256"]),
-            answer["parameters"],
-            answer["licence"],
-            said.reshape(len(cases), len(classes)),
-        )
+        return {
+            "revision": revision,
+            "classes": (classes := tuple(map(str, answer["classes"]))),
+            "weights_sha256": str(answer["weights_sha256"]),
+            "parameters": answer["parameters"],
+            "licence": answer["licence"],
+            "probabilities": said.reshape(len(texts), len(classes)),
+        }
     except (KeyError, TypeError, ValueError) as error:
         raise RefusedError(f"cannot be scored again: its answers are none ({error!r})") from None
 
@@ -215,12 +173,7 @@ def _free_memory() -> int:
 
 
 def _fetched_model(name: str, commit: str, most_bytes: int) -> Path:
-    """The folder of a model's files at a commit of its default branch.
-
-    Raises:
-        ScoringError: the Hub does not tell.
-        RefusedError: the commit lies elsewhere, or the model is too large.
-    """
+    """The folder of a model's files at a commit of its default branch, none too large."""
     api = hub_api()
     with told_hub_errors(f"model {name}"):
         history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
@@ -290,18 +243,18 @@ def _whole_numbers(value: Any, where: str, depth: int) -> Iterator[tuple[str, in
             yield from _whole_numbers(part, where, depth + 1)
 
 
-def _faults_of_identity(result: Result, model: _Model, label_rule: str) -> Iterator[str]:
-    told = result.model
-    if model.revision != told.revision:
-        yield f"model.revision: is {told.revision}, the model here is {model.revision}"
-    if model.weights_sha256 != told.weights_sha256:
+def _faults_of_identity(result: Result, model: Mapping[str, Any], label_rule: str) -> Iterator[str]:
+    told, parameters, licence = result.model, model["parameters"], model["licence"]
+    if model["revision"] != told.revision:
+        yield f"model.revision: is {told.revision}, the model here is {model['revision']}"
+    if model["weights_sha256"] != told.weights_sha256:
         yield "model.weights_sha256: is not that of the model"
     if label_rule != told.label_rule:
         yield "model.label_rule: is not that of the model with these options"
-    if told.parameters is not None and told.parameters != model.parameters:
-        yield f"model.parameters: is {told.parameters}, the model has {model.parameters}"
-    if None not in (told.licence, model.licence) and told.licence != model.licence:
-        yield f"model.licence: is {told.licence!r}, the model's is {model.licence!r}"
+    if told.parameters not in (None, parameters):
+        yield f"model.parameters: is {told.parameters}, the model has {parameters}"
+    if licence is not None and told.licence not in (None, licence):
+        yield f"model.licence: is {told.licence!r}, the model's is {licence!r}"
 
 
 def _faults_of_labels(
