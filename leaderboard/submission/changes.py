@@ -60,8 +60,7 @@ class ChangesVerdict:
     """What the check of a change came to."""
 
     reasons: tuple[str, ...]  # what speaks against the change as a whole, a line each
-    # one a result, in the order of their paths; none where ``reasons`` has some
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()  # one a result, by path; none where there are reasons
     head: str = ""  # which state was checked
 
     @property

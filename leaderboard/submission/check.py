@@ -13,7 +13,7 @@ import random
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
@@ -62,8 +62,7 @@ class Verdict:
     rescored: int = 0  # how many cases the model was asked again
     seed: int | None = None  # what they were drawn by; None where none were drawn
     verified: bool = False  # whether it was accepted with its model asked all cases again
-    # why it is not verified though its model was asked all cases again
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # why it is not, though its model was asked all cases again
 
     def as_json(self) -> str:
         """One line of JSON."""
@@ -91,28 +90,28 @@ def check(
         limits: what asking the model may cost.
     """
     digest, rescored, drawn_by, doubts = "", 0, None, tuple[str, ...]()
+    reasons: list[str] = []
     try:
         data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
         digest = sha256(data).hexdigest()
         result = untrusted.parse_result(data)
-        reasons = [*_faults_of_record(result, suite)]
+        reasons += _faults_of_record(result, suite)
         labels = _labels(result, path, suite, reasons)
-        if labels is not None:
-            wrong = wrong_figures(result, outcomes_of(result, suite, labels))
-            reasons += [f"{where} does not follow from the cases" for where in wrong]
-            if (rescore or first_look) and not reasons:
-                numbers = list(range(len(suite.cases)))
-                if first_look:
-                    drawn_by = secrets.randbits(32) if seed is None else seed
-                    wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
-                    draw = random.Random(drawn_by)
-                    numbers = sorted(draw.sample(numbers, min(wanted, len(numbers))))
-                cases = [suite.cases[number] for number in numbers]
-                again = ask_again(result, cases, labels[numbers], limits)
-                reasons += again.faults
-                rescored, doubts = again.asked, again.doubts
+        wrong = wrong_figures(result, outcomes_of(result, suite, labels))
+        reasons += [f"{where} does not follow from the cases" for where in wrong]
+        if (rescore or first_look) and not reasons:
+            numbers = list(range(len(suite.cases)))
+            if first_look:
+                drawn_by = secrets.randbits(32) if seed is None else seed
+                wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
+                draw = random.Random(drawn_by)
+                numbers = sorted(draw.sample(numbers, min(wanted, len(numbers))))
+            cases = [suite.cases[number] for number in numbers]
+            again = ask_again(result, cases, labels[numbers], limits)
+            reasons += again.faults
+            rescored, doubts = again.asked, again.doubts
     except untrusted.RefusedError as refusal:
-        reasons = list(refusal.reasons)
+        reasons += refusal.reasons
     if len(reasons) > MOST_REASONS:
         reasons[MOST_REASONS:] = [f"and {len(reasons) - MOST_REASONS} more"]
     return Verdict(
@@ -185,64 +184,49 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         )
 
 
-def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) -> Labels | None:
-    """The label of each case, None where the file does not tell; ``faults`` gets what is wrong."""
+def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) -> Labels:
+    """What the model said of each case; ``faults`` gets what in its file is not as it should be."""
     name, rows = result.outcomes.path, len(suite.cases)
     if not _FILE_NAME.fullmatch(name):
-        faults.append(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
-        return None
+        raise untrusted.RefusedError(
+            f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"
+        )
     longest = max((len(case.text.encode()) for case in suite.cases), default=0) + 1_000
     most = _SPARE_BYTES + _TEXTS_A_ROW * rows * longest
-    try:
-        with Decoder() as decoder:
-            table = decoded(decoder, path, result, rows, longest, most)
-    except untrusted.RefusedError as refusal:
-        faults += refusal.reasons
-        return None
-    found = [*_faults_of_columns({**table.get("shared", {}), **table["columns"]}, suite)]
-    faults += [f"{name}: {fault}" for fault, _ in found]
-    if any(fatal for _, fatal in found):
-        return None
-    return np.array([LABELS.index(label) for label in table["columns"]["label"]], dtype=np.int64)
+    with Decoder() as decoder:
+        table = decoded(decoder, path, result, rows, longest, most)
+    columns = {**table.get("shared", {}), **table["columns"]}
 
+    def found(wrong: Iterable[Any], words: str, noun: str = "case") -> bool:
+        if wrong := list(wrong):
+            plural = "" if len(wrong) == 1 else "s"
+            some = f"{len(wrong):,} {noun}{plural} (first {str(wrong[0])[:40]!r})"
+            faults.append(f"{name}: {words.format(some)}")
+        return bool(wrong)
 
-def _faults_of_columns(
-    columns: Mapping[str, list[Any]], suite: SuiteCases
-) -> Iterator[tuple[str, bool]]:
-    """What differs from the suite's cases, and whether no figure can be computed for it."""
-    ids, known = columns["id"], [case.id for case in suite.cases]
-    told, expected = Counter(ids), dict.fromkeys(known)
-    if twice := [one for one, count in told.items() if count > 1]:
-        yield f"has {_some(twice, 'id')} more than once", True
-    if unknown := [one for one in told if one not in expected]:
-        yield f"has {_some(unknown, 'id')} that the suite does not have", True
-    if missing := [one for one in expected if one not in told]:
-        yield f"lacks {_some(missing, 'case')} of the suite", True
-    if twice or unknown or missing:
-        return
-    if ids != known:
-        yield "has the cases in another order than the suite", True
-        return
+    ids, known = Counter(columns["id"]), dict.fromkeys(case.id for case in suite.cases)
+    twice = found((one for one, count in ids.items() if count > 1), "has {} more than once", "id")
+    unknown = found(
+        (one for one in ids if one not in known), "has {} that the suite does not have", "id"
+    )
+    if found((one for one in known if one not in ids), "lacks {} of the suite") or twice or unknown:
+        raise untrusted.RefusedError
+    if columns["id"] != list(known):
+        raise untrusted.RefusedError(f"{name}: has the cases in another order than the suite")
 
-    def unlike(column: str, right: Sequence[Any]) -> list[Any]:
-        rows = zip(ids, columns[column], right, strict=True)
-        return [one for one, value, own in rows if value != own]
+    def unlike(column: str, right: Sequence[Any]) -> Iterator[str]:
+        told = zip(known, columns[column], right, strict=True)
+        return (one for one, value, own in told if value != own)
 
     for column, right in case_columns(suite.cases).items():
-        if other := unlike(column, right):
-            yield f"{column} is not the suite's in {_some(other, 'case')}", False
-    said = columns["label"]
-    if wrong := [one for one, label in zip(ids, said, strict=True) if label not in LABELS]:
-        yield f"label is no label in {_some(wrong, 'case')}", True
-        return
-    labels = np.array([LABELS.index(label) for label in said])
-    if other := unlike("failed", failed_cases(suite.cases, labels).tolist()):
-        yield f"failed does not follow from the label in {_some(other, 'case')}", False
-
-
-def _some(ids: Sequence[Any], noun: str) -> str:
-    plural = "" if len(ids) == 1 else "s"
-    return f"{len(ids):,} {noun}{plural} (first {str(ids[0])[:40]!r})"
+        found(unlike(column, right), f"{column} is not the suite's in {{}}")
+    said = dict(zip(known, columns["label"], strict=True))
+    if found((one for one in said if said[one] not in LABELS), "label is no label in {}"):
+        raise untrusted.RefusedError
+    labels = np.array([LABELS.index(label) for label in said.values()], dtype=np.int64)
+    fails = failed_cases(suite.cases, labels).tolist()
+    found(unlike("failed", fails), "failed does not follow from the label in {}")
+    return labels
 
 
 def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:

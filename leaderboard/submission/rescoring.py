@@ -72,8 +72,7 @@ class AskedAgain:
 
     faults: tuple[str, ...]  # what speaks against the result, a line each
     asked: int = 0  # how many cases it was asked
-    # why the result is not to be called verified though nothing speaks against it
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # why it is not verified though nothing speaks against it
 
 
 def ask_again(
@@ -114,16 +113,12 @@ def _facts_of_strangers(result: Result, texts: list[str], limits: Limits) -> dic
     answer = _answered(request, limits)
     try:
         said = np.frombuffer(base64.b64decode(answer["probabilities"]), dtype="<f8")
-        return {
-            "revision": revision,
-            "classes": (classes := tuple(map(str, answer["classes"]))),
-            "weights_sha256": str(answer["weights_sha256"]),
-            "parameters": answer["parameters"],
-            "licence": answer["licence"],
-            "probabilities": said.reshape(len(texts), len(classes)),
-        }
+        classes = tuple(map(str, answer["classes"]))
+        probabilities = said.reshape(len(texts), len(classes))
+        told = {name: answer[name] for name in ("weights_sha256", "parameters", "licence")}
     except (KeyError, TypeError, ValueError) as error:
         raise RefusedError(f"cannot be scored again: its answers are none ({error!r})") from None
+    return told | {"revision": revision, "classes": classes, "probabilities": probabilities}
 
 
 def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
