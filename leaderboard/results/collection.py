@@ -14,6 +14,7 @@ import numpy as np
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results import untrusted
+from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.hub_results import snapshot
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT, Untrusted, UntrustedReader
 from s2lct.leaderboard.results.record import own_options
@@ -32,6 +33,7 @@ MOST_OTHER_SUITES = 20
 MOST_OTHER_CHARACTERS = 20_000_000
 _MOST_ROWS_HASHED = 2_000_000
 _LONGEST_LINE = 400
+_NO_WHOLE = "covers a part of its suite, of which no whole result is here"
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,10 @@ def _read_folder(
     longest = max([LONGEST_TEXT, *(len(c.text) for suite in official for c in suite.cases)])
     read: list[ReadResult] = []
     try:
-        found = {
-            file.relative_to(folder).as_posix(): file
-            for file in untrusted.files_below(folder, ".json")
-        }
+        below = untrusted.files_below(folder, ".json")
     except untrusted.RefusedError as refusal:
         raise ScoringError(f"{folder}: {refusal}", mend="name a folder of result files") from None
+    found = {file.relative_to(folder).as_posix(): file for file in below}
     # Lists further down may be anybody's, such as a part of what somebody submitted.
     for name in found:
         if name.endswith(f"/{untrusted.VERIFIED_FILE}"):
@@ -125,7 +125,8 @@ def _read_folder(
         skipped.add(untrusted.VERIFIED_FILE, f"is no list of verified results ({problem})")
     files = {name: file for name, file in found.items() if file.name != untrusted.VERIFIED_FILE}
     known = [suite.cases for suite in official]
-    with UntrustedReader(longest=longest, known=known) as reader:
+    with Decoder() as decoder:
+        reader = UntrustedReader(decoder, longest=longest, known=known)
         for number, (name, file) in enumerate(files.items(), 1):
             try:
                 read.append(_read(name, reader.read(file), verified))
@@ -180,9 +181,7 @@ def _by_suite(
         # Parts of a suite do not tell what the whole of it is.
         if name and name not in named and all(one.partial for one in group):
             for one in groups.pop(name):
-                skipped.add(
-                    one.file, "covers a part of its suite, of which no whole result is here"
-                )
+                skipped.add(one.file, _NO_WHOLE)
     unnamed = groups.pop("", [])
     references = {
         name: named[name].cases if name in named else _reference(name, group)
@@ -200,18 +199,13 @@ def _by_suite(
     for name, group in groups.items():
         group.sort(key=lambda one: one.file)
         fitting = _fitting(group, references[name], skipped)
-        files[name] = [one.file for one in fitting]
         told = Counter(one.version for one in fitting if one.version or not name)
         version = min(told, key=lambda version: (-told[version], version), default="")
-        suites.append(
-            SuiteOutcomes(
-                named[name].version if name in named else version,
-                name,
-                references[name],
-                tuple(_best(fitting, skipped)),
-                None if official is None else name in named,
-            )
-        )
+        version = named[name].version if name in named else version
+        models = tuple(_best(fitting, skipped))
+        meant = None if official is None else name in named
+        suites.append(SuiteOutcomes(version, name, references[name], models, meant))
+        files[name] = [one.file for one in fitting]
     suites = sorted((one for one in suites if one.models), key=precedence, reverse=True)
     return _bounded(suites, files, skipped)
 

@@ -93,9 +93,10 @@ class Untrusted(NamedTuple):
 
 
 class UntrustedReader:
-    """Reads one result after the other; use it as a context manager.
+    """Reads one result after the other.
 
     Args:
+        decoder: what decodes their Parquet files.
         names: refuse names that a page cannot show side by side.
         longest: characters of the longest text of a case.
         known: cases of suites that are trusted; equal ones will be these objects.
@@ -103,22 +104,16 @@ class UntrustedReader:
 
     def __init__(
         self,
+        decoder: Decoder,
         *,
         names: bool = True,
         longest: int = LONGEST_TEXT,
         known: Iterable[tuple[Case, ...]] = (),
     ) -> None:
-        self._names, self._longest = names, longest
-        self._decoder = Decoder()
+        self._decoder, self._names, self._longest = decoder, names, longest
         self._cases_of: dict[str, tuple[Case, ...]] = {}
         self._known = {_all_of(cases): cases for cases in known}
         self._room = MOST_CASES
-
-    def __enter__(self) -> UntrustedReader:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._decoder.__exit__(*error)
 
     def read(self, path: Path) -> Untrusted:
         """A result file and the outcomes beside it, or a `RefusedError`."""

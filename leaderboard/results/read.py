@@ -16,6 +16,7 @@ from typing import Any
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.results import untrusted
+from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.outcomes import UntrustedReader
 from s2lct.leaderboard.results.record import FORMAT, Result, asked
 from s2lct.leaderboard.scoring import score
@@ -93,8 +94,8 @@ def read_result(path: Path) -> Result:
 
 def read_scored(path: Path) -> tuple[Result, score.Outcomes]:
     """Read a result file and its outcomes; models may be named by folders of any name."""
-    with _told(path), UntrustedReader(names=False) as reader:
-        read = reader.read(path)
+    with _told(path), Decoder() as decoder:
+        read = UntrustedReader(decoder, names=False).read(path)
     result, of = read.result, read.result.suite
     suite = SuiteCases(of.name, of.version, of.fingerprint, read.cases, result.partial)
     outcomes = outcomes_of(result, suite, read.labels)

@@ -99,16 +99,6 @@ def weigh(data: bytes, limits: dict[str, Any]) -> None:
         raise UnfitError(f"decodes to {table.nbytes} bytes, at most {limits['bytes']}")
 
 
-def _digest(table: Any) -> str:
-    """Equal for equal tables that were written alike."""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    return hashlib.sha256(sink.getvalue()).hexdigest()
-
-
 def limit(memory: int | None, seconds: int) -> None:
     """Let this process use so many bytes (None: as it is) and seconds more than it did."""
     try:
@@ -143,11 +133,14 @@ def answer(data: bytes, asked: dict[str, Any], told: set[str]) -> dict[str, Any]
         table = read(data, asked)
         shared = table.select([name for name in table.column_names if name in asked["shared"]])
         columns = table.drop_columns(shared.column_names).to_pydict()
-        answered = {"digest": _digest(shared), "columns": columns}
-        if answered["digest"] not in told:
-            told.add(answered["digest"])
-            answered["shared"] = shared.to_pydict()
-        return answered
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, shared.schema) as writer:
+            writer.write_table(shared.combine_chunks())
+        # Equal for equal tables that were written alike.
+        digest = hashlib.sha256(sink.getvalue()).hexdigest()
+        first = {} if digest in told else {"shared": shared.to_pydict()}
+        told.add(digest)
+        return {"digest": digest, "columns": columns} | first
     except UnfitError as error:
         return {"problem": str(error)}
     except (MemoryError, pa.ArrowMemoryError):

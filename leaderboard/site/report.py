@@ -169,8 +169,8 @@ def _capabilities_table(
     headings = [f"{name[:_COLUMN]:>{_COLUMN}}\n{heads}" for name in names]
     table = _table({"min_width": named, "max_width": named}, *headings)
     for capability in capabilities:
-        found = [one.capabilities.get(capability) for one in results]
-        table.add_row(Text(capability), *(Text(_cells(of)) for of in found))
+        cells = [_cells(one.capabilities.get(capability)) for one in results]
+        table.add_row(*map(Text, (capability, *cells)))
     return table
 
 

@@ -37,32 +37,23 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
     Rates are in [0, 1], None where there is none. References are of the kind ``reference`` and
     have no rank. Capabilities that only some suites have are None elsewhere.
     """
-    columns = capability_columns(
-        dict.fromkeys(name for one in standings for name in one.capabilities)
-    )
+    names = dict.fromkeys(name for one in standings for name in one.capabilities)
+    columns = capability_columns(names)
+    of_rates = [f"{column}{suffix}" for column in columns.values() for suffix in _RATE_SUFFIXES]
     rows: list[dict[str, Any]] = []
     for one in standings:
-        of_suite = {
-            "suite_version": one.suite.version,
-            "suite_fingerprint": one.suite.fingerprint,
-            "suite_official": one.suite.official,
-        }
-        chance = chance_of(reference_means(one.references))[1]
-        cases = len(one.suite.cases)
-        for values in (
-            *map(_of_model, one.standings),
-            *(_of_reference(of, chance) | {"cases": cases} for of in one.references),
-        ):
-            rates = {
-                f"{columns[name]}{suffix}": value
-                for name, of in values["rates"].items()
-                for suffix, value in zip(_RATE_SUFFIXES, of, strict=True)
-            }
-            names = [f"{name}{suffix}" for name in columns.values() for suffix in _RATE_SUFFIXES]
-            told = values | of_suite | rates
-            rows.append(
-                {name: told.get(name) for name in (*_COLUMNS_BEFORE, *names, *_COLUMNS_BEHIND)}
-            )
+        suite, chance = one.suite, chance_of(reference_means(one.references))[1]
+        facts: dict[str, Any] = {"suite_version": suite.version, "suite_official": suite.official}
+        facts["suite_fingerprint"] = suite.fingerprint
+        values = [_of_model(of) for of in one.standings]
+        values += [_of_reference(of, chance, len(suite.cases)) for of in one.references]
+        for own in values:
+            told = own | facts
+            for name, of in own["rates"].items():
+                pairs = zip(_RATE_SUFFIXES, of, strict=True)
+                told |= {f"{columns[name]}{suffix}": value for suffix, value in pairs}
+            ordered = (*_COLUMNS_BEFORE, *of_rates, *_COLUMNS_BEHIND)
+            rows.append({name: told.get(name) for name in ordered})
     return rows
 
 
@@ -113,7 +104,7 @@ def _known(rate: Rate) -> float | None:
     return rate.failure_rate if rate.cases else None
 
 
-def _of_reference(reference: Reference, chance: float) -> dict[str, Any]:
+def _of_reference(reference: Reference, chance: float, cases: int) -> dict[str, Any]:
     return {
         "rates": {
             name: (of["all"], None, None, of.get("seed"), of.get("expansion"))
@@ -122,6 +113,7 @@ def _of_reference(reference: Reference, chance: float) -> dict[str, Any]:
         "kind": "reference",
         "model": reference.name,
         "failure_rate": reference.failure_rate,
+        "cases": cases,
         "chance": chance,
         "chance_corrected": chance_corrected(reference.failure_rate, chance),
     }
