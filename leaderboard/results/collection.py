@@ -13,18 +13,11 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.results import untrusted
+from s2lct.leaderboard.results import scored, untrusted
 from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.hub_results import snapshot
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT, Untrusted, UntrustedReader
 from s2lct.leaderboard.results.record import own_options
-from s2lct.leaderboard.results.scored import (
-    UNSCORED,
-    Collection,
-    ScoredModel,
-    SuiteOutcomes,
-    read_collection,
-)
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.tables import KINDS
@@ -44,7 +37,7 @@ class ReadResult:
     version: str
     fingerprint: str
     cases: tuple[Case, ...]
-    model: ScoredModel
+    model: scored.ScoredModel
     partial: bool = False
 
 
@@ -60,7 +53,7 @@ def collect(
     advance: Callable[[int, int], None] | None = None,
     *,
     official: Sequence[SuiteCases] | None = None,
-) -> Collection:
+) -> scored.Collection:
     """Read results.
 
     A file that cannot be used is left out with a line that says why; of two files of the same
@@ -79,7 +72,7 @@ def collect(
     """
     path, skipped = Path(source), _Skipped()
     if path.is_file():
-        collection = read_collection(path)
+        collection = scored.read_collection(path)
         if official is None and collection.suites:
             return collection
         read = [
@@ -97,7 +90,7 @@ def collect(
             + (f"; {len(skipped)} left out, the first: {skipped[0]}" if skipped else ""),
             mend="make some with `s2lct score MODEL --suite DIR --out results/`",
         )
-    return Collection(tuple(suites), tuple(skipped))
+    return scored.Collection(tuple(suites), tuple(skipped))
 
 
 def _read_folder(
@@ -140,7 +133,7 @@ def _read_folder(
 def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResult:
     result, model = found.result, found.result.model
     _check_counts(found)
-    scored = ScoredModel(
+    model_scored = scored.ScoredModel(
         key=found.sha256,
         **model.model_dump(exclude={"options"}),
         date=untrusted.moment(result.date).isoformat(timespec="seconds"),
@@ -149,7 +142,9 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
         options=own_options(model.options),
     )
     suite = result.suite
-    return ReadResult(file, suite.version, suite.fingerprint, found.cases, scored, result.partial)
+    return ReadResult(
+        file, suite.version, suite.fingerprint, found.cases, model_scored, result.partial
+    )
 
 
 def _check_counts(found: Untrusted) -> None:
@@ -171,7 +166,7 @@ def _check_counts(found: Untrusted) -> None:
 
 def _by_suite(
     read: Sequence[ReadResult], official: Sequence[SuiteCases] | None, skipped: _Skipped
-) -> list[SuiteOutcomes]:
+) -> list[scored.SuiteOutcomes]:
     """Results by the suite that they were scored on, the suite that a page shows first in front."""
     named = {suite.fingerprint: suite for suite in official or () if suite.fingerprint}
     groups: dict[str, list[ReadResult]] = {fingerprint: [] for fingerprint in named}
@@ -194,7 +189,7 @@ def _by_suite(
         groups.setdefault(home, []).append(one)
     if "" in groups:
         references[""] = _reference("", groups[""])
-    suites: list[SuiteOutcomes] = []
+    suites: list[scored.SuiteOutcomes] = []
     files: dict[str, list[str]] = {}
     for name, group in groups.items():
         group.sort(key=lambda one: one.file)
@@ -204,13 +199,13 @@ def _by_suite(
         version = named[name].version if name in named else version
         models = tuple(_best(fitting, skipped))
         meant = None if official is None else name in named
-        suites.append(SuiteOutcomes(version, name, references[name], models, meant))
+        suites.append(scored.SuiteOutcomes(version, name, references[name], models, meant))
         files[name] = [one.file for one in fitting]
     suites = sorted((one for one in suites if one.models), key=precedence, reverse=True)
     return _bounded(suites, files, skipped)
 
 
-def precedence(suite: SuiteOutcomes) -> tuple[object, ...]:
+def precedence(suite: scored.SuiteOutcomes) -> tuple[object, ...]:
     """Which of several suites a page shows first: the one with the largest of these.
 
     That is the newest of the official ones. Where the operator named none, or for what is on none
@@ -227,10 +222,10 @@ def precedence(suite: SuiteOutcomes) -> tuple[object, ...]:
 
 
 def _bounded(
-    suites: Sequence[SuiteOutcomes], files: dict[str, list[str]], skipped: _Skipped
-) -> list[SuiteOutcomes]:
+    suites: Sequence[scored.SuiteOutcomes], files: dict[str, list[str]], skipped: _Skipped
+) -> list[scored.SuiteOutcomes]:
     """Without suites that nobody named, as far as they would swell everybody's page."""
-    kept: list[SuiteOutcomes] = []
+    kept: list[scored.SuiteOutcomes] = []
     others = characters = 0
     for suite in suites:
         if kept and not suite.official:
@@ -316,13 +311,13 @@ def _fitting(
             suite = one.fingerprint[:12]
             skipped.add(one.file, f"case {stranger} is not of the suite that it names ({suite})")
             continue
-        labels = np.full(len(cases), UNSCORED, dtype=np.int8)
+        labels = np.full(len(cases), scored.UNSCORED, dtype=np.int8)
         labels[np.array(numbers)] = one.model.labels
         fitting.append(replace(one, cases=cases, model=replace(one.model, labels=labels)))
     return fitting
 
 
-def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[ScoredModel]:
+def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[scored.ScoredModel]:
     """Of results of the same model the verified, then the fullest, then the newest."""
     of_model: dict[tuple[str, ...], list[ReadResult]] = {}
     for one in group:
@@ -331,10 +326,10 @@ def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[ScoredModel]:
         of_model.setdefault(names, []).append(one)
 
     def worth(one: ReadResult) -> tuple[object, ...]:
-        full = int((one.model.labels != UNSCORED).sum())
+        full = int((one.model.labels != scored.UNSCORED).sum())
         return bool(one.model.verified), full, untrusted.moment(one.model.date), one.file
 
-    kept: list[ScoredModel] = []
+    kept: list[scored.ScoredModel] = []
     for rivals in of_model.values():
         best = max(rivals, key=worth)
         kept.append(best.model)

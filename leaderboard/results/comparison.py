@@ -8,15 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.leaderboard.scoring.statistics import (
-    Failed,
-    Floats,
-    Integers,
-    by_name,
-    families_of,
-    family_counts,
-)
 from s2lct.suite.cases import Case
 
 LEVEL = 0.05
@@ -50,7 +43,7 @@ class Comparison:
         return int(self.first_only > self.second_only)
 
 
-def sign_flip_p_values(differences: Integers) -> Floats:
+def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
     """P-values of the two-sided sign-flip test of family differences (Fisher 1935).
 
     If two models are equally good, a family's difference in failures is as likely to have the
@@ -80,7 +73,9 @@ def sign_flip_p_values(differences: Integers) -> Floats:
     return np.where(observed == 0, 1.0, np.clip(found, LEAST_P, 1))
 
 
-def _tails(sizes: Integers, observed: Integers, places: int) -> Floats:
+def _tails(
+    sizes: statistics.Integers, observed: statistics.Integers, places: int
+) -> statistics.Floats:
     """P(|sum of ± sizes| ≥ observed), a row each; no row's sizes sum up to ``places``."""
     angles = np.pi * np.arange(places) / places
     logs, negative = np.zeros((2, len(sizes), places))
@@ -101,7 +96,7 @@ def _tails(sizes: Integers, observed: Integers, places: int) -> Floats:
     return np.asarray((characteristic * (2 / places * weights)[place]).sum(axis=1))
 
 
-def holm(p_values: npt.ArrayLike) -> Floats:
+def holm(p_values: npt.ArrayLike) -> statistics.Floats:
     """Holm's step-down correction (Holm 1979) over the last axis, in the order given."""
     given = np.asarray(p_values, dtype=np.float64)
     count = given.shape[-1]
@@ -114,8 +109,11 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 
 
 def pair_p_values(
-    cases: Sequence[Case], numbers: Iterable[list[int]], failed: Failed, pairs: Integers
-) -> Floats:
+    cases: Sequence[Case],
+    numbers: Iterable[list[int]],
+    failed: statistics.Failed,
+    pairs: statistics.Integers,
+) -> statistics.Floats:
     """P-values of pairs of models, shape (pairs, groups of cases).
 
     Args:
@@ -124,9 +122,9 @@ def pair_p_values(
         failed: which of them each model fails, shape (models, cases).
         pairs: numbers of the models, shape (2, pairs).
     """
-    columns: list[Floats] = []
+    columns: list[statistics.Floats] = []
     for own in numbers:
-        failures, _ = family_counts([cases[n] for n in own], failed[:, own])
+        failures, _ = statistics.family_counts([cases[n] for n in own], failed[:, own])
         whole = np.rint(failures).astype(np.int64)
         parts = np.array_split(pairs, max(1, whole.shape[1] * len(pairs.T) // _CELLS_AT_ONCE), 1)
         tested = [sign_flip_p_values(whole[first] - whole[second]) for first, second in parts]
@@ -134,15 +132,17 @@ def pair_p_values(
     return np.stack(columns, axis=1)
 
 
-def compare(cases: Sequence[Case], first: Failed, second: Failed) -> dict[str, Comparison]:
+def compare(
+    cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
+) -> dict[str, Comparison]:
     """Compare two models, capability by capability, by which of the same cases each fails."""
-    numbers, both = by_name(cases), np.stack([first, second])
+    numbers, both = statistics.by_name(cases), np.stack([first, second])
     (p_values,) = pair_p_values(cases, numbers.values(), both, np.array([[0], [1]]))
     told = zip(numbers.items(), p_values.tolist(), holm(p_values).tolist(), strict=True)
     return {
         capability: Comparison(
             cases=len(own),
-            families=len(set(families_of([cases[n] for n in own]).tolist())),
+            families=len(set(statistics.families_of([cases[n] for n in own]).tolist())),
             first_only=int((first[own] & ~second[own]).sum()),
             second_only=int((second[own] & ~first[own]).sum()),
             p_value=p_value,
@@ -152,7 +152,9 @@ def compare(cases: Sequence[Case], first: Failed, second: Failed) -> dict[str, C
     }
 
 
-def paired(one: Outcomes, other: Outcomes) -> tuple[list[Case], Failed, Failed]:
+def paired(
+    one: Outcomes, other: Outcomes
+) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
     """The cases that two models were both scored on, and which of them each fails."""
     number_of = {case.id: number for number, case in enumerate(other.cases)}
     first = [number for number, case in enumerate(one.cases) if case.id in number_of]

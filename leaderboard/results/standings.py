@@ -10,16 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.labels import LABELS
+from s2lct.leaderboard.results import scored
 from s2lct.leaderboard.results.collection import precedence
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
-from s2lct.leaderboard.results.scored import (
-    UNSCORED,
-    Collection,
-    LabelIds,
-    ScoredModel,
-    SuiteOutcomes,
-    passing,
-)
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.training_data import group_of, main_comparison, training_data_of
 from s2lct.suite.capability_ids import natural_order
@@ -37,7 +30,7 @@ Failures = npt.NDArray[np.bool_]
 class Standing:
     """One model's figures, of the cases it was scored on."""
 
-    model: ScoredModel
+    model: scored.ScoredModel
     cases: int
     rank: tuple[int, int] | None  # best and worst that the cases leave open; of the whole suite
     overall: statistics.Rate  # the mean of the capabilities' failure rates
@@ -70,25 +63,25 @@ class Standing:
 class SuiteStandings:
     """The models of one suite, best first; those not scored on the whole suite last."""
 
-    suite: SuiteOutcomes  # what they said of its cases
+    suite: scored.SuiteOutcomes  # what they said of its cases
     capabilities: tuple[str, ...]  # by number
     standings: tuple[Standing, ...]  # one a model
     references: tuple[chance.Reference, ...]  # what constant and random answers come to
 
 
-def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
+def all_standings(collection: scored.Collection, seed: int = 0) -> list[SuiteStandings]:
     """The standings of every suite, in the order of `precedence`; never mixed."""
     suites = [suite for suite in collection.suites if suite.models]
     return [suite_standings(one, seed) for one in sorted(suites, key=precedence, reverse=True)]
 
 
-def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
+def suite_standings(suite: scored.SuiteOutcomes, seed: int = 0) -> SuiteStandings:
     """Figures and ranks of a suite's models.
 
     Those that were scored on the same cases share the bootstrap's samples: differences are paired.
     """
     labels = np.stack([model.labels for model in suite.models])
-    kinds, kind_of = np.unique(labels != UNSCORED, axis=0, return_inverse=True)
+    kinds, kind_of = np.unique(labels != scored.UNSCORED, axis=0, return_inverse=True)
     found: list[Standing] = []
     for number, asked in enumerate(kinds):
         members = np.flatnonzero(kind_of.ravel() == number)
@@ -110,9 +103,13 @@ def _place(one: Standing) -> tuple[object, ...]:
 
 
 def _standings_of(
-    models: Sequence[ScoredModel], cases: Sequence[Case], labels: LabelIds, ranked: bool, seed: int
+    models: Sequence[scored.ScoredModel],
+    cases: Sequence[Case],
+    labels: scored.LabelIds,
+    ranked: bool,
+    seed: int,
 ) -> list[Standing]:
-    failed = ~passing(cases)[np.arange(len(cases)), labels]
+    failed = ~scored.passing(cases)[np.arange(len(cases)), labels]
     figures = statistics.model_figures(cases, failed)
     compared = [main_comparison(model.name) for model in models]
     outside: dict[int, statistics.Rate] = {}
@@ -170,7 +167,7 @@ def pairwise_tests(one: SuiteStandings) -> tuple[int, statistics.Floats]:
     if models < 2:
         return models, np.ones((0, len(one.capabilities)))
     labels = np.stack([model.labels for model in ranked[:models]])
-    failed = ~passing(cases)[np.arange(len(cases)), labels]
+    failed = ~scored.passing(cases)[np.arange(len(cases)), labels]
     of_name = statistics.by_name(cases)
     numbers = [of_name[capability] for capability in one.capabilities]
     pairs = np.stack(np.triu_indices(models, 1))

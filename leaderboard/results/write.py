@@ -61,12 +61,16 @@ def write_result(
     stem = _stem(model, suite, outcomes, folder)
     path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
     write_outcomes(outcomes, table)
+    versions: dict[str, str] = {}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
     result = record.Result(
         suite=suite,
         selection=(selection or record.SelectionRecord()) if partial else None,
         model=model,
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        packages=_versions(),
+        packages=versions,
         outcomes=record.OutcomesRecord(
             path=table.name, rows=len(outcomes.cases), sha256=sha256_of(table)
         ),
@@ -125,14 +129,6 @@ def _is_of(path: Path, model: record.ModelRecord, suite: record.SuiteRecord, cas
         and (found.suite.fingerprint, found.outcomes.rows) == (suite.fingerprint, cases)
         and not found.partial
     )
-
-
-def _versions() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for package in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
 
 
 def repository_path(result: record.Result) -> str:

@@ -22,14 +22,7 @@ from s2lct.leaderboard.results.standings import (
     all_standings,
     pairwise_tests,
 )
-from s2lct.leaderboard.scoring import chance
-from s2lct.leaderboard.scoring.statistics import (
-    INTERVAL_WORDS,
-    MEAN_WORDS,
-    CapabilityResult,
-    Floats,
-    Rate,
-)
+from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.site.tables import TABLES, capability_columns, write_tables
 from s2lct.pages import page_templates
 
@@ -71,7 +64,7 @@ def page(standings: Sequence[SuiteStandings]) -> str:
         "labels": list(LABELS),
         "files": [*TABLES, OUTCOMES],
         "level": LEVEL,
-        "words": {"mean": MEAN_WORDS, "chance": chance.CHANCE_WORDS, "test": TEST_WORDS},
+        "words": {"mean": statistics.MEAN_WORDS, "chance": chance.CHANCE_WORDS, "test": TEST_WORDS},
         "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -84,7 +77,7 @@ def page(standings: Sequence[SuiteStandings]) -> str:
         script=Markup(script),
         script_hash=Markup(f"sha256-{digest}"),
         data=Markup(text),
-        words=(MEAN_WORDS, INTERVAL_WORDS, chance.CHANCE_WORDS),
+        words=(statistics.MEAN_WORDS, statistics.INTERVAL_WORDS, chance.CHANCE_WORDS),
     )
 
 
@@ -176,17 +169,17 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, _DIGITS)
 
 
-def _figure(rate: Rate) -> list[float]:
+def _figure(rate: statistics.Rate) -> list[float]:
     return [round(value, _DIGITS) for value in (rate.failure_rate, *rate.ci)]
 
 
-def _figures(of: CapabilityResult) -> list[float | None]:
+def _figures(of: statistics.CapabilityResult) -> list[float | None]:
     """Rate and bounds on all cases, rates on seeds and on expansions."""
     kinds = [_rounded(one.failure_rate) if one.cases else None for one in (of.seed, of.expansion)]
     return [*_figure(of.all), *kinds]
 
 
-def packed_p_values(p_values: Floats) -> str:
+def packed_p_values(p_values: statistics.Floats) -> str:
     """P-values as base64, two bytes each (the lower first): three digits and an exponent."""
     codes: list[int] = []
     for value in p_values.ravel().tolist():

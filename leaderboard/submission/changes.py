@@ -293,16 +293,14 @@ def _answered(repo: str, number: int, account: str, commit: str) -> bool:
     """Whether an account commented on a commit; what others write says nothing."""
     with told_hub_errors(repo):
         events = hub_api().get_discussion_details(repo, number, repo_type="dataset").events
-    return any(
-        event.author == account and f"Checked {commit}" in getattr(event, "content", "")
-        for event in events
-    )
+    own = [getattr(event, "content", "") for event in events if event.author == account]
+    return any(f"Checked {commit}" in said for said in own)
 
 
 def comment(verdict: ChangesVerdict) -> str:
     """A verdict in Markdown. Indented lines are code, whatever a stranger put into them."""
-    lines = [f"Checked {verdict.head}: {'accepted' if verdict.accepted else 'refused'}.", ""]
-    return "\n".join([*lines, *(f"    {line}" for line in in_words(verdict))])
+    head = f"Checked {verdict.head}: {'accepted' if verdict.accepted else 'refused'}.\n\n"
+    return head + "\n".join(f"    {line}" for line in in_words(verdict))
 
 
 def in_words(verdict: ChangesVerdict) -> list[str]:
