@@ -27,10 +27,10 @@ SCORING = Panel(app, "Score models")
 def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:
     """Failure rates side by side, and where they were written."""
     from s2lct.leaderboard.results.write import plain_path
-    from s2lct.leaderboard.site.report import results_table
+    from s2lct.leaderboard.site.report import ResultsTable
 
     if scores.results:
-        console.print(results_table(scores.results))
+        console.print(ResultsTable(scores.results))
         console.print(
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
             f"{' '.join(map(str, scores.files))} --html report.html"
@@ -53,9 +53,9 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
 )
 def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -> None:
     """Failure rates side by side, and the words that broke each model."""
-    from s2lct.leaderboard.site.report import results_table, shown_name
+    from s2lct.leaderboard.site.report import ResultsTable, shown_name
 
-    console.print(results_table(results))
+    console.print(ResultsTable(results))
     for result in results:
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"

@@ -835,10 +835,10 @@ def test_spaces_hold_code_and_cards_but_no_weights(
     script = """
 sys.path.insert(0, sys.argv[1] + "/package")
 import pathlib
-from s2lct.leaderboard.site import live_page, server
+from s2lct.leaderboard.site import server
 from s2lct.leaderboard.results.collection import collect
 assert server.__file__.startswith(sys.argv[1])
-live = live_page.LivePage(sys.argv[2], lambda: collect(sys.argv[2]), pathlib.Path(sys.argv[1]))
+live = server.LivePage(sys.argv[2], lambda: collect(sys.argv[2]), pathlib.Path(sys.argv[1]))
 live.refresh()
 assert (live.builds, live.problem) == (1, "") and (live.folder / "index.html").exists()
 """

@@ -23,8 +23,7 @@ from s2lct.errors import PublishError, ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.figures import wrong_figures
-from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute, wrong_figures
 from s2lct.leaderboard.results.record import BUILT_IN, SelectionRecord
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result

@@ -10,12 +10,18 @@ from pathlib import Path, PurePosixPath
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState, require_repo
 from s2lct.errors import PublishError
-from s2lct.leaderboard.results.layout import FOLDER, repository_path, suite_folder
 from s2lct.leaderboard.results.read import recompute
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import MOST_TABLE_BYTES, parse_result
-from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.results.words import faults_of_names, faults_of_words, names_of
+from s2lct.leaderboard.results.untrusted import (
+    MOST_TABLE_BYTES,
+    RefusedError,
+    bytes_of,
+    faults_of_names,
+    faults_of_words,
+    names_of,
+    parse_result,
+)
+from s2lct.leaderboard.results.write import FOLDER, repository_path, suite_folder
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SHORT = 12

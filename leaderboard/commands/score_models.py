@@ -180,8 +180,9 @@ class Compared:
 def compare(options: CompareOptions, bars: Bars) -> Compared:
     """Say which differences between two models are real."""
     from s2lct.leaderboard.results.comparison import compare as compared
+    from s2lct.leaderboard.results.comparison import paired
     from s2lct.leaderboard.results.read import read_outcomes, read_result
-    from s2lct.leaderboard.site.report import check_same_suite, paired
+    from s2lct.leaderboard.site.report import check_same_suite
 
     paths = (options.first, options.second)
     results = (read_result(paths[0]), read_result(paths[1]))
