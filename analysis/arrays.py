@@ -1,8 +1,9 @@
-"""Arrays in a file with what describes them: safetensors with one entry of JSON."""
+"""Arrays in a file with what describes them, safetensors with an entry of JSON, and in memory."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,3 +45,23 @@ def unreadable(problem: str, mend: str) -> Iterator[None]:
         yield
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise AnalysisError(f"{problem} ({error})", mend=mend) from error
+
+
+def machine_memory() -> int:
+    """Bytes of the machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def check_memory(needed: int, what: str, instead: str) -> None:
+    """Refuse what needs more bytes than half of the machine's memory.
+
+    Raises:
+        AnalysisError: it does; names what it is, and what to pass instead.
+    """
+    room = machine_memory() // 2
+    if needed > room:
+        raise AnalysisError(
+            f"{what}: need {needed / 1e9:,.1f} GB, half of this machine's memory is "
+            f"{room / 1e9:,.1f} GB",
+            mend=f"pass {instead}",
+        )

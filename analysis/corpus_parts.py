@@ -38,20 +38,18 @@ def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
             f"corpus {corpus.name}: has the splits {', '.join(sorted(by_split))}, none to train on",
             mend="call the sentences to train on train",
         )
-    if len({sentence.text for sentence in train}) < _LEAST:
+    waiting = sorted({one.text for one in train}, key=lambda text: shuffle_key(seed, "part", text))
+    if len(waiting) < _LEAST:
         raise AnalysisError(
             f"corpus {corpus.name}: has {len(train)} sentences to train on",
             mend=f"give at least {_LEAST}, some hundreds to learn anything",
         )
-    dev = by_split.get("dev") or by_split.get("validation") or []
-    test = by_split.get("test") or []
-    texts = sorted({s.text for s in train}, key=lambda text: shuffle_key(seed, "part", text))
-    tenth = max(1, len(texts) // 10)
-    taken = 0
-    for part in (dev, test):
-        if not part:
-            drawn = set(texts[taken : taken + tenth])
-            taken += tenth
-            part += [sentence for sentence in train if sentence.text in drawn]
-    kept = set(texts[taken:])
-    return CorpusParts(tuple(s for s in train if s.text in kept), tuple(dev), tuple(test))
+    tenth = len(waiting) // 10
+    parts: list[tuple[Sentence, ...]] = []
+    for held_out in (by_split.get("dev") or by_split.get("validation"), by_split.get("test")):
+        if not held_out:
+            drawn, waiting = set(waiting[:tenth]), waiting[tenth:]
+            held_out = [sentence for sentence in train if sentence.text in drawn]
+        parts.append(tuple(held_out))
+    kept = set(waiting)
+    return CorpusParts(tuple(one for one in train if one.text in kept), *parts)

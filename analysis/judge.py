@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import NEUTRAL, NEUTRAL_BAND, POSITIVE, Labels, rule_for
-from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.predictions import Array, labels_of_predictions
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
 from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import Network
 from s2lct.leaderboard.models.pretrained import usable_device
+from s2lct.leaderboard.scoring.ask import probabilities_of
 
 
 def load_model(name: str, *, device: str = "auto") -> Classifier:
@@ -29,7 +30,7 @@ def load_model(name: str, *, device: str = "auto") -> Classifier:
     from s2lct.leaderboard.models.sentiment_network import embedded_network
 
     shipped = Embedded(name)
-    tokenizer, model = embedded_network(name)  # type: ignore[arg-type]
+    tokenizer, model = embedded_network(name)
     torch.nn.Module.to(model, usable_device(device))
     network = Network(tokenizer, model, name)
     network.revision, network.fingerprint = shipped.revision, shipped.fingerprint
@@ -53,61 +54,47 @@ class Judge:
         label_map: Mapping[str, str] | None = None,
         neutral_band: tuple[float, float] = NEUTRAL_BAND,
     ) -> None:
-        self.model = model
-        self._band = neutral_band
-        self._label_map = label_map
-        self.rule = (
-            None
-            if isinstance(model, Function)
-            else rule_for(
+        self.model, self._label_map, self._band = model, label_map, neutral_band
+        self.rule = None
+        if not isinstance(model, Function):
+            self.rule = rule_for(
                 model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
             )
-        )
 
     def __str__(self) -> str:
         return "labels of a function" if self.rule is None else str(self.rule)
 
     def labels(self, texts: Sequence[str]) -> Labels:
         """What the model says of each text; equal texts are asked once."""
-        return self._asked(texts)[0]
+        if self.rule is not None and not isinstance(self.model, Function):
+            return self.rule.labels(probabilities_of(self.model, texts))
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            return np.zeros(0, dtype=np.int64)
+        labels, _ = labels_of_predictions(
+            self.model.predict(distinct),  # type: ignore[union-attr]
+            len(distinct),
+            neutral_band=self._band,
+            classes=self.model.classes,
+            label_map=self._label_map,
+        )
+        said = dict(zip(distinct, labels, strict=True))
+        return np.array([said[text] for text in texts], dtype=np.int64)
 
-    def support(self, texts: Sequence[str], labels: Iterable[int]) -> Array:
-        """How strongly the model holds a label of each text, in [0, 1], shape (texts,).
+    def supports(self, texts: Sequence[str]) -> Array:
+        """How strongly the model holds each label of each text, in [0, 1], shape (texts, labels).
 
-        The label's probability. Where a model has no neutral class, its neutral is the nearer to
+        The labels' probabilities. Where a model has no neutral class, its neutral is the nearer to
         1 the nearer p(positive) is to the middle of the band; where it tells labels alone, 1 or 0.
         """
-        said, folded = self._asked(texts)
-        wanted = np.fromiter(labels, dtype=np.int64, count=len(texts))
-        if folded is None or self.rule is None:
-            alone: Array = (said == wanted).astype(np.float64)
-            return alone
-        held: Array = folded[np.arange(len(texts)), wanted]
+        if self.rule is None or isinstance(self.model, Function):
+            return np.eye(len(LABELS))[self.labels(texts)]
+        held = self.rule.folded(probabilities_of(self.model, texts))
         if not self.rule.has_neutral:
-            middle = sum(self._band) / 2
-            held = np.where(wanted == NEUTRAL, 1 - np.abs(folded[:, POSITIVE] - middle), held)
+            held[:, NEUTRAL] = 1 - np.abs(held[:, POSITIVE] - sum(self._band) / 2)
         return held
 
-    def _asked(self, texts: Sequence[str]) -> tuple[Labels, Array | None]:
-        distinct = list(dict.fromkeys(texts))
-        number_of = {text: number for number, text in enumerate(distinct)}
-        places = np.fromiter((number_of[text] for text in texts), dtype=np.int64, count=len(texts))
-        if not distinct:
-            return np.zeros(0, dtype=np.int64), None
-        if isinstance(self.model, Function) or self.rule is None:
-            said = self.model.predict(distinct)  # type: ignore[union-attr]
-            labels, _ = labels_of_predictions(
-                said,
-                len(distinct),
-                neutral_band=self._band,
-                classes=self.model.classes,
-                label_map=self._label_map,
-            )
-            return labels[places], None
-        probabilities = np.empty((len(distinct), len(self.model.classes)))
-        for numbers, batch in self.model.probabilities(distinct):
-            probabilities[numbers] = batch
-        return (
-            self.rule.labels(probabilities)[places],
-            self.rule.folded(probabilities)[places],
-        )
+    def support(self, texts: Sequence[str], labels: Iterable[int]) -> Array:
+        """How strongly the model holds a label of each text, see `supports`; shape (texts,)."""
+        held: Array = self.supports(texts)[np.arange(len(texts)), list(labels)]
+        return held

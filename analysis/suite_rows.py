@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,10 @@ from s2lct.suite.rows import CaseRow
 
 @dataclass(frozen=True, slots=True)
 class SuiteRow:
-    """A case with its making.
+    """A case with the number of the label to train on, and its making.
 
-    Attributes:
-        case: what is scored.
-        label: the label to train on, a number of `LABELS`.
-        template: see `builder.records.Seed`; empty without one.
-        sources: texts of the corpus sentences that it was made from.
-        inserted: where its inserted words stand (character offsets, end exclusive).
+    ``sources`` are texts of the corpus sentences that it was made from; ``inserted`` is where its
+    inserted words stand (character offsets, end exclusive).
     """
 
     case: Case
@@ -34,7 +30,7 @@ class SuiteRow:
 
 @dataclass(frozen=True, slots=True)
 class SuiteRows:
-    """A suite's rows and what names the suite; see `leaderboard.cases.SuiteCases`."""
+    """A suite's rows and what names the suite; see `suite.cases.SuiteCases`."""
 
     name: str
     version: str
@@ -48,22 +44,17 @@ class SuiteRows:
 
 
 def load_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteRows:
-    """Read a suite: a folder, a Hub id (``ORG/NAME`` or ``ORG/NAME@REVISION``), or rows.
+    """Read a suite as `suite.cases.load_cases` does.
 
     Raises:
         ScoringError: there is no such suite, it is damaged, or rows are none of a suite.
         AnalysisError: rows lack what the analyses need.
     """
     read = read_rows(suite)
-    return SuiteRows(read.name, read.version, read.fingerprint, tuple(map(row_of, read.rows)))
+    return SuiteRows(read.name, read.version, read.fingerprint, tuple(map(_row_of, read.rows)))
 
 
-def row_of(row: CaseRow) -> SuiteRow:
-    """A checked row with what the analyses need.
-
-    Raises:
-        AnalysisError: it lacks that.
-    """
+def _row_of(row: CaseRow) -> SuiteRow:
     places = [(word.start, word.end) for word in row.inserted or ()]
     inserted = tuple((start, end) for start, end in places if start is not None and end is not None)
     if row.label is None or row.sources is None or len(inserted) < len(places):
@@ -71,13 +62,8 @@ def row_of(row: CaseRow) -> SuiteRow:
             f"row {row.id}: lacks label, sources or where its inserted words stand",
             mend="pass rows as `s2lct build` writes them",
         )
-    return SuiteRow(
-        case=case_from(row),
-        label=row.label,
-        template=row.template or "",
-        sources=tuple(source.text for source in row.sources),
-        inserted=inserted,
-    )
+    sources = tuple(source.text for source in row.sources)
+    return SuiteRow(case_from(row), row.label, row.template or "", sources, inserted)
 
 
 def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRows:
@@ -86,13 +72,12 @@ def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRo
     Raises:
         AnalysisError: the suite lacks one.
     """
-    capabilities = spelled(capabilities or (), suite.capabilities)
-    if unknown := [name for name in capabilities if name not in suite.capabilities]:
+    if not capabilities:
+        return suite
+    names = spelled(capabilities, suite.capabilities)
+    if unknown := [name for name in names if name not in suite.capabilities]:
         raise AnalysisError(
             f"suite {suite.name}: has no capability {', '.join(unknown)}",
             mend=f"choose among {', '.join(suite.capabilities)}",
         )
-    rows = tuple(
-        row for row in suite.rows if not capabilities or row.case.capability in capabilities
-    )
-    return SuiteRows(suite.name, suite.version, suite.fingerprint, rows)
+    return replace(suite, rows=tuple(row for row in suite.rows if row.case.capability in names))

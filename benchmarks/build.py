@@ -99,7 +99,7 @@ def part_fill(rounds: int) -> None:
     def bare() -> None:
         with torch.inference_mode():
             for ids in batches:
-                model._model.base_model(input_ids=ids)
+                model.model.base_model(input_ids=ids)
 
     times = in_rounds({"ours": lambda: fill(masked, model, suggestions=30), "bare": bare}, rounds)
     ours, theirs = times["ours"], times["bare"]
@@ -123,7 +123,7 @@ class SentenceAtATime:
         self.lexicon, self.grammar = Lexicon.load(), ReferenceGrammar.load()
         model = load_masked_language_model()
         assert isinstance(model, TransformersMaskedLM)
-        self.model, self.tokenizer, self.words = model._model, model._tokenizer, model.words
+        self.model, self.tokenizer, self.words = model.model, model.tokenizer, model.words
         self.fitting_by_tag: dict[str, frozenset[str]] = {}
 
     def run(self, sentences: Sequence[Sentence]) -> int:

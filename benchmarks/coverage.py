@@ -26,7 +26,7 @@ from timing import in_rounds
 
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.builder.corpus.read import read_corpus
 
 MODEL = "embedded-3class"
@@ -46,13 +46,13 @@ def prepared(corpus: str) -> tuple[EncoderModel, dict[str, Coverage]]:
     """The model, and the metrics with bounds from a part of the corpus."""
     encoder = load_encoder(MODEL)
     reference = texts_of(corpus, REFERENCE)
-    return encoder, build_metrics(METRICS, encoder, reference, MetricOptions())
+    return encoder, build_metrics(METRICS, encoder, reference)
 
 
 def cover(encoder: EncoderModel, metrics: Sequence[Coverage], texts: Sequence[str]) -> None:
     """All metrics, in one pass."""
     states = [metric.emptied() for metric in metrics]
-    for _, one in encoder.each(texts):
+    for one in encoder.activations(texts):
         for state in states:
             state.add(state.marks(one))
 
@@ -66,7 +66,7 @@ def plain(encoder: EncoderModel, texts: Sequence[str]) -> None:
             order[start : start + BATCH],
             padding=True,
             truncation=True,
-            max_length=encoder.max_tokens,
+            max_length=encoder.most_tokens,
             return_tensors="pt",
         )
         with torch.inference_mode():

@@ -26,7 +26,6 @@ from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.collection_file import write_collection
 from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.record import (
     CapabilityRecord,
@@ -37,6 +36,7 @@ from s2lct.leaderboard.results.record import (
     Result,
     SuiteRecord,
 )
+from s2lct.leaderboard.results.scored import write_collection
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import PAGE, build_site
 from s2lct.suite.cases import Case, SuiteCases

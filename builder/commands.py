@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from s2lct.builder.config import BuildConfig
 from s2lct.options import Argument, Count, Option, Options, takes
-from s2lct.progress import Bars, Stages
+from s2lct.progress import Bars, Progress
 
 if TYPE_CHECKING:
     from s2lct.builder.built import CapabilityCounts
@@ -45,7 +45,7 @@ def build(config: BuildConfig, bars: Bars) -> Built:
     """
     from s2lct.builder.pipeline import build_suite
 
-    return Built(config, build_suite(config, Stages(bars)))
+    return Built(config, build_suite(config, Progress(bars)))
 
 
 class CapabilitiesOptions(Options):
@@ -104,7 +104,7 @@ def verify(options: VerifyOptions, bars: Bars) -> list[str]:
     """
     from s2lct.builder.verify import verify_suite
 
-    return list(map(str, verify_suite(options.suite, quick=options.quick, progress=Stages(bars))))
+    return list(map(str, verify_suite(options.suite, quick=options.quick, progress=Progress(bars))))
 
 
 class ExportOptions(Options):

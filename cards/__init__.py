@@ -10,36 +10,20 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-SHIPPED_MODELS = ("masked_lm", "parser", "sentiment_2class", "sentiment_3class")
-_HUB_LICENCES = frozenset(
-    (
-        "apache-2.0",
-        "mit",
-        "cc0-1.0",
-        "cc-by-2.0",
-        "cc-by-3.0",
-        "cc-by-4.0",
-        "cc-by-sa-3.0",
-        "cc-by-sa-4.0",
-        "cc-by-nc-4.0",
-        "cc-by-nc-sa-4.0",
-        "cc-by-nd-4.0",
-        "cc-by-nc-nd-4.0",
-        "odc-by",
-        "odbl",
-        "pddl",
-        "bsd-3-clause",
-        "gpl-3.0",
-    )
+from s2lct.plain_text import words
+
+_MODEL_TEMPLATES = {
+    "masked_lm": "masked_lm.md.jinja",
+    "parser": "parser.md.jinja",
+    "sentiment_2class": "sentiment.md.jinja",
+    "sentiment_3class": "sentiment.md.jinja",
+}
+_HUB_LICENCES = words(
+    "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
+    "cc-by-nc-sa-4.0 cc-by-nd-4.0 cc-by-nc-nd-4.0 odc-by odbl pddl bsd-3-clause gpl-3.0"
 )
-_NOT_STATED = frozenset(["", "not stated", "none stated by its authors", "unknown"])
-_SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-)
-_TEMPLATES = {"sentiment_2class": "sentiment", "sentiment_3class": "sentiment"}
+_NOT_STATED = ("", "not stated", "none stated by its authors", "unknown")
+_SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 
 
 def render_dataset_card(
@@ -51,7 +35,7 @@ def render_dataset_card(
 
     Args:
         suite: the contents of ``suite.json``.
-        examples: for each config a seed, its labels, and an expansion with marked words.
+        examples: for each config what `example_of` gives.
         repo: the Hub id it is published under; None for a suite in a folder.
     """
     return _render(
@@ -65,43 +49,22 @@ def render_dataset_card(
 
 
 def render_metric_card(repo: str, dataset: str, sdk_version: str) -> str:
-    """The README of the metric's Space.
-
-    Args:
-        repo: the Hub id of the Space.
-        dataset: the Hub id of the suite that it scores on.
-        sdk_version: the version of Gradio that runs it.
-    """
+    """The README of the metric's Space, which scores on a suite, run by a version of Gradio."""
     return _render("metric_card.md.jinja", repo=repo, dataset=dataset, sdk_version=sdk_version)
 
 
 def render_leaderboard_card(results: str, dataset: str) -> str:
-    """The README of the leaderboard's Space.
-
-    Args:
-        results: the Hub id of the dataset with the results.
-        dataset: the Hub id of the suite; empty if it is not known.
-    """
+    """The README of the leaderboard's Space; the Hub id of the suite is empty if not known."""
     return _render("leaderboard_card.md.jinja", results=results, dataset=dataset)
 
 
 def render_results_card(repo: str, results: Sequence[Mapping[str, Any]]) -> str:
-    """The README of a dataset of results.
-
-    Args:
-        repo: its Hub id.
-        results: result files' contents, each with ``path``, the JSON file's path in the repo.
-    """
+    """The README of a dataset of results: files' contents, each with its ``path`` in the repo."""
     return _render("results_card.md.jinja", repo=repo, results=results)
 
 
 def render_app(name: str, **values: str) -> str:
-    """The ``app.py`` of a Space.
-
-    Args:
-        name: ``metric`` (with ``dataset``) or ``leaderboard`` (with ``results`` and ``dataset``).
-        values: Hub ids.
-    """
+    """The ``app.py`` of a Space, ``metric`` or ``leaderboard``, with the Hub ids that it uses."""
     return _render(f"{name}_app.py.jinja", **values)
 
 
@@ -121,36 +84,18 @@ def hub_licence(licence: str) -> str:
 
 def size_category(rows: int) -> str:
     """How the Hub's cards name a number of rows."""
-    for most, name in _SIZES:
-        if rows < most:
-            return name
-    return "1M<n<10M"
-
-
-def render_model_card(name: str, figures: Mapping[str, Any]) -> str:
-    """The card of a shipped model.
-
-    Args:
-        name: one of `SHIPPED_MODELS`.
-        figures: what its training script recorded beside the weights.
-    """
-    return _render(f"{_TEMPLATES.get(name, name)}.md.jinja", **figures)
+    return next((name for most, name in _SIZES.items() if rows < most), "1M<n<10M")
 
 
 def write_model_cards(weights: Path, out: Path) -> list[Path]:
-    """Render the card of every model whose figures lie in ``weights`` into ``out``.
-
-    Args:
-        weights: folder with ``parser.json`` and the like.
-        out: folder to write ``parser.md`` and the like to.
-    """
+    """Render into ``out`` the card of every model whose figures lie in ``weights`` as JSON."""
     from s2lct.files import write_text
 
     written: list[Path] = []
-    for name in SHIPPED_MODELS:
+    for name, template in _MODEL_TEMPLATES.items():
         if (figures := weights / f"{name}.json").is_file():
             card = out / f"{name}.md"
-            write_text(card, render_model_card(name, json.loads(figures.read_text("utf-8"))))
+            write_text(card, _render(template, **json.loads(figures.read_text("utf-8"))))
             written.append(card)
     return written
 

@@ -5,91 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
+from rich.table import Table
 
 from s2lct.analysis.commands import augment, coverage, diversity, explain, masks, retrain, study
-from s2lct.cli.commands import INSIDE, JUDGING
-from s2lct.cli.console import console, error_console
-from s2lct.cli.options import command
+from s2lct.cli.console import console, error_console, show
+from s2lct.cli.options import Panel
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from s2lct.analysis.coverage.learn_masks import LearnedMasks
+    from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.report import CoverageReport
-    from s2lct.analysis.explain.records import ExplanationFile
+    from s2lct.analysis.explain.report import ExplanationFile
     from s2lct.analysis.study.agreement import StudyResult
 
 LOW_FIDELITY = 0.9
+app = typer.Typer()
+study_app = typer.Typer(
+    help="Have people rate cases, and see whether they agree.", no_args_is_help=True
+)
+INSIDE = Panel(app, "Look inside models")
+JUDGING = Panel(app, "Judge a suite")
+STUDY = Panel(study_app)
+app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Put the commands into the ``s2lct`` command line."""
-    command(
-        app,
-        explain.explain,
-        "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html",
-        panel=INSIDE,
-    )(show_explanations)
-    command(
-        app,
-        retrain.retrain,
-        "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
-        "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
-        panel=INSIDE,
-    )(show_retrained)
-    command(
-        app,
-        coverage.coverage,
-        "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
-        "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
-        "    --model embedded-2class --reference embedded --curve coverage.html",
-        panel=INSIDE,
-    )(show_coverage)
-    command(
-        app,
-        coverage.minimize,
-        "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
-        "    --by cover --threshold 1e-3 --out dist/small",
-        panel=INSIDE,
-    )(show_minimized)
-    command(
-        app,
-        masks.masks,
-        "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4",
-        panel=INSIDE,
-    )(show_masks)
-    command(
-        app,
-        augment.augment,
-        "s2lct augment embedded --model embedded-2class --by cover \\\n"
-        "    --limit 300 --out more.jsonl",
-        panel=INSIDE,
-    )(show_augmented)
-    command(
-        app,
-        diversity.diversity,
-        "s2lct diversity dist/s2lct --html diversity.html",
-        "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
-        panel=JUDGING,
-    )(show_diversity)
-    study_app = typer.Typer(
-        help="Have people rate cases, and see whether they agree.", no_args_is_help=True
-    )
-    command(
-        study_app,
-        study.export_study,
-        "s2lct study export dist/s2lct --out study/",
-        name="export",
-    )(show_study)
-    command(
-        study_app,
-        study.import_answers,
-        "s2lct study import answers.json --key study/key.json",
-        name="import",
-    )(show_agreement)
-    app.add_typer(study_app, name="study", rich_help_panel=JUDGING)
-
-
+@INSIDE.shows(
+    explain.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
+)
 def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) -> None:
     """What holds the failures of each capability."""
     from s2lct.analysis.explain.report import aggregate_table
@@ -103,6 +44,11 @@ def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) ->
     )
 
 
+@INSIDE.shows(
+    retrain.retrain,
+    "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
+    "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
+)
 def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions) -> None:
     """Failure rates before and after: of one training, or a matrix."""
     from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
@@ -122,6 +68,12 @@ def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions
         console.print(f"Score a model: s2lct score {retrained.model} --suite {options.suite}")
 
 
+@INSIDE.shows(
+    coverage.coverage,
+    "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
+    "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
+    "    --model embedded-2class --reference embedded --curve coverage.html",
+)
 def show_coverage(report: CoverageReport, options: coverage.CoverageOptions) -> None:
     """Coverage of each suite, alone and together."""
     from s2lct.analysis.coverage.report import coverage_table
@@ -133,6 +85,11 @@ def show_coverage(report: CoverageReport, options: coverage.CoverageOptions) -> 
         console.print(f"States written to {options.save}")
 
 
+@INSIDE.shows(
+    coverage.minimize,
+    "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
+    "    --by cover --threshold 1e-3 --out dist/small",
+)
 def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOptions) -> None:
     """Cases and failures that stay."""
     from s2lct.analysis.coverage.report import reduction_table
@@ -148,37 +105,39 @@ def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOpti
     console.print(f"Written: {', '.join(map(str, minimized.files))}")
 
 
-def show_masks(written: masks.WrittenMasks, options: masks.MasksOptions) -> None:
+@INSIDE.shows(
+    masks.masks,
+    "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4",
+)
+def show_masks(found: Masks, options: masks.MasksOptions) -> None:
     """How far the masked model agrees with the model itself."""
-    console.print(fidelity_table({options.model: written.learned}))
-    if written.learned.fidelity < LOW_FIDELITY:
-        error_console.print(
-            f"The masked model agrees with {options.model} on {written.learned.fidelity:.1%} of "
-            "the held-out texts only: give a lower --lr, or more texts.",
-            style="yellow",
-        )
-    console.print(f"Masks written to {written.file}")
-
-
-def fidelity_table(learned: dict[str, LearnedMasks]) -> Table:
-    """Fidelity, and how much the masks keep, a row a model."""
-    from rich.table import Table
-
+    about = found.about
     table = Table("", title="WIMASK", header_style="bold")
     for column in ("held-out texts", "fidelity", "by M_W", "words kept", "seen pairs kept"):
         table.add_column(column, justify="right")
-    for name, one in learned.items():
-        table.add_row(
-            name,
-            f"{one.held_out:,}",
-            f"{one.fidelity:.1%}",
-            f"{one.fidelity_of_masks:.1%}",
-            f"{int(one.word_mask.sum()):,} of {len(one.words):,}",
-            f"{int(one.pair_mask.sum()):,} of {int(one.pairs_seen.sum()):,}",
+    table.add_row(
+        options.model,
+        f"{about['held_out']:,}",
+        f"{about['fidelity']:.1%}",
+        f"{about['fidelity_of_masks']:.1%}",
+        f"{about['words_kept']:,} of {len(found.words):,}",
+        f"{about['pairs_kept']:,} of {about['pairs_seen']:,}",
+    )
+    console.print(table)
+    if about["fidelity"] < LOW_FIDELITY:
+        error_console.print(
+            f"The masked model agrees with {options.model} on {about['fidelity']:.1%} of "
+            "the held-out texts only: give a lower --lr, or more texts.",
+            style="yellow",
         )
-    return table
+    console.print(f"Masks written to {options.out / masks.MASKS_FILE}")
 
 
+@INSIDE.shows(
+    augment.augment,
+    "s2lct augment embedded --model embedded-2class --by cover \\\n"
+    "    --limit 300 --out more.jsonl",
+)
 def show_augmented(augmented: augment.Augmented, options: augment.AugmentOptions) -> None:
     """How many texts came to the corpus, and what they are worth."""
     from s2lct.analysis.augment.retrain import accuracy_table
@@ -192,6 +151,11 @@ def show_augmented(augmented: augment.Augmented, options: augment.AugmentOptions
         console.print(accuracy_table(augmented.trained, options.model))
 
 
+@JUDGING.shows(
+    diversity.diversity,
+    "s2lct diversity dist/s2lct --html diversity.html",
+    "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
+)
 def show_diversity(found: diversity.Diversities, options: diversity.DiversityOptions) -> None:
     """Measures of the suite beside those of other sources."""
     from s2lct.analysis.diversity import report
@@ -199,9 +163,10 @@ def show_diversity(found: diversity.Diversities, options: diversity.DiversityOpt
     console.print(report.table(found.measured))
     console.print(report.caption(found.measured))
     if found.files:
-        console.print(f"Written: {', '.join(map(str, found.files))}", soft_wrap=True)
+        show(f"Written: {', '.join(map(str, found.files))}")
 
 
+@STUDY.shows(study.export_study, "s2lct study export dist/s2lct --out study/", name="export")
 def show_study(written: study.WrittenStudy, options: study.ExportOptions) -> None:
     """What goes to raters, and what stays."""
     pages = ", ".join(path.name for path in written.forms if path.suffix == ".html")
@@ -209,13 +174,15 @@ def show_study(written: study.WrittenStudy, options: study.ExportOptions) -> Non
         f"Study {written.id}: {options.sets} sets of {2 * options.seeds} cases, in {options.out}"
     )
     console.print(f"Give raters {pages} (or the CSV of that name).")
-    console.print(
+    show(
         f"Keep {written.key.name} to yourself; then: s2lct study import ANSWERS… "
-        f"--key {written.key}",
-        soft_wrap=True,
+        f"--key {written.key}"
     )
 
 
+@STUDY.shows(
+    study.import_answers, "s2lct study import answers.json --key study/key.json", name="import"
+)
 def show_agreement(result: StudyResult, options: study.ImportOptions) -> None:
     """Agreement of raters with the suite and each other, and what they dispute."""
     from s2lct.analysis.study.tables import agreement_table, disputed_lines
@@ -227,12 +194,11 @@ def show_agreement(result: StudyResult, options: study.ImportOptions) -> None:
         "α: Krippendorff's, ordinal.",
     )
     for line in disputed_lines(result):
-        console.print(line, soft_wrap=True)
+        show(line)
     if options.out is not None:
         console.print(f"Figures written to {options.out}")
     if options.disputed is not None:
-        console.print(
+        show(
             f"{len(result.disputed)} disputed cases written to {options.disputed}; leave them "
-            f"out with: s2lct build --exclude {options.disputed}",
-            soft_wrap=True,
+            f"out with: s2lct build --exclude {options.disputed}"
         )

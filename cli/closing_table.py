@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -12,11 +12,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from s2lct.builder.built import CapabilityCounts
 
-_SENTENCES = {
-    "found": "found",
-    "seeds": "seeds",
-    "masked": "masked",
-}
+_SENTENCES = {"found": "found", "seeds": "seeds", "masked": "masked"}
 _WORDS = {
     "suggestions": "words\ntried",
     "rejected_part_of_speech": "part of\nspeech",
@@ -24,15 +20,11 @@ _WORDS = {
     "rejected_specification": "rule\nbroken",
     "rejected_unlikely": "too\nunlikely",
 }
-_CASES = {
-    "duplicates": "twice",
-    "excluded": "left\nout",
-    "expansions": "expansions",
-}
+_CASES = {"duplicates": "twice", "excluded": "left\nout", "expansions": "expansions"}
 _SHOWN_IF_ANY = ("rejected_not_neutral", "duplicates", "excluded")
 _TITLE = "S²LCT suite"
-_OF_SENTENCES = ("found, masked: sentences",)
-_OF_WORDS = ("part of speech … unlikely: why words were rejected",)
+_OF_SENTENCES = "found, masked: sentences"
+_OF_WORDS = "part of speech … unlikely: why words were rejected"
 _ANY_WIDTH = 10_000
 
 
@@ -46,7 +38,8 @@ class ClosingTable:
         self._counts = counts
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        whole = self._table(_TITLE, {**_SENTENCES, **_WORDS, **_CASES}, _OF_SENTENCES + _OF_WORDS)
+        caption = f"{_OF_SENTENCES}; {_OF_WORDS}"
+        whole = self._table(_TITLE, {**_SENTENCES, **_WORDS, **_CASES}, caption)
         width = console.measure(whole, options=options.update(width=_ANY_WIDTH)).maximum
         if width <= options.max_width:
             yield whole
@@ -55,15 +48,15 @@ class ClosingTable:
         yield ""
         yield self._table(f"{_TITLE}: words for masks", _WORDS, _OF_WORDS)
 
-    def _table(self, title: str, columns: Mapping[str, str], caption: tuple[str, ...]) -> Table:
-        shown = {
-            field: name
-            for field, name in columns.items()
-            if field not in _SHOWN_IF_ANY or any(self._values(field))
+    def _table(self, title: str, columns: Mapping[str, str], caption: str) -> Table:
+        totals = {
+            field: sum(getattr(count, field) for count in self._counts.values())
+            for field in columns
         }
+        shown = [field for field in columns if totals[field] or field not in _SHOWN_IF_ANY]
         table = Table(
             title=title,
-            caption="; ".join(caption),
+            caption=caption,
             box=SIMPLE_HEAD,
             show_edge=False,
             header_style="bold",
@@ -71,14 +64,10 @@ class ClosingTable:
             collapse_padding=True,
         )
         table.add_column("", no_wrap=True)
-        for name in shown.values():
-            table.add_column(name, justify="right", vertical="bottom", no_wrap=True)
+        for field in shown:
+            table.add_column(columns[field], justify="right", vertical="bottom", no_wrap=True)
         for capability, count in self._counts.items():
             table.add_row(capability, *(f"{getattr(count, field):,}" for field in shown))
         table.add_section()
-        totals = (f"{sum(self._values(field)):,}" for field in shown)
-        table.add_row("all", *totals, style="bold")
+        table.add_row("all", *(f"{totals[field]:,}" for field in shown), style="bold")
         return table
-
-    def _values(self, field: str) -> Iterable[int]:
-        return (getattr(count, field) for count in self._counts.values())

@@ -16,6 +16,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from s2lct.cli.console import told_errors
 from s2lct.hub_calls import be_impatient, without_token
 from s2lct.plain_text import plain_lines
 
@@ -31,17 +32,21 @@ _QUIET = {
 }
 
 
-class PlainGroup(TyperGroup):
-    """Commands whose usage errors show what was given and do not obey it."""
+class Commands(TyperGroup):
+    """Commands that tell in a few words what a user can mend, or that they were interrupted.
+
+    Errors are told while a command is imported and while its options are read, too. Usage errors
+    show what was given and do not obey it.
+    """
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """Read the options in front of the command."""
-        with _plain_usage_errors():
+        with told_errors(), _plain_usage_errors():
             return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the command's options and run it."""
-        with _plain_usage_errors():
+        with told_errors(), _plain_usage_errors():
             return super().invoke(ctx)
 
 

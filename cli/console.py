@@ -6,7 +6,7 @@ import errno
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,22 +16,15 @@ from rich.text import Text
 
 from s2lct.errors import BuilderError
 from s2lct.extras import extra_of
-from s2lct.plain_text import plain_lines
+from s2lct.plain_text import plain_lines, words
 
 INTERRUPTED = 130
-_DISK_ERRORS = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EACCES,
-    errno.EROFS,
-    errno.EPERM,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EEXIST,
-    errno.ENAMETOOLONG,
-    errno.ELOOP,
-)
+_DISK_ERRORS = {
+    getattr(errno, name)
+    for name in words(
+        "ENOSPC EDQUOT EFBIG EACCES EROFS EPERM ENOTDIR EISDIR EEXIST ENAMETOOLONG ELOOP"
+    )
+}
 
 
 class PlainConsole(Console):
@@ -41,10 +34,8 @@ class PlainConsole(Console):
     that are wholly our own.
     """
 
-    def __init__(self, *, stderr: bool = False, file: IO[str] | None = None, **more: Any) -> None:
-        super().__init__(
-            stderr=stderr, file=file, markup=False, highlight=False, emoji=False, **more
-        )
+    def __init__(self, **more: Any) -> None:
+        super().__init__(markup=False, highlight=False, emoji=False, **more)
 
     def status(self, status: RenderableType, **more: Any) -> Status:
         """A spinner beside a text that is no markup, whatever it is updated to."""
@@ -77,11 +68,14 @@ console = PlainConsole()
 error_console = PlainConsole(stderr=True)
 
 
-def tell(problem: str, mend: str) -> None:
-    """Print what is wrong and what to do about it, a line each, on standard error."""
-    error_console.print("Error:", style="bold red", end=" ")
-    error_console.print(problem, soft_wrap=True)
-    error_console.print(f"  → {mend}", soft_wrap=True)
+def show(line: object) -> None:
+    """Print a line that may be longer than the terminal is wide, without breaking it."""
+    console.print(line, soft_wrap=True)
+
+
+def note(line: str) -> None:
+    """Print on standard error what a user should look at."""
+    error_console.print(line, style="yellow", soft_wrap=True)
 
 
 @contextmanager
@@ -92,7 +86,7 @@ def told_warnings(kind: type[Warning]) -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
             if issubclass(category, kind):
-                error_console.print(f"Warning: {message}", style="yellow", soft_wrap=True)
+                note(f"Warning: {message}")
             else:
                 others(message, category, *more, **named)
 
@@ -107,8 +101,7 @@ def told_errors() -> Iterator[None]:
     try:
         yield
     except BuilderError as error:
-        tell(error.problem, error.mend)
-        raise typer.Exit(1) from None
+        problem, mend = error.problem, error.mend
     except KeyboardInterrupt:
         error_console.print(
             "Interrupted. The same command goes on where it stopped.", style="yellow"
@@ -118,13 +111,18 @@ def told_errors() -> Iterator[None]:
         extra = extra_of(error.name or "")
         if extra is None:
             raise
-        tell(f"the package {error.name} is not installed", f'pip install "s2lct[{extra}]"')
-        raise typer.Exit(1) from None
+        problem, mend = (
+            f"the package {error.name} is not installed",
+            f'pip install "s2lct[{extra}]"',
+        )
     except OSError as error:
         if error.errno not in _DISK_ERRORS:
             raise
-        tell(
-            f"{error.filename or 'disk'}: {error.strerror}",
-            "make room or choose another --out; the same command then goes on",
-        )
-        raise typer.Exit(1) from None
+        problem = f"{error.filename or 'disk'}: {error.strerror}"
+        mend = "make room or choose another --out; the same command then goes on"
+    else:
+        return
+    error_console.print("Error:", style="bold red", end=" ")
+    error_console.print(problem, soft_wrap=True)
+    error_console.print(f"  → {mend}", soft_wrap=True)
+    raise typer.Exit(1)

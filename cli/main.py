@@ -12,14 +12,10 @@ from rich.table import Table
 
 from s2lct.builder import commands
 from s2lct.builder.config import BuildConfig
-from s2lct.cli.analysis import add_commands as add_analyses
-from s2lct.cli.command_line import run
-from s2lct.cli.commands import BUILDING, Commands, examples
-from s2lct.cli.console import console, error_console
-from s2lct.cli.leaderboard import add_commands as add_leaderboard
-from s2lct.cli.options import command
-from s2lct.cli.publish import add_commands as add_publishing
-from s2lct.cli.scoring import add_commands as add_scoring
+from s2lct.cli import analysis, leaderboard, publish, scoring
+from s2lct.cli.command_line import Commands, run
+from s2lct.cli.console import console, error_console, show
+from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
 
 if TYPE_CHECKING:
@@ -39,6 +35,9 @@ app = typer.Typer(
         "s2lct score -h",
     ),
 )
+BUILDING = Panel(app, "Build a suite")
+for _group in (scoring, analysis, publish, leaderboard):
+    app.add_typer(_group.app)
 
 
 def _tell_version(asked: bool) -> None:
@@ -61,13 +60,11 @@ def s2lct(
     """Behavioural tests for sentiment models, one linguistic capability at a time."""
 
 
-@command(
-    app,
+@BUILDING.shows(
     commands.build,
     "s2lct build --out dist/s2lct",
     "s2lct build --out dist/lc4 --capability LC4 --seeds 5",
     "s2lct build --out dist/mine --corpus csv:reviews.csv",
-    panel=BUILDING,
 )
 def show_build(built: commands.Built, config: BuildConfig) -> None:
     """What happened to each capability, and where the suite is."""
@@ -87,12 +84,10 @@ def show_build(built: commands.Built, config: BuildConfig) -> None:
     console.print(f"Suite written to {config.out}; look at it with: s2lct inspect {config.out}")
 
 
-@command(
-    app,
+@BUILDING.shows(
     commands.capabilities,
     "s2lct capabilities --show LC4",
     "s2lct capabilities --show LC4 --yaml > mine.yaml",
-    panel=BUILDING,
 )
 def show_capabilities(
     known: list[tuple[Capability, Path]], options: commands.CapabilitiesOptions
@@ -107,12 +102,8 @@ def show_capabilities(
                 " or ".join(t.passes) if not isinstance(t.passes, str) else t.passes
                 for t in capability.form("fluent").templates
             }
-            table.add_row(
-                capability.id,
-                capability.title,
-                capability.expectation,
-                "; ".join(sorted(passes)),
-            )
+            passing = "; ".join(sorted(passes))
+            table.add_row(capability.id, capability.title, capability.expectation, passing)
         console.print(table)
     elif options.yaml:
         sys.stdout.write(plain_lines(known[0][1].read_text(encoding="utf-8-sig")))
@@ -120,7 +111,7 @@ def show_capabilities(
         console.print(specification(known[0][0]))
 
 
-@command(app, commands.inspect, "s2lct inspect dist/s2lct --capability LC4 --n 5", panel=BUILDING)
+@BUILDING.shows(commands.inspect, "s2lct inspect dist/s2lct --capability LC4 --n 5")
 def show_families(
     found: dict[str, list[list[dict[str, Any]]]], options: commands.InspectOptions
 ) -> None:
@@ -137,29 +128,24 @@ def show_families(
                 console.print(line)
 
 
-@command(app, commands.verify, "s2lct verify dist/s2lct", panel=BUILDING)
+@BUILDING.shows(commands.verify, "s2lct verify dist/s2lct")
 def show_faults(broken: list[str], options: commands.VerifyOptions) -> None:
     """Broken invariants; the exit status is 1 where there is one."""
     for fault in broken:
-        console.print(f"✗ {fault}", soft_wrap=True)
+        show(f"✗ {fault}")
     if broken:
         console.print(f"{len(broken)} broken", style="bold red")
         raise typer.Exit(1)
     console.print(f"✓ {options.suite} keeps every invariant")
 
 
-@command(
-    app,
-    commands.export,
-    "s2lct export dist/s2lct --format csv --out s2lct.csv",
-    panel=BUILDING,
-)
+@BUILDING.shows(commands.export, "s2lct export dist/s2lct --format csv --out s2lct.csv")
 def show_export(rows: int, options: commands.ExportOptions) -> None:
     """How much was written where."""
     console.print(f"{rows:,} cases written to {options.out}")
 
 
-@command(app, commands.models, "s2lct models", panel=BUILDING)
+@BUILDING.shows(commands.models, "s2lct models")
 def show_models(found: list[ModelEntry], options: commands.ModelsOptions) -> None:
     """A table of models."""
     table = Table("model", "MB", "", header_style="bold", box=SIMPLE_HEAD, show_edge=False)
@@ -174,12 +160,6 @@ def show_models(found: list[ModelEntry], options: commands.ModelsOptions) -> Non
             "\n".join([*about, entry.figures] if entry.figures else about),
         )
     console.print(table)
-
-
-add_scoring(app)
-add_analyses(app)
-add_publishing(app)
-add_leaderboard(app)
 
 
 def main() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import annotated_types
@@ -12,7 +13,6 @@ import typer
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from s2lct.cli.commands import examples
 from s2lct.cli.console import error_console, told_errors, told_warnings
 from s2lct.errors import S2lctWarning
 from s2lct.options import Argument, Command, Options, PathKind, shown_in
@@ -20,6 +20,7 @@ from s2lct.progress import shown_bars
 
 Given = TypeVar("Given", bound=Options)
 Answer = TypeVar("Answer")
+PUBLISHING = "Publish"
 _SHOWN_MOST = 65_535
 """A larger bound is left to pydantic: it says nothing to who reads the help."""
 _PATHS: dict[PathKind | None, dict[str, bool]] = {
@@ -31,53 +32,55 @@ _PATHS: dict[PathKind | None, dict[str, bool]] = {
 }
 
 
-def command(
-    app: typer.Typer,
-    function: Command[Given, Answer],
-    *lines: str,
-    name: str | None = None,
-    panel: str | None = None,
-) -> Callable[[Callable[[Answer, Given], None]], Callable[[Answer, Given], None]]:
-    """Put a function into a command line: what is decorated shows what it gives.
+@dataclass(frozen=True)
+class Panel:
+    """Commands of a command line that stand under a heading of its help; without, under none."""
 
-    Args:
-        app: the command line.
-        function: does the work; its options become the command's.
-        lines: examples, shown at the end of the command's help.
-        name: of the command, where it is not the function's.
-        panel: the heading it stands under.
-    """
+    app: typer.Typer
+    heading: str | None = None
 
-    def add(show: Callable[[Answer, Given], None]) -> Callable[[Answer, Given], None]:
-        def run(context: typer.Context, **values: Any) -> None:
-            given = {name: value for name, value in values.items() if _is_given(context, name)}
-            with told_errors(), told_warnings(S2lctWarning):
-                options = _checked(function.options, given)
-                with shown_bars(error_console) as bars:
-                    answer = function(options, bars=bars)
-                show(answer, options)
+    def shows(
+        self, function: Command[Given, Answer], *lines: str, name: str | None = None
+    ) -> Callable[[Callable[[Answer, Given], None]], Callable[[Answer, Given], None]]:
+        """Make a function a command: what is decorated shows what it gives.
 
-        fields = {
-            name: field
-            for name, field in function.options.own_first().items()
-            if not shown_in(field).in_python_only
-        }
-        own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        parameters = [
-            own,
-            *(_parameter(name, field) for name, field in fields.items()),
-        ]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
-        run.__doc__ = function.summary
-        app.command(
-            name or function.__name__.replace("_", "-"),
-            rich_help_panel=panel,
-            epilog=examples(*lines),
-        )(run)
-        return show
+        Args:
+            function: does the work; its options become the command's.
+            lines: examples, shown at the end of the command's help.
+            name: of the command, where it is not the function's.
+        """
 
-    return add
+        def add(show: Callable[[Answer, Given], None]) -> Callable[[Answer, Given], None]:
+            def run(context: typer.Context, **values: Any) -> None:
+                given = {name: value for name, value in values.items() if _is_given(context, name)}
+                with told_errors(), told_warnings(S2lctWarning):
+                    options = _checked(function.options, given)
+                    with shown_bars(error_console) as bars:
+                        answer = function(options, bars=bars)
+                    show(answer, options)
+
+            parameters = [_parameter_of("context", typer.Context)] + [
+                _parameter(name, field)
+                for name, field in function.options.own_first().items()
+                if not shown_in(field).in_python_only
+            ]
+            run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+            run.__annotations__ = {one.name: one.annotation for one in parameters}
+            run.__doc__ = function.summary
+            self.app.command(
+                name or function.__name__.replace("_", "-"),
+                rich_help_panel=self.heading,
+                epilog=examples(*lines),
+            )(run)
+            return show
+
+        return add
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: lines to copy."""
+    title = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n".join([title, *(f"$ {line}" for line in lines)])
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
@@ -95,45 +98,43 @@ def _checked(options: type[Given], given: dict[str, Any]) -> Given:
         raise typer.BadParameter(f"{value}: {why}", param_hint=f"'{flag}'") from None
 
 
-def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
-    shown = shown_in(field)
-    optional, kind, bounds = _unwrapped(field.annotation, list(field.metadata))
-    optional = optional or shown.filled
-    asked: dict[str, Any] = {"help": shown.help, **_PATHS[shown.path]}
-    if shown.text:
-        kind = str
-    if kind in (int, float):
-        asked |= bounds
-    if shown.shown_default:
-        asked["show_default"] = shown.shown_default
-    default = inspect.Parameter.empty if field.is_required() else field.default
-    if shown.filled:
-        default = None
-    annotation: Any = kind
-    if get_origin(kind) is tuple and get_args(kind)[-1] is ...:
-        annotation = list[get_args(kind)[0]]  # type: ignore[misc]
-        if shown.filled or not field.is_required():
-            default = None if shown.filled else list(field.default) or None
-            optional = default is None
-    if isinstance(shown, Argument):
-        info: Any = typer.Argument(metavar=shown.metavar or None, **asked)
-    else:
-        flags = shown.flags or f"--{name.replace('_', '-')}"
-        if kind is bool and not shown.flags and default is not False:
-            flags = f"--{name.replace('_', '-')}/--no-{name.replace('_', '-')}"
-        info = typer.Option(flags, rich_help_panel=shown.panel or None, **asked)
-    if optional:
-        annotation = annotation | None
+def _parameter_of(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
     return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[annotation, info],
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 
-def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[bool, Any, dict[str, Any]]:
-    """Whether None is a value, the type without None and annotations, and its bounds."""
+def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    shown = shown_in(field)
+    optional, kind, metadata = _unwrapped(field.annotation, list(field.metadata))
+    kind = str if shown.text else kind
+    asked: dict[str, Any] = {"help": shown.help, **_PATHS[shown.path]}
+    if kind in (int, float):
+        asked |= _bounds(metadata)
+    if shown.shown_default:
+        asked["show_default"] = shown.shown_default
+    default = inspect.Parameter.empty if field.is_required() else field.default
+    if get_origin(kind) is tuple and get_args(kind)[-1] is ...:
+        kind = list[get_args(kind)[0]]  # type: ignore[misc]
+        if not field.is_required():
+            default = list(field.default) or None
+            optional = default is None
+    if shown.filled:
+        optional, default = True, None
+    flag = name.replace("_", "-")
+    if isinstance(shown, Argument):
+        info: Any = typer.Argument(metavar=shown.metavar or None, **asked)
+    else:
+        negated = f"/--no-{flag}" if kind is bool and default is not False else ""
+        flags = shown.flags or f"--{flag}{negated}"
+        info = typer.Option(flags, rich_help_panel=shown.panel or None, **asked)
+    return _parameter_of(name, Annotated[kind | None if optional else kind, info], default)
+
+
+def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[bool, Any, list[Any]]:
+    """Whether None is a value, the type without None and annotations, and all annotations."""
     optional = False
     while True:
         if get_origin(annotation) in (Union, types.UnionType):
@@ -144,16 +145,16 @@ def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[bool, Any, dict[st
             annotation, *more = get_args(annotation)
             metadata += more
         else:
-            break
-    return optional, annotation, dict(_bounds(metadata))
+            return optional, annotation, metadata
 
 
-def _bounds(metadata: list[Any]) -> Iterator[tuple[str, Any]]:
+def _bounds(metadata: list[Any]) -> dict[str, Any]:
     """The ranges that a command line can say; pydantic checks the others."""
+    found: dict[str, Any] = {}
     for one in metadata:
-        inner = one.metadata if isinstance(one, FieldInfo) else [one]
-        for bound in inner:
+        for bound in one.metadata if isinstance(one, FieldInfo) else [one]:
             if isinstance(bound, annotated_types.Ge):
-                yield "min", bound.ge
+                found["min"] = bound.ge
             elif isinstance(bound, annotated_types.Le) and bound.le <= _SHOWN_MOST:
-                yield "max", bound.le
+                found["max"] = bound.le
+    return found

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from s2lct.cli.commands import PUBLISHING
-from s2lct.cli.console import console, error_console
-from s2lct.cli.options import command
+from s2lct.cli.console import note, show
+from s2lct.cli.options import PUBLISHING, Panel
 from s2lct.dataset_script import commands
 from s2lct.options import Command, Options
 
@@ -17,70 +16,64 @@ if TYPE_CHECKING:
     from s2lct.dataset_script.install import Installed
 
 NAME = "s2lct"
-EXAMPLES = {
-    "dataset": "s2lct publish dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run",
-    "metric": "s2lct publish metric --repo ORG/s2lct --dry-run",
-    "leaderboard": "s2lct publish leaderboard --repo ORG/s2lct-leaderboard \\\n"
-    "    --results ORG/s2lct-results --dry-run",
-    "results": "s2lct publish results results/vader.json --to ORG/s2lct-results --dry-run",
-    "model-result": "s2lct publish model-result results/ORG--MODEL.json --create-pr --dry-run",
+app = typer.Typer()
+publish = typer.Typer(
+    name="publish",
+    help="Put suite, metric, leaderboard and results on the Hub.\n\n"
+    "HF_ENDPOINT names another server than the Hugging Face Hub. --dry-run says what would be "
+    "done and needs no token.",
+    no_args_is_help=True,
+)
+app.add_typer(publish, rich_help_panel=PUBLISHING)
+_PUBLISHED: dict[str, tuple[Command[Any, Outcome], str]] = {
+    "dataset": (
+        commands.publish_dataset,
+        "s2lct publish dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run",
+    ),
+    "metric": (commands.publish_metric, "s2lct publish metric --repo ORG/s2lct --dry-run"),
+    "leaderboard": (
+        commands.publish_leaderboard,
+        "s2lct publish leaderboard --repo ORG/s2lct-leaderboard \\\n"
+        "    --results ORG/s2lct-results --dry-run",
+    ),
+    "results": (
+        commands.publish_results,
+        "s2lct publish results results/vader.json --to ORG/s2lct-results --dry-run",
+    ),
+    "model-result": (
+        commands.publish_model_result,
+        "s2lct publish model-result results/ORG--MODEL.json --create-pr --dry-run",
+    ),
 }
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Put the commands into the ``s2lct`` command line."""
-    command(
-        app,
-        commands.install,
-        "s2lct install dist/s2lct",
-        "s2lct install ORG/s2lct --version 1.0.0",
-        panel=PUBLISHING,
-    )(show_installed)
-    publish = typer.Typer(
-        name="publish",
-        help="Put suite, metric, leaderboard and results on the Hub.\n\n"
-        "HF_ENDPOINT names another server than the Hugging Face Hub. --dry-run says what would be "
-        "done and needs no token.",
-        no_args_is_help=True,
-    )
-    functions: dict[str, Command[Any, Outcome]] = {
-        "dataset": commands.publish_dataset,
-        "metric": commands.publish_metric,
-        "leaderboard": commands.publish_leaderboard,
-        "results": commands.publish_results,
-        "model-result": commands.publish_model_result,
-    }
-    for name, function in functions.items():
-        command(publish, function, EXAMPLES[name], name=name)(show_outcome)
-    app.add_typer(publish, rich_help_panel=PUBLISHING)
 
 
 def show_outcome(outcome: Outcome, options: Options) -> None:
     """What was done, or would be."""
     for line in outcome.lines:
-        console.print(line, soft_wrap=True)
+        show(line)
 
 
+for _name, (_function, _example) in _PUBLISHED.items():
+    Panel(publish).shows(_function, _example, name=_name)(show_outcome)
+
+
+@Panel(app, PUBLISHING).shows(
+    commands.install, "s2lct install dist/s2lct", "s2lct install ORG/s2lct --version 1.0.0"
+)
 def show_installed(installed: Installed, options: commands.InstallOptions) -> None:
     """What the short name stands for now."""
     again = " again" if installed.again else ""
-    lines = [f"Installed version {installed.version} of {installed.source}{again}."]
+    show(f"Installed version {installed.version} of {installed.source}{again}.")
     if installed.replaced is not None and not installed.again:
         other = "another suite of " if installed.replaced == installed.version else ""
-        lines.append(
+        show(
             f"It replaces {other}version {installed.replaced}: the name {NAME} stands for one "
             "version at a time, whatever revision= says."
         )
-    lines += [
-        f'  load_dataset("{NAME}", "{installed.configs[0]}", split="test")',
-        f'  evaluate.load("{NAME}")',
-        f"Configs: {', '.join(installed.configs)}.",
-    ]
-    console.print("\n".join(lines), soft_wrap=True)
+    show(f'  load_dataset("{NAME}", "{installed.configs[0]}", split="test")')
+    show(f'  evaluate.load("{NAME}")\nConfigs: {", ".join(installed.configs)}.')
     if installed.shadow is not None:
-        error_console.print(
+        note(
             f"{installed.shadow}: in this directory both lines take this folder instead of what is "
-            "installed. Rename it, or work from another directory.",
-            style="yellow",
-            soft_wrap=True,
+            "installed. Rename it, or work from another directory."
         )

@@ -7,46 +7,30 @@ from typing import TYPE_CHECKING
 import typer
 
 from s2lct.analysis.commands import report as reporting
-from s2lct.cli.commands import SCORING
 from s2lct.cli.console import console
-from s2lct.cli.options import command
+from s2lct.cli.options import Panel
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.commands import score_models
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import Result
 
-
-def add_commands(app: typer.Typer) -> None:
-    """Put the commands into the ``s2lct`` command line."""
-    command(
-        app,
-        score_models.score,
-        "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
-        "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
-        panel=SCORING,
-    )(show_scores)
-    command(
-        app,
-        reporting.report,
-        "s2lct report results/vader.json results/afinn.json --html report.html",
-        panel=SCORING,
-    )(show_report)
-    command(
-        app,
-        score_models.compare,
-        "s2lct compare results/vader.json results/afinn.json",
-        panel=SCORING,
-    )(show_comparison)
+app = typer.Typer()
+SCORING = Panel(app, "Score models")
 
 
+@SCORING.shows(
+    score_models.score,
+    "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
+    "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
+)
 def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:
     """Failure rates side by side, and where they were written."""
     from s2lct.leaderboard.results.write import plain_path
-    from s2lct.leaderboard.site.report import results_table
+    from s2lct.leaderboard.site.report import ResultsTable
 
     if scores.results:
-        console.print(results_table(scores.results))
+        console.print(ResultsTable(scores.results))
         console.print(
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
             f"{' '.join(map(str, scores.files))} --html report.html"
@@ -64,11 +48,14 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
         )
 
 
+@SCORING.shows(
+    reporting.report, "s2lct report results/vader.json results/afinn.json --html report.html"
+)
 def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -> None:
     """Failure rates side by side, and the words that broke each model."""
-    from s2lct.leaderboard.site.report import results_table, shown_name
+    from s2lct.leaderboard.site.report import ResultsTable, shown_name
 
-    console.print(results_table(results))
+    console.print(ResultsTable(results))
     for result in results:
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"
@@ -81,6 +68,7 @@ def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -
         console.print(f"Report written to {options.html}")
 
 
+@SCORING.shows(score_models.compare, "s2lct compare results/vader.json results/afinn.json")
 def show_comparison(compared: score_models.Compared, options: score_models.CompareOptions) -> None:
     """A table of differences, and on what cases they rest."""
     from s2lct.leaderboard.site.report import comparison_table

@@ -8,36 +8,26 @@ import json
 import os
 import re
 import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from s2lct.cache import cache_folder
 from s2lct.errors import BuilderError, CorpusError
-from s2lct.files import sha256_of, write_text
+from s2lct.files import cache_folder, sha256_of, write_text
 from s2lct.plain_text import plain
 
 MOST_BYTES = 256 * 1024 * 1024
-SECONDS_FOR_AN_ANSWER = 20.0
-SECONDS_FOR_ANOTHER_BUILD = 600.0
+_SECONDS_FOR_AN_ANSWER = 20.0
+_SECONDS_FOR_ANOTHER_BUILD = 600.0
 _TRIES = 4
 _CHUNK = 1 << 16
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
-_FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 
-class _BrokenOffError(Exception):
-    """The connection ended before the file did."""
-
-
-class _OtherPartError(_BrokenOffError):
+class _OtherPartError(OSError):
     """The server sent another part of the file than was asked for."""
-
-    def __str__(self) -> str:
-        return "the server sent another part of the file than was asked for"
 
 
 def is_url(location: str) -> bool:
@@ -67,8 +57,8 @@ def download(url: str, check: Callable[[Path], object], *, mend: str) -> Path:
         folder = cache_folder() / "downloads"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}-{name or 'file'}"
-        with FileLock(f"{path}.lock", timeout=SECONDS_FOR_ANOTHER_BUILD):
-            if not _is_whole(path):
+        with FileLock(f"{path}.lock", timeout=_SECONDS_FOR_ANOTHER_BUILD):
+            if not path.is_file() or _record(path).get("sha256") != sha256_of(path):
                 _fetch(url, path, check, mend)
     except Timeout as error:
         raise CorpusError(
@@ -84,9 +74,8 @@ def download(url: str, check: Callable[[Path], object], *, mend: str) -> Path:
     return path
 
 
-def _is_whole(path: Path) -> bool:
-    record = _record(path)
-    return bool(record) and path.is_file() and record.get("sha256") == sha256_of(path)
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + ".json")
 
 
 def _record(path: Path) -> Mapping[str, Any]:
@@ -98,8 +87,9 @@ def _record(path: Path) -> Mapping[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(path.name + ".json")
+def _forget(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _beside(path).unlink(missing_ok=True)
 
 
 def _fetch(url: str, path: Path, check: Callable[[Path], object], mend: str) -> None:
@@ -110,9 +100,10 @@ def _fetch(url: str, path: Path, check: Callable[[Path], object], mend: str) -> 
         try:
             _fetch_rest(url, partial, mend)
             break
-        except (_BrokenOffError, *_FAILURES) as error:
-            if _is_of_the_disk(error):
-                raise
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            of_the_net = isinstance(error, urllib.error.URLError)
+            if isinstance(error, OSError) and not of_the_net and error.filename is not None:
+                raise  # of the disk
             # Another try only helps where there was a server and some of the file came.
             if attempt == _TRIES or _size(partial) <= before:
                 kept = _size(partial)
@@ -143,30 +134,44 @@ def _fetch_rest(url: str, partial: Path, mend: str) -> None:
     headers = {"User-Agent": "s2lct", "Accept-Encoding": "identity"}
     if start:
         headers |= {"Range": f"bytes={start}-", "If-Range": str(known["validator"])}
+    request = Request(url, headers=headers)  # the scheme is checked
     try:
-        with _answer(url, headers) as (status, told, body):
-            total = _length(told)
-            if status == http.HTTPStatus.PARTIAL_CONTENT:
-                span = _CONTENT_RANGE.fullmatch(told.get("Content-Range", ""))
-                if span is None or int(span[1]) != start:
-                    raise _OtherPartError
-                total = None if span[2] == "*" else int(span[2])
-            else:
-                start = 0
-            _check_size(url, total or 0, MOST_BYTES, mend)
-            validator = told.get("ETag") or told.get("Last-Modified") or ""
-            record = {"url": url, "bytes": total}
-            if not validator.startswith("W/"):
-                record["validator"] = validator
-            write_text(_beside(partial), json.dumps(record))
-            with _opened(partial, start) as file:
-                _copy(body, file, start, total, url, mend)
+        with build_opener(_Redirects).open(request, timeout=_SECONDS_FOR_AN_ANSWER) as answer:
+            _keep(answer, url, partial, start, mend)
     except (_OtherPartError, urllib.error.HTTPError) as error:
         out_of_range = http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-        if not start or (isinstance(error, urllib.error.HTTPError) and error.code != out_of_range):
+        if not start or getattr(error, "code", out_of_range) != out_of_range:
             raise
         _forget(partial)
         _fetch_rest(url, partial, mend)
+
+
+def _keep(answer: Any, url: str, partial: Path, start: int, mend: str) -> None:
+    """Write what a server sends behind the part that is here; no link is followed."""
+    length = answer.headers.get("Content-Length", "")
+    total = int(length) if length.isdecimal() else None
+    if answer.status == http.HTTPStatus.PARTIAL_CONTENT:
+        span = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+        if span is None or int(span[1]) != start:
+            raise _OtherPartError("the server sent another part of the file than was asked for")
+        total = None if span[2] == "*" else int(span[2])
+    else:
+        start = 0
+    _check_size(url, total or 0, MOST_BYTES, mend)
+    validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+    strong = {} if validator.startswith("W/") else {"validator": validator}
+    write_text(_beside(partial), json.dumps({"url": url, "bytes": total} | strong))
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    size = start
+    with os.fdopen(os.open(partial, flags, 0o666), "wb") as file:
+        file.truncate(start)
+        file.seek(start)
+        while chunk := answer.read(_CHUNK):
+            size += len(chunk)
+            _check_size(url, size, MOST_BYTES if total is None else total, mend)
+            file.write(chunk)
+    if total is not None and size < total:
+        raise OSError(f"broke off after {size:,} of {total:,} bytes")
 
 
 def _check_size(url: str, size: int, most: int, mend: str) -> None:
@@ -176,44 +181,12 @@ def _check_size(url: str, size: int, most: int, mend: str) -> None:
         )
 
 
-def _copy(
-    body: IO[bytes], file: IO[bytes], start: int, total: int | None, url: str, mend: str
-) -> None:
-    size = start
-    while chunk := body.read(_CHUNK):
-        size += len(chunk)
-        _check_size(url, size, MOST_BYTES if total is None else total, mend)
-        file.write(chunk)
-    if total is not None and size < total:
-        raise _BrokenOffError(f"broke off after {size:,} of {total:,} bytes")
-
-
-@contextmanager
-def _opened(partial: Path, start: int) -> Iterator[IO[bytes]]:
-    """The unfinished file from ``start`` on, created where it is missing; no link is followed."""
-    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(partial, flags, 0o666), "wb") as file:
-        file.truncate(start)
-        file.seek(start)
-        yield file
-
-
-@contextmanager
-def _answer(
-    url: str, headers: dict[str, str]
-) -> Iterator[tuple[int, Mapping[str, str], IO[bytes]]]:
-    opener = urllib.request.build_opener(_Redirects)
-    request = urllib.request.Request(url, headers=headers)  # the scheme is checked
-    with opener.open(request, timeout=SECONDS_FOR_AN_ANSWER) as response:
-        yield response.status, response.headers, response
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
+class _Redirects(HTTPRedirectHandler):
     """Follows to other addresses of the web only, and from https to nothing less."""
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
         if not is_url(newurl) or (req.type == "https" and urlsplit(newurl).scheme != "https"):
             raise urllib.error.HTTPError(
                 req.full_url, code, "it sends on to another kind of address", headers, fp
@@ -221,23 +194,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _length(told: Mapping[str, str]) -> int | None:
-    length = told.get("Content-Length", "")
-    return int(length) if length.isdecimal() else None
-
-
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
-
-
-def _forget(partial: Path) -> None:
-    partial.unlink(missing_ok=True)
-    _beside(partial).unlink(missing_ok=True)
-
-
-def _is_of_the_disk(error: Exception) -> bool:
-    of_the_net = isinstance(error, urllib.error.URLError)
-    return isinstance(error, OSError) and not of_the_net and error.filename is not None
 
 
 def _reason(error: Exception) -> str:

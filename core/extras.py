@@ -13,11 +13,7 @@ _FOR_DEVELOPERS = "dev"
 
 
 def extra_of(module: str) -> str | None:
-    """The extra that brings a module; None for a module that no extra brings.
-
-    Args:
-        module: such as ``evaluate`` or ``matplotlib.pyplot``.
-    """
+    """The extra that brings a module such as ``matplotlib.pyplot``; None if no extra brings it."""
     package = module.partition(".")[0].casefold()
     try:
         lines = requires("s2lct") or []
@@ -30,11 +26,7 @@ def extra_of(module: str) -> str | None:
 
 
 def require(*packages: str) -> None:
-    """Refuse to start without packages of the extra ``analysis``.
-
-    Raises:
-        AnalysisError: one of them is not installed.
-    """
+    """Raise an `AnalysisError` unless packages of the extra ``analysis`` are installed."""
     for package in packages:
         if find_spec(package) is None:
             raise AnalysisError(

@@ -1,4 +1,4 @@
-"""Files: read without trust, written whole or not at all, hashed."""
+"""Files: read without trust, written whole or not at all, hashed, kept in a cache."""
 
 from __future__ import annotations
 
@@ -15,25 +15,39 @@ from typing import BinaryIO
 
 from s2lct.errors import OutputError
 
+_BLOCK = 1 << 20
+_LONGEST_NAME = 100
+"""Bytes of a name that a longer one is made of."""
+
+
+def cache_folder() -> Path:
+    """``$S2LCT_CACHE`` or ``~/.cache/s2lct``: where what can be made or fetched again is kept.
+
+    Raises:
+        OSError: neither is known.
+    """
+    if named := os.environ.get("S2LCT_CACHE"):
+        return Path(named)
+    try:
+        return Path.home() / ".cache" / "s2lct"
+    except RuntimeError as error:
+        raise OSError(f"no home folder ({error}) and S2LCT_CACHE is not set") from error
+
 
 def regular_bytes(path: Path, most: int) -> bytes:
     """The content of a regular file, or of one that a link leads to; nothing else is opened.
 
-    Args:
-        path: the file.
-        most: so many bytes it may have.
-
     Raises:
-        OSError: it is missing, larger, or a folder, pipe or device.
+        OSError: it is missing, has more bytes than ``most``, or is a folder, pipe or device.
     """
+    no_file = OSError(None, "is no regular file", str(path))
     if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(None, "is no regular file", str(path))
+        raise no_file
     # It may have become a pipe since: not to wait for one, and to look again.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_NOCTTY", 0)), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(None, "is no regular file", str(path))
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise no_file
         content = file.read(most + 1)
     if len(content) > most:
         raise OSError(None, f"has more than {most >> 20} MiB", str(path))
@@ -56,9 +70,6 @@ def is_here(path: Path) -> bool:
         return False
 
 
-_BLOCK = 1 << 20
-
-
 def sha256_of(path: Path) -> str:
     """Hex SHA-256 of a file's bytes."""
     digest = hashlib.sha256()
@@ -68,8 +79,15 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-_LONGEST_NAME = 100
-"""Bytes of a name that a longer one is made of."""
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file as `whole_file` does: it is there whole or not at all."""
+    with whole_file(path) as file:
+        file.write(content)
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write UTF-8 text as `write_bytes` does."""
+    write_bytes(path, content.encode("utf-8"))
 
 
 @contextmanager
@@ -121,8 +139,17 @@ def whole_folder(path: Path) -> Iterator[Path]:
         yield partial
         if mounted:
             refill(target, partial, keep=[partial])
+        elif not target.exists():
+            partial.rename(target)
         else:
-            _exchange(target, partial)
+            old = _partial(target)
+            target.rename(old)
+            try:
+                partial.rename(target)
+            except BaseException:
+                old.rename(target)
+                raise
+            shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -131,21 +158,6 @@ def _partial(path: Path) -> Path:
     """A name beside a path that nobody can know."""
     name = path.name if len(os.fsencode(path.name)) <= _LONGEST_NAME else path.stem[:20]
     return path.with_name(f".{name}.{secrets.token_hex(8)}.partial")
-
-
-def _exchange(target: Path, ready: Path) -> None:
-    """Put a folder in the place of another, or of nothing."""
-    if not target.exists():
-        ready.rename(target)
-        return
-    old = _partial(target)
-    target.rename(old)
-    try:
-        ready.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def refill(target: Path, ready: Path, *, keep: Collection[Path], last: str = "") -> None:
@@ -181,19 +193,6 @@ def refill(target: Path, ready: Path, *, keep: Collection[Path], last: str = "")
             write_bytes(place, path.read_bytes())
 
 
-def check_file_out(path: Path, option: str = "") -> None:
-    """Refuse a name that no file can be written under, before work is put into its contents.
-
-    Args:
-        path: the file; it and folders above it need not exist.
-        option: what the user gave it by, such as ``--html``; named in the error.
-
-    Raises:
-        OutputError: it is a folder, lies below a file, or is too long.
-    """
-    _check_out(path, option, folder=False)
-
-
 def one_folder(name: str) -> str:
     """A name out of a suite that a folder can have: it leads to no other place.
 
@@ -205,6 +204,19 @@ def one_folder(name: str) -> str:
             f"{name!r}: no folder can have that name", mend="rename the capability in the suite"
         )
     return name
+
+
+def check_file_out(path: Path, option: str = "") -> None:
+    """Refuse a name that no file can be written under, before work is put into its contents.
+
+    Args:
+        path: the file; it and folders above it need not exist.
+        option: what the user gave it by, such as ``--html``; named in the error.
+
+    Raises:
+        OutputError: it is a folder, lies below a file, or is too long.
+    """
+    _check_out(path, option, folder=False)
 
 
 def check_files_out(**options: Path | None) -> None:
@@ -220,43 +232,20 @@ def check_folder_out(path: Path, option: str = "") -> None:
 
 
 def _check_out(path: Path, option: str, *, folder: bool) -> None:
-    named = f"{option} {path}".strip()
+    named, mend = f"{option} {path}".strip(), "choose another place"
     try:
-        found = path.stat().st_mode
+        if stat.S_ISDIR(path.stat().st_mode) != folder:
+            raise OutputError(
+                f"{named}: is {'no folder' if folder else 'a folder'}",
+                mend=f"name a {'folder' if folder else 'file'} to write",
+            )
     except FileNotFoundError:
-        _check_parent(path, named)
-        return
+        pass
     except (OSError, ValueError) as error:  # ValueError: a null character
-        raise _no_place(named, error) from error
-    if stat.S_ISDIR(found) != folder:
-        raise OutputError(
-            f"{named}: is {'no folder' if folder else 'a folder'}",
-            mend=f"name a {'folder' if folder else 'file'} to write",
-        )
-    _check_parent(path, named)
-
-
-def _check_parent(path: Path, named: str) -> None:
-    above = next(folder for folder in path.absolute().parents if folder.exists())
+        why = getattr(error, "strerror", None) or str(error)
+        raise OutputError(f"{named}: cannot be written ({why})", mend=mend) from error
+    above = next(parent for parent in path.absolute().parents if parent.exists())
     if not above.is_dir():
-        raise OutputError(f"{named}: {above} is no folder", mend="choose another place")
+        raise OutputError(f"{named}: {above} is no folder", mend=mend)
     if not os.access(above, os.W_OK | os.X_OK):
-        raise OutputError(
-            f"{named}: nothing may be written in {above}", mend="choose another place"
-        )
-
-
-def _no_place(named: str, error: OSError | ValueError) -> OutputError:
-    why = getattr(error, "strerror", None) or str(error)
-    return OutputError(f"{named}: cannot be written ({why})", mend="choose another place")
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file as `whole_file` does: it is there whole or not at all."""
-    with whole_file(path) as file:
-        file.write(content)
-
-
-def write_text(path: Path, content: str) -> None:
-    """Write UTF-8 text as `write_bytes` does."""
-    write_bytes(path, content.encode("utf-8"))
+        raise OutputError(f"{named}: nothing may be written in {above}", mend=mend)

@@ -43,8 +43,7 @@ def said_by(error: BaseException) -> str:
         if getattr(one, "lost_connection", False):
             return plain(str(one), _LONGEST)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return plain(without_token(told), _LONGEST)
+    return plain(without_token(": ".join([type(error).__name__, *lines[:1]])), _LONGEST)
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
@@ -79,10 +78,8 @@ def hub_call() -> Iterator[None]:
 def pretrained(kind: Any, name: Any, **options: Any) -> Any:
     """``kind.from_pretrained(name, …)``, without running code that lies beside the weights.
 
-    Left to themselves the Auto classes ask on the terminal whether to run it.
-
-    Raises:
-        ValueError: it can only be loaded by code of its own.
+    Left to themselves the Auto classes ask on the terminal whether to run it. A `ValueError` says
+    that it can only be loaded by code of its own.
     """
     with hub_call():
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.errors import ScoringError
 
-TASK_FILE = Path(__file__).with_name("sentiment.json")
 SLOT = "{text}"
+_TASK_FILE = Path(__file__).with_name("sentiment.json")
+_EXAMPLE = '{"LABEL_0": "negative", "LABEL_1": "positive"}'
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Task:
 
     @classmethod
     def read(cls, path: Path) -> Task:
-        """The task that a JSON file defines, as `TASK_FILE` does.
+        """The task that a JSON file defines, as ``sentiment.json`` does.
 
         Raises:
             ScoringError: it defines none.
@@ -59,6 +60,10 @@ class Task:
                 raise ValueError("labels are two or three, and bounds of a band in order")
             if SLOT not in content["prompt"]:
                 raise ValueError(f"the prompt has no {SLOT}")
+
+            def numbers(names: Iterable[str]) -> tuple[int, ...]:
+                return tuple(number[name] for name in names)
+
             return cls(
                 name=str(content["name"]),
                 labels=labels,
@@ -67,23 +72,20 @@ class Task:
                 middle=number[scale["middle"]],
                 high=number[scale["high"]],
                 middle_band=(low, high),
-                columns={
-                    len(one): tuple(number[name] for name in one) for one in content["columns"]
-                },
+                columns={len(names): numbers(names) for names in content["columns"]},
                 class_names={
                     str(name): number[label]
                     for label, names in content["class_names"].items()
                     for name in names
                 },
                 known_models={
-                    model: tuple(number[name] for name in names)
-                    for model, names in content["known_models"].items()
+                    model: numbers(names) for model, names in content["known_models"].items()
                 },
             )
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise ScoringError(
                 f"{path}: defines no task ({type(error).__name__}: {error})",
-                mend=f"write it like {TASK_FILE}",
+                mend=f"write it like {_TASK_FILE}",
             ) from error
 
     @property
@@ -97,7 +99,7 @@ class Task:
         return ", ".join(f"{number} {label}" for number, label in enumerate(self.labels))
 
 
-TASK = Task.read(TASK_FILE)
+TASK = Task.read(_TASK_FILE)
 LABELS = TASK.labels
 if TYPE_CHECKING:
     Label = str
@@ -121,55 +123,47 @@ def check_label_map(
     """
     if label_map is None:
         return None
+    pairs: list[tuple[Any, Any]] = []
     if isinstance(label_map, str):
-        pairs, called = _pairs(label_map, task), f"--label-map {label_map}"
+        called = f"--label-map {label_map}"
+        for pair in label_map.split(","):
+            # A label holds no "=", and the name of a class may.
+            name, _, label = pair.rpartition("=")
+            if not name.strip():
+                raise ScoringError(
+                    f"{called}: {pair!r} is not LABEL={'|'.join(task.labels)}",
+                    mend="write it like 0=negative,1=positive",
+                )
+            pairs.append((name, label))
     elif isinstance(label_map, Mapping):
         pairs, called = list(label_map.items()), f"label map {dict(label_map)!r}"
     else:
         raise ScoringError(
-            f"label map of type {type(label_map).__name__}",
-            mend='give a dict such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+            f"label map of type {type(label_map).__name__}", mend=f"give a dict such as {_EXAMPLE}"
         )
     checked: dict[str, str] = {}
     for key, value in pairs:
-        named = isinstance(key, str) and bool(key.strip())
-        if not named and not is_integer(key):
+        name = str(key).strip()
+        if not name or not (isinstance(key, str) or is_integer(key)):
             raise ScoringError(
                 f"{called}: {key!r} is no class",
                 mend="name each class, or give its number, counted from 0",
             )
-        name = str(key).strip()
         if name in checked:
             raise ScoringError(f"{called}: names {name} twice", mend="give each class one label")
-        checked[name] = _label_named(value, called, task)
+        if isinstance(value, str) and value.strip().lower() in task.labels:
+            checked[name] = value.strip().lower()
+        elif is_integer(value) and value in range(len(task.labels)):
+            checked[name] = task.labels[int(value)]
+        else:
+            raise ScoringError(
+                f"{called}: {value!r} is no label", mend=f"use {', '.join(task.labels)}"
+            )
     if not checked:
         raise ScoringError(
-            f"{called}: names no class",
-            mend='give each class a label, such as {"LABEL_0": "negative", "LABEL_1": "positive"}',
+            f"{called}: names no class", mend=f"give each class a label, such as {_EXAMPLE}"
         )
     return checked
-
-
-def _pairs(text: str, task: Task) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for pair in text.split(","):
-        # A label holds no "=", and the name of a class may.
-        name, equals, label = pair.rpartition("=")
-        if not equals or not name.strip():
-            raise ScoringError(
-                f"--label-map {text}: {pair!r} is not LABEL={'|'.join(task.labels)}",
-                mend="write it like 0=negative,1=positive",
-            )
-        pairs.append((name, label))
-    return pairs
-
-
-def _label_named(value: Any, called: str, task: Task) -> str:
-    if isinstance(value, str) and value.strip().lower() in task.labels:
-        return value.strip().lower()
-    if is_integer(value) and value in range(len(task.labels)):
-        return task.labels[int(value)]
-    raise ScoringError(f"{called}: {value!r} is no label", mend=f"use {', '.join(task.labels)}")
 
 
 def is_integer(value: Any) -> bool:

@@ -30,32 +30,21 @@ def mend_c1(text: str) -> str:
     return text.translate(_C1_AS_CP1252)
 
 
-_ESCAPES = {
-    "-lrb-": "(",
-    "-rrb-": ")",
-    "-lsb-": "[",
-    "-rsb-": "]",
-    "-lcb-": "{",
-    "-rcb-": "}",
-}
+_ESCAPES = dict(zip(("-lrb-", "-rrb-", "-lsb-", "-rsb-", "-lcb-", "-rcb-"), "()[]{}", strict=True))
 _ESCAPED_BRACKET = re.compile(r"-[lr][rsc]b-", re.IGNORECASE)
 _ESCAPED_CHARACTER = re.compile(r"\\([/*])")
 # Unicode sets these noncharacters aside for a program's own use.
-_OPEN_DOUBLE = "\ufdd0"
-_CLOSE_DOUBLE = "\ufdd1"
-_OPEN_SINGLE = "\ufdd2"
-_CLOSE_SINGLE = "\ufdd3"
-_APOSTROPHE_BOTH = "\ufdd4"
-_APOSTROPHE = "\ufdd5"
-_JOIN = "\ufdd6"
-_MARKS = "\ufdd0-\ufdd6"
-_CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m"))
-_CLITIC_TAILS = frozenset(("s", "re", "ve", "ll", "d", "m", "t"))
+_MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5\ufdd6"
+_OPEN_DOUBLE, _CLOSE_DOUBLE, _OPEN_SINGLE, _CLOSE_SINGLE, _APOSTROPHE_BOTH, _APOSTROPHE, _JOIN = (
+    tuple(_MARKS)
+)
+_CLITICS = words("'s 're 've 'll 'd 'm")
+_CLITIC_TAILS = words("s re ve ll d m t")
 _NO_PLURALS = _CLITICS | words("as is was has does says this thus us his its yes always perhaps")
-_ELISIONS = frozenset(("em", "til", "till", "tis", "twas", "cause", "bout", "n", "nuff", "round"))
+_ELISIONS = words("em til till tis twas cause bout n nuff round")
 _DECADE = re.compile(r"\d\ds?")
-_CLOSING_QUOTES = frozenset(("'", "''", '"'))
-_CLOSING_PUNCTUATION = frozenset((".", ",", "!", "?", ";", ":", "..."))
+_CLOSING_QUOTES = words("' '' \"")
+_CLOSING_PUNCTUATION = words(". , ! ? ; : ...")
 _ROLES = r"(?:writer|director|actor|actress|producer|star|composer|singer|editor|comedy|drama)"
 _TOKENISED = re.compile(
     r"""-[LR][RSC]B-|(?:^|\s)(?:``|''|`)(?:\s|$)|\\/
@@ -89,7 +78,10 @@ def detokenise(text: str) -> str:
         for previous, token in zip(["", *tokens], tokens, strict=False)
         if not (token == "." and re.search(r"\w\.$", previous))
     ]
-    return _mend_spacing(_moses()(tokens, unescape=False))
+    text = _moses()(tokens, unescape=False)
+    for pattern, replacement in _SPACING:
+        text = re.sub(pattern, replacement, text)
+    return " ".join(text.split())
 
 
 @functools.cache
@@ -118,9 +110,9 @@ def _join_hyphens(tokens: list[str]) -> list[str]:
     """Tell a compound's hyphen that stands alone from a dash, and join it."""
     joined: list[str] = []
     glue = False
-    for index, token in enumerate(tokens):
-        following = tokens[index + 1] if index + 1 < len(tokens) else ""
-        after_that = tokens[index + 2] if index + 2 < len(tokens) else ""
+    for token, following, after_that in zip(
+        tokens, [*tokens[1:], ""], [*tokens[2:], "", ""], strict=False
+    ):
         previous = joined[-1] if joined else ""
         if glue:
             joined[-1] += token
@@ -131,7 +123,8 @@ def _join_hyphens(tokens: list[str]) -> list[str]:
             if _is_suspended(joined, following, after_that):
                 joined[-1] += "-"
             elif _is_compound(joined, following, after_that):
-                _close_up_clitic(joined)
+                if len(joined) > 1 and _is_clitic(previous):
+                    joined[-2:] = [joined[-2] + previous]
                 if previous in _CLOSING_QUOTES:
                     joined.append(f"{_JOIN}-")
                 else:
@@ -139,16 +132,20 @@ def _join_hyphens(tokens: list[str]) -> list[str]:
                 glue = True
             else:
                 joined.append(token)
-        elif re.match(r"-[^\W\d_]", token) and (
-            re.search(r"[a-z]-\S+$|\bvs\.$", previous) or re.match(r"-\w+-\w", token)
+        elif (
+            previous
+            and re.match(r"-[^\W\d_]", token)
+            and (re.search(r"[a-z]-\S+$|\bvs\.$", previous) or re.match(r"-\w+-\w", token))
         ):
             joined[-1] += token
-        elif _is_cut(token, following):
-            joined.append(token)
-            glue = True
         else:
             joined.append(token)
+            glue = _is_cut(token, following)
     return joined
+
+
+def _is_clitic(token: str) -> bool:
+    return token.lower() in _CLITICS or token.lower() == "n't"
 
 
 def _is_cut(token: str, following: str) -> bool:
@@ -172,8 +169,7 @@ def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool
     """Whether a lone hyphen between ``before`` and ``following`` is a compound's."""
     previous = before[-1]
     head = before[-2] if len(before) > 1 else ""
-    clitic = previous.lower() in _CLITICS or previous.lower() == "n't"
-    word = head if clitic else previous
+    word = head if _is_clitic(previous) else previous
     if not re.match(r"[\w'&]", following) or not re.search(r"[\w&'\"]$", previous):
         return False
     if previous in _CLOSING_QUOTES:
@@ -193,11 +189,6 @@ def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool
         or (previous == "n't" and following.islower())
         or (previous == "'s" and following.islower() and head.lower() not in _PRONOUNS)
     )
-
-
-def _close_up_clitic(tokens: list[str]) -> None:
-    if len(tokens) > 1 and (tokens[-1].lower() in _CLITICS or tokens[-1].lower() == "n't"):
-        tokens[-2:] = [tokens[-2] + tokens[-1]]
 
 
 def _resolve_double_quotes(tokens: Sequence[str]) -> list[str]:
@@ -284,9 +275,7 @@ def _opened_after(token: str, opened: bool, later: Sequence[str]) -> bool:
 def _closes_later(later: Sequence[str], *, sure: bool = False) -> bool:
     """Whether a closing single quote follows before the next opening one.
 
-    Args:
-        later: the tokens that follow.
-        sure: count only quotes that cannot be a plural's possessive apostrophe.
+    To be ``sure``, count only quotes that cannot be a plural's possessive apostrophe.
     """
     previous = ""
     for position, token in enumerate(later):
@@ -322,51 +311,42 @@ def _ends_in_s(word: str) -> bool:
     return bool(re.search(r"(?i)[^\W_][szx]$", word)) and word.lower() not in _NO_PLURALS
 
 
-_SPACING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (rf"([{_OPEN_DOUBLE}{_OPEN_SINGLE}]) ", r"\1"),
-        (rf" ([{_CLOSE_DOUBLE}{_CLOSE_SINGLE}])", r"\1"),
-        (rf" ?{_APOSTROPHE_BOTH} ?", _APOSTROPHE_BOTH),
-        (rf" ?{_JOIN}", ""),
-        (r"(?i)(?<=\w) n't\b", "n't"),
-        (r"(?i)\b(can) (not)\b(?! only)", r"\1\2"),
-        (r"(?i)\b(gon|wan) (na)\b", r"\1\2"),
-        (r"(?i)\b(got) (ta)\b", r"\1\2"),
-        (r"(?i)\b(gim|lem) (me)\b", r"\1\2"),
-        (rf"(?i)(?<!\S)([{_APOSTROPHE}']t) (is|was)\b", r"\1\2"),
-        (r"(?<=[^\s-]) (\.\.\.+)", r"\1"),
-        (
-            rf"(^|[{_OPEN_DOUBLE}{_OPEN_SINGLE}(])(\.\.\.) (?=[\w(\[{_OPEN_DOUBLE}{_OPEN_SINGLE}])",
-            r"\1\2",
-        ),
-        (r"(?<=\w)& (?=\w\b)", "&"),
-        (r"(?<=\bvs\.) -(?=\w)", "-"),
-        (r"(?<!\S)\$ (?=\d)", "$"),
-        (r"(?<!\S)(\$?\d{1,3})\. (\d+)(?= (?:million|billion|percent))", r"\1.\2"),
-        (r"(?<!\S)(\$\d+)\. (\d\d)\b", r"\1.\2"),
-        (r"(?<!\S)# (?=\d)", "#"),
-        (r"(?<=\d) / (?=\d)", "/"),
-        (rf"(?i)\b({_ROLES}) / (?={_ROLES}\b)", r"\1/"),
-        (r"(?<=\*) (?=\*)", ""),
-        (r"\b([A-Z]) \* (?=[A-Z]\b)", r"\1*"),
-        (r"(?<!\S)\* (?=[A-Z])", "*"),
-        (r"\b(\w) (\*\*+) (?=\w)", r"\1\2"),
-        (rf"\b([A-F]) ([+-])(?=[.,{_CLOSE_DOUBLE}{_CLOSE_SINGLE}]|$)", r"\1\2"),
-        (r"(?<=\w) \((s|es|ed|d|r|ing|ly)\)(?!\w)", r"(\1)"),
-        (r"(?<!\S)([(\[])([B-HJ-Z])([)\]]) (?=[a-z])", r"\1\2\3"),
-        (r"(?<!\S)([(\[])([AI])([)\]]) (?=(?:n|nd|t|ts|s|f|ll)\b)", r"\1\2\3"),
-        (r"(?<=\d) (\([a-z]\))(?!\w)", r"\1"),
-        (rf"[{_OPEN_DOUBLE}{_CLOSE_DOUBLE}]", '"'),
-        (rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_APOSTROPHE_BOTH}{_APOSTROPHE}]", "'"),
-    )
+_SPACING = (
+    (rf"([{_OPEN_DOUBLE}{_OPEN_SINGLE}]) ", r"\1"),
+    (rf" ([{_CLOSE_DOUBLE}{_CLOSE_SINGLE}])", r"\1"),
+    (rf" ?{_APOSTROPHE_BOTH} ?", _APOSTROPHE_BOTH),
+    (rf" ?{_JOIN}", ""),
+    (r"(?i)(?<=\w) n't\b", "n't"),
+    (r"(?i)\b(can) (not)\b(?! only)", r"\1\2"),
+    (r"(?i)\b(gon|wan) (na)\b", r"\1\2"),
+    (r"(?i)\b(got) (ta)\b", r"\1\2"),
+    (r"(?i)\b(gim|lem) (me)\b", r"\1\2"),
+    (rf"(?i)(?<!\S)([{_APOSTROPHE}']t) (is|was)\b", r"\1\2"),
+    (r"(?<=[^\s-]) (\.\.\.+)", r"\1"),
+    (
+        rf"(^|[{_OPEN_DOUBLE}{_OPEN_SINGLE}(])(\.\.\.) (?=[\w(\[{_OPEN_DOUBLE}{_OPEN_SINGLE}])",
+        r"\1\2",
+    ),
+    (r"(?<=\w)& (?=\w\b)", "&"),
+    (r"(?<=\bvs\.) -(?=\w)", "-"),
+    (r"(?<!\S)\$ (?=\d)", "$"),
+    (r"(?<!\S)(\$?\d{1,3})\. (\d+)(?= (?:million|billion|percent))", r"\1.\2"),
+    (r"(?<!\S)(\$\d+)\. (\d\d)\b", r"\1.\2"),
+    (r"(?<!\S)# (?=\d)", "#"),
+    (r"(?<=\d) / (?=\d)", "/"),
+    (rf"(?i)\b({_ROLES}) / (?={_ROLES}\b)", r"\1/"),
+    (r"(?<=\*) (?=\*)", ""),
+    (r"\b([A-Z]) \* (?=[A-Z]\b)", r"\1*"),
+    (r"(?<!\S)\* (?=[A-Z])", "*"),
+    (r"\b(\w) (\*\*+) (?=\w)", r"\1\2"),
+    (rf"\b([A-F]) ([+-])(?=[.,{_CLOSE_DOUBLE}{_CLOSE_SINGLE}]|$)", r"\1\2"),
+    (r"(?<=\w) \((s|es|ed|d|r|ing|ly)\)(?!\w)", r"(\1)"),
+    (r"(?<!\S)([(\[])([B-HJ-Z])([)\]]) (?=[a-z])", r"\1\2\3"),
+    (r"(?<!\S)([(\[])([AI])([)\]]) (?=(?:n|nd|t|ts|s|f|ll)\b)", r"\1\2\3"),
+    (r"(?<=\d) (\([a-z]\))(?!\w)", r"\1"),
+    (rf"[{_OPEN_DOUBLE}{_CLOSE_DOUBLE}]", '"'),
+    (rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_APOSTROPHE_BOTH}{_APOSTROPHE}]", "'"),
 )
-
-
-def _mend_spacing(text: str) -> str:
-    for pattern, replacement in _SPACING:
-        text = pattern.sub(replacement, text)
-    return " ".join(text.split())
 
 
 def mend_mojibake(text: str) -> str:

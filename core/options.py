@@ -45,11 +45,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Argument(Option):
-    """How a command line asks for a field by its place.
-
-    Attributes:
-        metavar: what stands for it in the usage.
-    """
+    """How a command line asks for a field by its place; ``metavar`` stands for it in the usage."""
 
     metavar: str = ""
 
@@ -67,11 +63,7 @@ class Options(BaseModel):
 
     @classmethod
     def checked(cls: type[Given], **given: Any) -> Given:
-        """Options from keyword arguments.
-
-        Raises:
-            OptionError: a field is missing, unknown, or has a value that it cannot have.
-        """
+        """Options from keyword arguments; an `OptionError` says what is wrong with them."""
         try:
             return cls.model_validate(given)
         except ValidationError as error:
@@ -99,11 +91,8 @@ def shown_in(field: FieldInfo) -> Option:
 class Command(Generic[Given, Answer]):
     """A function that takes its options by name, or as one object.
 
-    ``command(suite="dist/s2lct")`` is ``command(Options.checked(suite="dist/s2lct"))``.
-
-    Attributes:
-        options: the class of its options.
-        summary: what it does.
+    ``command(suite="dist/s2lct")`` is ``command(Options.checked(suite="dist/s2lct"))``. What it
+    does is its ``summary``.
     """
 
     def __init__(self, options: type[Given], function: Callable[[Given, Bars], Answer]) -> None:
@@ -112,38 +101,26 @@ class Command(Generic[Given, Answer]):
         self.summary = inspect.getdoc(function) or ""
         self.__name__ = function.__name__
         self.__module__ = function.__module__
-        fields = options.own_first()
-        self.__doc__ = "\n\n".join(
-            [
-                self.summary,
-                "Args:\n"
-                + "\n".join(
-                    f"    {name}: {shown_in(field).help}".replace("\\[", "[")
-                    for name, field in fields.items()
-                )
-                + "\n    bars: shows how far the work is; by default nothing does.",
-            ]
-        )
-        self.__signature__ = inspect.Signature(
-            [
+        told, parameters = [], []
+        for name, field in options.own_first().items():
+            told.append(f"    {name}: {shown_in(field).help}".replace("\\[", "["))
+            default = inspect.Parameter.empty if field.is_required() else field.default
+            parameters.append(
                 inspect.Parameter(
                     name,
                     inspect.Parameter.KEYWORD_ONLY,
-                    default=inspect.Parameter.empty if field.is_required() else field.default,
+                    default=default,
                     annotation=field.annotation,
                 )
-                for name, field in fields.items()
-            ]
-        )
+            )
+        told.append("    bars: shows how far the work is; by default nothing does.")
+        self.__doc__ = "\n\n".join([self.summary, "\n".join(["Args:", *told])])
+        self.__signature__ = inspect.Signature(parameters)
 
     def __call__(
         self, options: Given | None = None, /, *, bars: Bars = no_bars, **fields: Any
     ) -> Answer:
-        """Do it.
-
-        Raises:
-            BuilderError: something that the caller can mend.
-        """
+        """Do it; a `BuilderError` is something that the caller can mend."""
         return self._function(self.options.checked(**fields) if options is None else options, bars)
 
 
@@ -151,11 +128,7 @@ def takes(
     options: type[Given],
 ) -> Callable[[Callable[[Given, Bars], Answer]], Command[Given, Answer]]:
     """Make a function of options and bars a `Command`."""
-
-    def made(function: Callable[[Given, Bars], Answer]) -> Command[Given, Answer]:
-        return Command(options, function)
-
-    return made
+    return lambda function: Command(options, function)
 
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -184,8 +157,7 @@ class ChosenCases(Options):
 
 
 def _band(bounds: tuple[float, float]) -> tuple[float, float]:
-    low, high = bounds
-    if not 0 <= low <= high <= 1:
+    if not 0 <= bounds[0] <= bounds[1] <= 1:
         raise ValueError("give two probabilities, the smaller first")
     return bounds
 

@@ -29,21 +29,15 @@ def no_bars(name: str, total: int | None) -> Bar:
 @contextmanager
 def shown_bars(console: Console) -> Iterator[Bars]:
     """Bars with counts and the time left on a console."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as rich
 
-    progress = Progress(
+    progress = rich.Progress(
         # Names are text: what is in brackets is no markup.
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[note]}", markup=False),
         console=console,
     )
 
@@ -60,26 +54,16 @@ def shown_bars(console: Console) -> Iterator[Bars]:
 
 
 class Progress:
-    """Told how far each stage of a long task is; this one says nothing."""
+    """Told how far each stage of a long task is: shows a bar a stage."""
 
-    def start(self, stage: str, total: int) -> None:
-        """A stage begins that has ``total`` steps."""
-
-    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
-        """Some of them are done."""
-
-
-class Stages(Progress):
-    """A bar a stage."""
-
-    def __init__(self, bars: Bars) -> None:
+    def __init__(self, bars: Bars = no_bars) -> None:
         self._bars = bars
         self._bar: dict[str, Bar] = {}
 
     def start(self, stage: str, total: int) -> None:
-        """Add the stage's bar."""
+        """A stage begins that has ``total`` steps."""
         self._bar[stage] = self._bars(stage, total)
 
     def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
-        """Move its bar on."""
+        """Some of them are done."""
         self._bar[stage](steps, note)

@@ -9,11 +9,11 @@ from s2lct.options import Argument, Option, Options, takes
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.dataset_script.hub import Outcome
+    from s2lct.dataset_script.hub import Hub, Outcome
     from s2lct.dataset_script.install import Installed
 
 
-class Proposal(Options):
+class HubOptions(Options):
     """How something gets onto the Hub."""
 
     create_pr: Annotated[bool, Option("Propose it in a pull request instead of committing.")] = (
@@ -21,15 +21,21 @@ class Proposal(Options):
     )
     dry_run: Annotated[bool, Option("Only say what would be done; needs no token.")] = False
 
+    def hub(self) -> Hub:
+        """Where and how it gets there."""
+        from s2lct.dataset_script.hub import Hub
 
-class Publication(Proposal):
+        return Hub(getattr(self, "private", False), self.create_pr, self.dry_run)
+
+
+class RepoOptions(HubOptions):
     """Where on the Hub something is put."""
 
     repo: Annotated[str, Option("Repository, as ORG/NAME; made if there is none.")]
     private: Annotated[bool, Option("Make a new repository private.")] = False
 
 
-class DatasetOptions(Publication):
+class DatasetOptions(RepoOptions):
     """Options of `publish_dataset`."""
 
     suite: Annotated[Path, Argument("A suite that `s2lct build` wrote.", metavar="DIR")]
@@ -44,17 +50,10 @@ def publish_dataset(options: DatasetOptions, bars: Bars) -> Outcome:
     """Publish a suite: one commit, one tag, a changelog."""
     from s2lct.dataset_script.publish.dataset import publish_dataset as publish
 
-    return publish(
-        options.suite,
-        options.repo,
-        options.version,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.suite, options.repo, options.hub(), options.version)
 
 
-class MetricOptions(Publication):
+class MetricOptions(RepoOptions):
     """Options of `publish_metric`."""
 
     dataset: Annotated[
@@ -68,16 +67,10 @@ def publish_metric(options: MetricOptions, bars: Bars) -> Outcome:
     """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
     from s2lct.dataset_script.publish.space import publish_metric as publish
 
-    return publish(
-        options.repo,
-        options.dataset,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.repo, options.hub(), options.dataset)
 
 
-class LeaderboardOptions(Publication):
+class LeaderboardOptions(RepoOptions):
     """Options of `publish_leaderboard`."""
 
     results: Annotated[str, Option("Dataset with the results, as ORG/NAME.")]
@@ -89,17 +82,10 @@ def publish_leaderboard(options: LeaderboardOptions, bars: Bars) -> Outcome:
     """Publish the leaderboard as a Space."""
     from s2lct.dataset_script.publish.space import publish_leaderboard as publish
 
-    return publish(
-        options.repo,
-        options.results,
-        options.dataset,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.repo, options.results, options.hub(), options.dataset)
 
 
-class ResultsOptions(Proposal):
+class ResultsOptions(HubOptions):
     """Options of `publish_results`."""
 
     files: Annotated[
@@ -115,16 +101,10 @@ def publish_results(options: ResultsOptions, bars: Bars) -> Outcome:
     """Publish result files, each checked against its cases."""
     from s2lct.dataset_script.publish.results import publish_results as publish
 
-    return publish(
-        list(options.files),
-        options.to,
-        private=options.private,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.files, options.to, options.hub())
 
 
-class ModelResultOptions(Proposal):
+class ModelResultOptions(HubOptions):
     """Options of `publish_model_result`."""
 
     result: Annotated[Path, Argument("A result file of a model of the Hub.", path="existing file")]
@@ -144,13 +124,7 @@ def publish_model_result(options: ModelResultOptions, bars: Bars) -> Outcome:
     """
     from s2lct.dataset_script.publish.model_result import publish_model_result as publish
 
-    return publish(
-        options.result,
-        dataset=options.dataset,
-        model_index=options.model_index,
-        create_pr=options.create_pr,
-        dry_run=options.dry_run,
-    )
+    return publish(options.result, options.hub(), options.dataset, options.model_index)
 
 
 class InstallOptions(Options):

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from s2lct.dataset_script.errors import told_hub_errors
-from s2lct.errors import PublishError, UnreachableError
-from s2lct.hub_calls import without_token
+from s2lct.errors import BuilderError, PublishError, UnreachableError
+from s2lct.hub_calls import causes_of, hub_call, without_token
+from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 Kind = Literal["dataset", "space", "model"]
+_LONGEST = 200
+_AGAIN = "give the same command again"
+_REFUSALS = {
+    401: (
+        "the Hub does not know the token (401)",
+        "make a new one in the Hub's settings and log in again with `hf auth login`",
+    ),
+    403: (
+        "the token may not write to {owner} (403)",
+        "log in with a token that may write to {owner}, or propose it with --create-pr",
+    ),
+    404: (
+        "there is no such repository, or the token may not see it (404)",
+        "check its name, and `hf auth whoami`",
+    ),
+    409: ("somebody else changed it at the same time {said}", f"{_AGAIN}; it compares anew"),
+    429: ("too many requests (429)", f"wait {{wait}} and {_AGAIN}"),
+    500: ("the Hub failed {said}", f"see https://status.huggingface.co and {_AGAIN}"),
+}
+"""Reason and mend by HTTP status."""
 
 
 @dataclass(frozen=True)
 class RepoState:
-    """A repository at one commit.
-
-    Attributes:
-        commit: the commit's id.
-        private: whether only members see it.
-        hashes: for each path, SHA-256 of files in LFS, git's blob id of the others.
-    """
+    """A repository at one commit: by path, SHA-256 of files in LFS, git's blob id of the others."""
 
     commit: str
     private: bool
@@ -44,17 +58,12 @@ class RepoState:
 
 @dataclass(frozen=True)
 class Publication:
-    """What a repository is to hold.
+    """What a repository ``ORG/NAME`` is to hold, and the message of the commit.
 
     Attributes:
-        repo: ``ORG/NAME``.
-        kind: ``dataset``, ``space`` or ``model``.
-        title: title of the commit.
         files: content by path; other files stay as they are.
-        removed: paths that are to go.
-        description: body of the commit's message.
+        part: what the paths begin with of files that go where they are none of ``files``.
         tag: tag to set on the commit; None for none.
-        private: whether a new repository is made private.
         sdk: what runs a new Space, ``gradio`` or ``docker``.
     """
 
@@ -62,10 +71,9 @@ class Publication:
     kind: Kind
     title: str
     files: Mapping[str, bytes]
-    removed: Sequence[str] = ()
     description: str = ""
+    part: str | None = None
     tag: str | None = None
-    private: bool = False
     sdk: str | None = None
 
     def differs_from(self, state: RepoState | None) -> tuple[list[str], list[str]]:
@@ -73,22 +81,16 @@ class Publication:
         if state is None:
             return sorted(self.files), []
         written = [path for path, data in sorted(self.files.items()) if not state.holds(path, data)]
-        return written, [path for path in self.removed if path in state.hashes]
+        part = [path for path in state.hashes if self.part and path.startswith(self.part)]
+        return written, [path for path in part if path not in self.files]
 
 
 @dataclass
 class Outcome:
-    """What was done, or with ``--dry-run`` would be.
-
-    Attributes:
-        lines: what was done, for the user.
-        url: the commit or pull request; empty if nothing was committed.
-        changed: whether anything was or would be.
-    """
+    """What was done, or with ``--dry-run`` would be, in lines; and the commit or pull request."""
 
     lines: list[str] = field(default_factory=list)
     url: str = ""
-    changed: bool = False
 
 
 def require_repo(option: str, repo: str) -> None:
@@ -100,46 +102,32 @@ def require_repo(option: str, repo: str) -> None:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
+    reason = ""
     try:
         validate_repo_id(repo)
     except HFValidationError as error:
         reason = f" ({error})"
-    else:
-        if repo.count("/") == 1:
-            return
-        reason = ""
-    raise PublishError(
-        f"{option} {repo}: names no repository{reason}", mend="write it like ORG/NAME"
-    )
+    if reason or repo.count("/") != 1:
+        raise PublishError(
+            f"{option} {repo}: names no repository{reason}", mend="write it like ORG/NAME"
+        )
 
 
-@contextmanager
-def dry_run_without_hub(
-    checked: Sequence[str], unknown: str, *, dry_run: bool
-) -> Iterator[list[Outcome]]:
-    """Around what asks the Hub: a dry run goes without it, and says what it could not check.
-
-    Args:
-        checked: what was found right before the Hub was asked, a line each.
-        unknown: what only the Hub can tell.
-        dry_run: whether this is one; if not, errors pass.
-
-    Yields:
-        A list that takes the outcome, and holds one behind the block.
-    """
-    outcomes: list[Outcome] = []
-    try:
-        yield outcomes
-    except UnreachableError as error:
-        if not dry_run:
-            raise
-        outcomes[:] = [Outcome([f"not checked: {unknown}; {error.problem.partition('. ')[0]}"])]
-    if dry_run:
-        outcomes[0].lines[:0] = [f"checked: {line}" for line in checked]
-
-
+@dataclass
 class Hub:
-    """The Hub that HF_ENDPOINT names, with huggingface_hub's own login."""
+    """The Hub that HF_ENDPOINT names, with huggingface_hub's own login, and how it is used.
+
+    Attributes:
+        private: make new repositories private.
+        create_pr: propose in a pull request instead of committing.
+        dry_run: only say what would be done; needs no token.
+        failed: what is so if the Hub cannot be used.
+    """
+
+    private: bool = False
+    create_pr: bool = False
+    dry_run: bool = False
+    failed: str = "Nothing was published; the same command can be given again."
 
     @cached_property
     def api(self) -> HfApi:
@@ -147,6 +135,50 @@ class Hub:
         from huggingface_hub import HfApi
 
         return HfApi(library_name="s2lct")
+
+    @contextmanager
+    def asked_to(self, action: str, repo: str, failed: str = "") -> Iterator[None]:
+        """Turn what the client raises into one error, "cannot ACTION REPO", with a mend.
+
+        Raises:
+            PublishError: for a refusal, a missing repository, a lost connection or a refused card.
+        """
+        from huggingface_hub.constants import ENDPOINT
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+        # The HTTP library's own base class: httpx or httpx2, as the client's version has it.
+        connection_errors = (HfHubHTTPError.__bases__[0], ConnectionError, TimeoutError)
+        try:
+            with hub_call():
+                yield
+        except BuilderError:
+            raise
+        except Exception as error:
+            causes = list(causes_of(error))
+            invalid = [one for one in causes if isinstance(one, HFValidationError)]
+            answers = [one for one in causes if isinstance(one, HfHubHTTPError)]
+            offline = [one for one in causes if isinstance(one, OfflineModeIsEnabled)]
+            # A lost connection may be told as offline mode, which is one of these too.
+            lost = [one for one in causes if isinstance(one, connection_errors)]
+            lost = [one for one in lost if one not in offline]
+            kind = PublishError
+            if invalid:
+                reason, mend = str(invalid[0]), "a repository is named ORG/NAME"
+            elif offline and not lost:
+                kind, reason, mend = UnreachableError, "HF_HUB_OFFLINE is set", "unset it"
+            elif answers:
+                reason, mend = _refusal(answers[0], repo)
+            elif lost:
+                first = (str(lost[0]).strip().splitlines() or [type(lost[0]).__name__])[0]
+                reason = f"the connection to {ENDPOINT} failed ({first[:_LONGEST]})"
+                kind, mend = UnreachableError, "check the network and HF_ENDPOINT"
+            elif isinstance(error, ValueError) and "metadata" in str(error).lower():
+                reason = f"the Hub refuses the card ({_shortened(str(error))})"
+                mend = "mend what it names"
+            else:
+                raise
+            state = failed or self.failed
+            raise kind(f"cannot {action} {repo}: {reason}. {state}", mend=mend) from None
 
     def state(self, repo: str, kind: Kind, revision: str = "main") -> RepoState | None:
         """What a repository holds; None if there is none (or none that may be seen).
@@ -157,37 +189,33 @@ class Hub:
         from huggingface_hub.errors import RepositoryNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        with told_hub_errors("read", repo):
+        with self.asked_to("read", repo):
             try:
                 info = self.api.repo_info(repo, repo_type=kind, revision=revision)
             except RepositoryNotFoundError:
                 return None
             if info.sha is None:
                 return None
-            files = [
-                entry
-                for entry in self.api.list_repo_tree(
-                    repo, repo_type=kind, revision=info.sha, recursive=True
-                )
-                if isinstance(entry, RepoFile)
-            ]
-        return RepoState(
-            info.sha,
-            bool(info.private),
-            {file.path: file.lfs.sha256 if file.lfs else file.blob_id for file in files},
-        )
+            tree = self.api.list_repo_tree(repo, repo_type=kind, revision=info.sha, recursive=True)
+            hashes = {
+                file.path: file.lfs.sha256 if file.lfs else file.blob_id
+                for file in tree
+                if isinstance(file, RepoFile)
+            }
+        return RepoState(info.sha, bool(info.private), hashes)
 
-    def tags(self, repo: str, kind: Kind) -> dict[str, str]:
-        """Commit ids by tag."""
-        with told_hub_errors("read the tags of", repo):
-            refs = self.api.list_repo_refs(repo, repo_type=kind)
-        return {tag.name: tag.target_commit for tag in refs.tags}
+    def versions(self, repo: str) -> dict[Version, str]:
+        """The commits of a dataset's released versions, the oldest first."""
+        with self.asked_to("read the tags of", repo):
+            tags = self.api.list_repo_refs(repo, repo_type="dataset").tags
+        named = ((Version.of_tag(tag.name), tag.target_commit) for tag in tags)
+        return dict(sorted((version, commit) for version, commit in named if version))
 
     def read(self, repo: str, kind: Kind, path: str, revision: str) -> bytes | None:
         """A file's content; None if there is none."""
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-        with told_hub_errors(f"read {path} of", repo):
+        with self.asked_to(f"read {path} of", repo):
             try:
                 local = self.api.hf_hub_download(repo, path, repo_type=kind, revision=revision)
             except LocalEntryNotFoundError:
@@ -196,151 +224,152 @@ class Hub:
                 return None
         return Path(local).read_bytes()
 
-    def proposed_in(self, publication: Publication) -> str | None:
-        """The open pull request that holds a publication already."""
-        with told_hub_errors("read the pull requests of", publication.repo):
-            discussions = list(
-                self.api.get_repo_discussions(
-                    publication.repo,
-                    repo_type=publication.kind,
-                    discussion_type="pull_request",
-                    discussion_status="open",
-                )
-            )
-        for discussion in discussions:
-            state = self.state(publication.repo, publication.kind, f"refs/pr/{discussion.num}")
-            if publication.differs_from(state) == ([], []):
-                return str(discussion.url)
-        return None
-
-    def publish(
-        self,
-        publication: Publication,
-        state: RepoState | None,
-        *,
-        create_pr: bool = False,
-        dry_run: bool = False,
+    def publish_checked(
+        self, checked: Sequence[str], unknown: str, publish: Callable[[], Outcome]
     ) -> Outcome:
-        """Commit a publication and tag the commit; leave out what is there already.
+        """Publish; a dry run goes on where the Hub cannot be asked, and says what is unknown then.
 
-        Args:
-            publication: what the repository is to hold.
-            state: what it holds.
-            create_pr: propose it in a pull request; the tag waits until that is merged.
-            dry_run: only say what would be done.
+        ``checked`` are lines on what was found right without the Hub, which a dry run shows.
+        """
+        try:
+            outcome = publish()
+        except UnreachableError as error:
+            if not self.dry_run:
+                raise
+            outcome = Outcome([f"not checked: {unknown}; {error.problem.partition('. ')[0]}"])
+        if self.dry_run:
+            outcome.lines[:0] = [f"checked: {line}" for line in checked]
+        return outcome
+
+    def publish(self, wanted: Publication, state: RepoState | None) -> Outcome:
+        """Commit a publication and tag the commit; leave out what is in the repository already.
 
         Raises:
             PublishError: the Hub refuses; the repository holds the old state or the new, whole.
         """
-        repo, outcome = publication.repo, Outcome()
-        if state is None and create_pr:
+        repo, outcome = wanted.repo, Outcome()
+        if state is None and self.create_pr:
             raise PublishError(
-                f"{publication.kind} {repo}: there is none, or the token may not see it",
+                f"{wanted.kind} {repo}: there is none, or the token may not see it",
                 mend="check its name; a new one is made without --create-pr",
             )
-        if state is not None and publication.private and not state.private:
+        if state is not None and self.private and not state.private:
             raise PublishError(
-                f"--private: {publication.kind} {repo} is public already",
+                f"--private: {wanted.kind} {repo} is public already",
                 mend="make it private in its settings on the Hub, or leave out --private",
             )
-        written, deleted = publication.differs_from(state)
+        written, deleted = wanted.differs_from(state)
         commit = state.commit if state else ""
         if state is None:
-            self._create(publication, outcome, dry_run)
+            outcome.lines.append(self._create(wanted))
         if written or deleted:
-            outcome.changed = True
-            if create_pr and (url := self.proposed_in(publication)):
+            if self.create_pr and (url := self._proposed_in(wanted)):
                 return Outcome([f"proposed already: {url}"], url)
-            told = [f"{path} ({len(publication.files[path]):,} bytes)" for path in written]
-            if dry_run:
-                outcome.lines += [f"would write {line}" for line in told]
-                outcome.lines += [f"would delete {path}" for path in deleted]
-                where = "open a pull request at" if create_pr else "commit to"
-                outcome.lines.append(f"would {where} {repo}: {publication.title}")
+            write, delete = "wrote", "deleted"
+            if self.dry_run:
+                write, delete = "would write", "would delete"
+            lines = [f"{write} {path} ({len(wanted.files[path]):,} bytes)" for path in written]
+            lines += [f"{delete} {path}" for path in deleted]
+            if self.dry_run:
+                where = "open a pull request at" if self.create_pr else "commit to"
+                lines.append(f"would {where} {repo}: {wanted.title}")
             else:
-                commit = self._commit(publication, state, written, deleted, create_pr, outcome)
-                outcome.lines += [f"wrote {line}" for line in told]
-                outcome.lines += [f"deleted {path}" for path in deleted]
-        if publication.tag:
-            self._tag(publication, commit, outcome, create_pr, dry_run)
-        if not outcome.changed:
-            outcome.lines = [f"nothing to do: {repo} holds all of it"]
-        return outcome
+                commit, outcome.url = self._commit(wanted, commit, written, deleted)
+                done = "proposed" if self.create_pr else "committed"
+                lines.insert(0, f"{done}: {outcome.url}")
+            outcome.lines += lines
+        if wanted.tag:
+            outcome.lines.append(self._tag(wanted, wanted.tag, commit, outcome))
+        return outcome if outcome.lines else Outcome([f"nothing to do: {repo} holds all of it"])
 
-    def _create(self, publication: Publication, outcome: Outcome, dry_run: bool) -> None:
-        visibility = "private" if publication.private else "public"
-        named = f"{visibility} {publication.kind} {publication.repo}"
-        outcome.changed = True
-        if dry_run:
-            from huggingface_hub import get_token
+    def _proposed_in(self, wanted: Publication) -> str | None:
+        """The open pull request that holds a publication already."""
+        repo, kind = wanted.repo, wanted.kind
+        with self.asked_to("read the pull requests of", repo):
+            for one in self.api.get_repo_discussions(
+                repo, repo_type=kind, discussion_type="pull_request", discussion_status="open"
+            ):
+                state = self.state(repo, kind, f"refs/pr/{one.num}")
+                if wanted.differs_from(state) == ([], []):
+                    return str(one.url)
+        return None
 
+    def _create(self, wanted: Publication) -> str:
+        from huggingface_hub import get_token
+
+        named = f"the {'private' if self.private else 'public'} {wanted.kind} {wanted.repo}"
+        if self.dry_run:
             unseen = "" if get_token() else " (there is none that can be seen without a token)"
-            outcome.lines.append(f"would create the {named}{unseen}")
-            return
-        with told_hub_errors("create", publication.repo):
+            return f"would create {named}{unseen}"
+        with self.asked_to("create", wanted.repo):
             self.api.create_repo(
-                publication.repo,
-                repo_type=publication.kind,
-                private=publication.private,
+                wanted.repo,
+                repo_type=wanted.kind,
+                private=self.private,
                 exist_ok=True,
-                space_sdk=publication.sdk,
+                space_sdk=wanted.sdk,
             )
-        outcome.lines.append(f"created the {named}")
+        return f"created {named}"
 
     def _commit(
-        self,
-        publication: Publication,
-        state: RepoState | None,
-        written: Sequence[str],
-        deleted: Sequence[str],
-        create_pr: bool,
-        outcome: Outcome,
-    ) -> str:
+        self, wanted: Publication, parent: str, written: Sequence[str], deleted: Sequence[str]
+    ) -> tuple[str, str]:
+        """The ids and the address of a new commit."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        operations: list[CommitOperationAdd | CommitOperationDelete] = [
-            CommitOperationAdd(path, publication.files[path]) for path in written
-        ]
-        operations += [CommitOperationDelete(path) for path in deleted]
-        with told_hub_errors("publish", publication.repo):
+        with self.asked_to("publish", wanted.repo):
             done = self.api.create_commit(
-                publication.repo,
-                operations,
-                commit_message=publication.title,
-                commit_description=publication.description,
-                repo_type=publication.kind,
-                create_pr=create_pr,
+                wanted.repo,
+                [
+                    *(CommitOperationAdd(path, wanted.files[path]) for path in written),
+                    *(CommitOperationDelete(path) for path in deleted),
+                ],
+                commit_message=wanted.title,
+                commit_description=wanted.description,
+                repo_type=wanted.kind,
+                create_pr=self.create_pr,
                 # Somebody else's commit in the meantime is refused, not overwritten.
-                parent_commit=state.commit if state else None,
+                parent_commit=parent or None,
             )
-        outcome.url = without_token(str(done.pr_url if create_pr else done.commit_url))
-        outcome.lines.append(f"{'proposed' if create_pr else 'committed'}: {outcome.url}")
-        return str(done.oid)
+        url = done.pr_url if self.create_pr else done.commit_url
+        return str(done.oid), without_token(str(url))
 
-    def _tag(
-        self,
-        publication: Publication,
-        commit: str,
-        outcome: Outcome,
-        create_pr: bool,
-        dry_run: bool,
-    ) -> None:
-        tag, repo = str(publication.tag), publication.repo
-        if create_pr and outcome.changed:
-            outcome.lines.append(
-                f"{'would wait' if dry_run else 'waits'} with the tag {tag}: after the merge, give "
-                "the same command without --create-pr"
+    def _tag(self, wanted: Publication, tag: str, commit: str, outcome: Outcome) -> str:
+        if self.create_pr and outcome.lines:
+            return (
+                f"{'would wait' if self.dry_run else 'waits'} with the tag {tag}: after the merge, "
+                "give the same command without --create-pr"
             )
-            return
-        outcome.changed = True
-        if dry_run:
-            outcome.lines.append(f"would set the tag {tag}")
-            return
-        state = (
-            f"Its files are published, the tag {tag} is not; the same command sets it"
-            if outcome.url
-            else f"The tag {tag} is not set; the same command sets it"
-        )
-        with told_hub_errors(f"set the tag {tag} of", repo, state):
-            self.api.create_tag(repo, tag=tag, revision=commit, repo_type=publication.kind)
-        outcome.lines.append(f"set the tag {tag}")
+        if self.dry_run:
+            return f"would set the tag {tag}"
+        failed = f"The tag {tag} is not set; the same command sets it"
+        if outcome.url:
+            failed = f"Its files are published, the tag {tag} is not; the same command sets it"
+        with self.asked_to(f"set the tag {tag} of", wanted.repo, failed):
+            self.api.create_tag(wanted.repo, tag=tag, revision=commit, repo_type=wanted.kind)
+        return f"set the tag {tag}"
+
+
+def _refusal(error: OSError, repo: str) -> tuple[str, str]:
+    """Reason and mend for an HTTP status."""
+    from huggingface_hub import get_token
+
+    response = error.response  # type: ignore[attr-defined]
+    status: int = response.status_code
+    message = _shortened(getattr(error, "server_message", None) or "")
+    said = f"({status}{f': {message}' if message else ''})"
+    if status == 401 and get_token() is None:
+        return "not logged in (401)", "log in with `hf auth login`, or set HF_TOKEN"
+    known = 409 if status == 412 else min(status, 500)
+    reason, mend = _REFUSALS.get(known, ("the Hub refused it {said}", "mend what it names"))
+    wait = response.headers.get("Retry-After")
+    words = {
+        "owner": repo.split("/")[0],
+        "said": said,
+        "wait": f"{wait} seconds" if wait else "some minutes",
+    }
+    return reason.format(**words), mend.format(**words)
+
+
+def _shortened(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST]

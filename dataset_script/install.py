@@ -10,18 +10,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from s2lct.dataset_script.errors import told_hub_errors
+from s2lct.dataset_script.hub import Hub
 from s2lct.errors import BuilderError, SuiteError
 from s2lct.files import write_text
-from s2lct.hub_calls import data_set
-from s2lct.suite.description import in_order
-from s2lct.suite.read import read_description, read_suite
+from s2lct.hub_calls import causes_of, data_set
+from s2lct.suite.read import WrittenSuite, parse_description, read_description, read_suite
 from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
 from s2lct.suite.versions import Version
 
@@ -31,7 +30,6 @@ METRIC_FILE = Path(__file__).parent / "metric" / f"{NAME}.py"
 METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _REPLACED = "replaced"
-_UNCHANGED = "What was installed before is as it was."
 
 
 class InstallError(BuilderError):
@@ -44,13 +42,11 @@ class Installed:
 
     Attributes:
         source: the folder, or the repository with the tag or branch.
-        version: the suite's version.
-        fingerprint: the suite's fingerprint.
+        version, fingerprint: the suite's.
         configs: what ``load_dataset("s2lct", CONFIG)`` takes.
         replaced: the version that they stood for before; None if there was none.
         again: whether that was this very suite.
-        shadow: a folder in the working directory that both libraries take instead; None if there
-            is none.
+        shadow: a folder in the working directory that both libraries take instead, if any.
     """
 
     source: str
@@ -60,29 +56,6 @@ class Installed:
     replaced: str | None
     again: bool
     shadow: Path | None
-
-
-@dataclass(frozen=True)
-class _Suite:
-    """A suite in a folder, its description checked.
-
-    Attributes:
-        folder: where it lies.
-        described: the contents of its ``suite.json``.
-        files: path and number of rows for each config, without ``all``.
-    """
-
-    folder: Path
-    described: dict[str, Any]
-    files: dict[str, tuple[str, int]]
-
-    @property
-    def version(self) -> str:
-        return str(self.described["version"])
-
-    @property
-    def fingerprint(self) -> str:
-        return str(self.described["fingerprint"])
 
 
 def install(
@@ -99,59 +72,62 @@ def install(
     Args:
         source: a folder that `s2lct build` wrote, or a repository ``ORG/NAME``.
         version: the version that it must be; of a repository, None takes the newest.
-        advance: told what is being done, a few words each.
+        advance: called with what is being done, a few words each.
 
     Raises:
         InstallError: there is no such suite or version, or it is broken.
         PublishError: the Hub cannot be asked.
     """
-    if version is not None:
-        Version.read(version)
+    wanted = Version.read(version) if version is not None else None
     with _workplace() as work:
-        folder, told = _fetched(source, version, work, advance)
-        suite = _checked(folder, told)
-        if version is not None and suite.version != version:
+        folder, called = Path(source).expanduser(), str(source)
+        if not folder.is_dir():
+            if not isinstance(source, str) or not _REPO.fullmatch(source):
+                raise InstallError(
+                    f"{source}: neither a folder here nor a repository ORG/NAME",
+                    mend="name a folder that `s2lct build` wrote, or a repository on the Hub",
+                )
+            folder = work / "download"
+            called = _download(source, wanted, folder, advance)
+        if not read_description(folder, called)["files"]:
+            raise InstallError(f"{called}: the suite is empty", mend="build one with more seeds")
+        suite = read_suite(folder, called)
+        if version not in (None, suite.version):
             raise InstallError(
-                f"--version {version}: {told} is version {suite.version}",
+                f"--version {version}: {called} is version {suite.version}",
                 mend=f"leave out --version, or name version {suite.version}",
             )
         ready = _loaded(suite, work, advance)
         advance("metric")
         _prime_metric(work)
-        replaced, before = installed_version(), installed_suite() or {}
+        replaced, before = installed_version(), _installed_suite() or {}
         _replace(_suite_cache(), ready, work / _REPLACED)
+    shadow = Path.cwd() / NAME
     return Installed(
-        source=told,
+        source=called,
         version=suite.version,
         fingerprint=suite.fingerprint,
-        configs=(*suite.files, ALL),
+        configs=(*suite.rows, ALL),
         replaced=replaced,
         again=before.get("fingerprint") == suite.fingerprint and replaced == suite.version,
-        shadow=shadowing_folder(),
+        shadow=shadow if shadow.is_dir() else None,
     )
-
-
-def installed_suite() -> dict[str, Any] | None:
-    """The ``suite.json`` of the installed suite; None if none is installed."""
-    try:
-        return read_description(_suite_cache())
-    except SuiteError:
-        return None
 
 
 def installed_version() -> str | None:
     """The version that the literal name stands for; None if it stands for none."""
-    if (described := installed_suite()) is not None:
-        return str(described.get("version"))
+    if (described := _installed_suite()) is not None:
+        return str(described["version"])
     # Filled by somebody who loaded a folder named s2lct.
     loaded = {info.parts[-3] for info in _suite_cache().glob("*/*/*/dataset_info.json")}
     return " and ".join(sorted(loaded)) or None
 
 
-def shadowing_folder(directory: Path | None = None) -> Path | None:
-    """A folder named s2lct in a directory: both libraries take it instead of what is installed."""
-    folder = (directory or Path.cwd()) / NAME
-    return folder if folder.is_dir() else None
+def _installed_suite() -> dict[str, Any] | None:
+    try:
+        return read_description(_suite_cache())
+    except SuiteError:
+        return None
 
 
 def _suite_cache() -> Path:
@@ -181,86 +157,41 @@ def _workplace() -> Iterator[Path]:
             shutil.rmtree(work, ignore_errors=True)
 
 
-def _fetched(
-    source: str | Path, version: str | None, work: Path, advance: Callable[[str], None]
-) -> tuple[Path, str]:
-    """The suite's folder, and what it is called in messages."""
-    folder = Path(source).expanduser()
-    if folder.is_dir():
-        return folder, str(source)
-    if not isinstance(source, str) or not _REPO.fullmatch(source):
+def _download(
+    repo: str, wanted: Version | None, target: Path, advance: Callable[[str], None]
+) -> str:
+    """Fetch what a published suite's suite.json names, and nothing else; ``REPO@REVISION``."""
+    hub = Hub(failed="What was installed before is as it was.")
+    advance(f"look into {repo}")
+    released = list(hub.versions(repo))
+    if wanted is not None and wanted not in released:
         raise InstallError(
-            f"{source}: neither a folder here nor a repository ORG/NAME",
-            mend="name a folder that `s2lct build` wrote, or a repository on the Hub",
-        )
-    return _downloaded(source, version, work / "download", advance)
-
-
-def _downloaded(
-    repo: str, version: str | None, target: Path, advance: Callable[[str], None]
-) -> tuple[Path, str]:
-    """Fetch a published suite: what its suite.json names, and nothing else."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-    hub = HfApi(library_name=NAME)
-    with told_hub_errors("read", repo, _UNCHANGED):
-        advance(f"look into {repo}")
-        tags = [tag.name for tag in hub.list_repo_refs(repo, repo_type="dataset").tags]
-    released = sorted(known for tag in tags if (known := Version.of_tag(tag)))
-    if version is not None and Version.read(version) not in released:
-        raise InstallError(
-            f"--version {version}: {repo} has not released it",
+            f"--version {wanted}: {repo} has not released it",
             mend=f"choose among {', '.join(map(str, released))}" if released else "leave it out",
         )
-    chosen = Version.read(version) if version else (released[-1] if released else None)
+    chosen = wanted or max(released, default=None)
     revision = chosen.tag if chosen else "main"
-    told = f"{repo}@{revision}"
-    with told_hub_errors("download", repo, _UNCHANGED):
-        try:
-            hub.hf_hub_download(
-                repo, SUITE_FILE, repo_type="dataset", revision=revision, local_dir=target
-            )
-        except LocalEntryNotFoundError:
-            raise
-        except EntryNotFoundError:
-            raise InstallError(
-                f"{told}: holds no {SUITE_FILE}",
-                mend="name a repository that `s2lct publish dataset` made",
-            ) from None
-        paths = [path for path, _ in _described(target, told).files.values()]
-        advance(f"download {told}")
-        hub.snapshot_download(
-            repo, repo_type="dataset", revision=revision, local_dir=target, allow_patterns=paths
+    called = f"{repo}@{revision}"
+    content = hub.read(repo, "dataset", SUITE_FILE, revision)
+    if content is None:
+        raise InstallError(
+            f"{called}: holds no {SUITE_FILE}",
+            mend="name a repository that `s2lct publish dataset` made",
         )
-    return target, told
+    paths = [file["path"] for file in parse_description(content, called)["files"].values()]
+    advance(f"download {called}")
+    with hub.asked_to("download", repo):
+        hub.api.snapshot_download(
+            repo,
+            repo_type="dataset",
+            revision=revision,
+            local_dir=target,
+            allow_patterns=[SUITE_FILE, *paths],
+        )
+    return called
 
 
-def _described(folder: Path, told: str) -> _Suite:
-    """Read suite.json; what it names may come from anybody.
-
-    Raises:
-        InstallError: the suite is empty.
-        SuiteError: there is none, or it is not what `s2lct build` writes.
-    """
-    described = read_description(folder, told)
-    files = {
-        name: (described["files"][name]["path"], described["files"][name]["rows"])
-        for name in in_order(described, list(described["files"]))
-    }
-    if not files:
-        raise InstallError(f"{told}: the suite is empty", mend="build one with more seeds")
-    return _Suite(folder, described, files)
-
-
-def _checked(folder: Path, told: str) -> _Suite:
-    """A suite that is whole: its files, its rows and its fingerprint fit together."""
-    suite = _described(folder, told)
-    read_suite(folder, told)
-    return suite
-
-
-def _loaded(suite: _Suite, work: Path, advance: Callable[[str], None]) -> Path:
+def _loaded(suite: WrittenSuite, work: Path, advance: Callable[[str], None]) -> Path:
     """Load every config once, from a folder named s2lct into a cache of its own.
 
     Returns:
@@ -269,28 +200,30 @@ def _loaded(suite: _Suite, work: Path, advance: Callable[[str], None]) -> Path:
     import datasets
 
     folder, cache = work / "suite" / NAME, work / "cache"
-    for path, _ in suite.files.values():
+    paths = {name: [suite.described["files"][name]["path"]] for name in suite.rows}
+    counts = {name: len(rows) for name, rows in suite.rows.items()}
+    for (path,) in paths.values():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(suite.folder / path, folder / path)
-    _write_card(suite, folder)
-    rows = {name: count for name, (_, count) in suite.files.items()}
+    paths[ALL] = [path for (path,) in paths.values()]
+    counts[ALL] = sum(counts.values())
+    _write_card(folder / "README.md", paths, suite.version)
     shown = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
-        for config, count in (rows | {ALL: sum(rows.values())}).items():
+        for config, count in counts.items():
             advance(config)
             try:
-                loaded = data_set(str(folder), config, split=SPLIT, cache_dir=str(cache))
+                loaded = len(data_set(str(folder), config, split=SPLIT, cache_dir=str(cache)))
+                if loaded != count:
+                    raise ValueError(f"{loaded} rows, suite.json says {count}")
             except (datasets.exceptions.DatasetGenerationError, ValueError) as error:
+                *_, root = causes_of(error)
+                why = (str(root).splitlines() or [type(root).__name__])[0][:200]
                 raise InstallError(
-                    f"{suite.folder}: {config} cannot be loaded ({_root(error)})",
+                    f"{suite.folder}: {config} cannot be loaded ({why})",
                     mend="fetch or build the suite again",
                 ) from error
-            if len(loaded) != count:
-                raise InstallError(
-                    f"{suite.folder}: {config} has {len(loaded)} rows, suite.json says {count}",
-                    mend="fetch or build the suite again",
-                )
     finally:
         if shown:
             datasets.enable_progress_bars()
@@ -298,21 +231,20 @@ def _loaded(suite: _Suite, work: Path, advance: Callable[[str], None]) -> Path:
     return cache / NAME
 
 
-def _write_card(suite: _Suite, folder: Path) -> None:
+def _write_card(card: Path, paths: dict[str, list[str]], version: str) -> None:
     """The YAML that tells `datasets` the configs and their version."""
     import yaml
 
-    def config(name: str, paths: Sequence[str]) -> dict[str, Any]:
-        files = [{"split": SPLIT, "path": list(paths)}]
-        return {"config_name": name, "version": suite.version, "data_files": files}
-
-    paths = {name: path for name, (path, _) in suite.files.items()}
     configs = [
-        {**config(ALL, [*paths.values()]), "default": True},
-        *(config(name, [path]) for name, path in paths.items()),
+        {
+            "config_name": name,
+            "version": version,
+            "data_files": [{"split": SPLIT, "path": paths[name]}],
+            **({"default": True} if name == ALL else {}),
+        }
+        for name in (ALL, *(name for name in paths if name != ALL))
     ]
-    card = yaml.safe_dump({"configs": configs}, sort_keys=False)
-    write_text(folder / "README.md", f"---\n{card}---\n")
+    write_text(card, f"---\n{yaml.safe_dump({'configs': configs}, sort_keys=False)}---\n")
 
 
 def _prime_metric(work: Path) -> None:
@@ -337,10 +269,3 @@ def _replace(target: Path, ready: Path, old: Path) -> None:
         if old.exists():
             old.rename(target)
         raise
-
-
-def _root(error: BaseException) -> str:
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    lines = str(error).splitlines()
-    return lines[0][:200] if lines else type(error).__name__

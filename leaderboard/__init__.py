@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from s2lct.errors import ScoringError
-    from s2lct.leaderboard.integrations.callback import CapabilityCallback
-    from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
-    from s2lct.leaderboard.integrations.metric import compute
-    from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
-    from s2lct.leaderboard.models.load import load_classifier
-    from s2lct.leaderboard.scoring.score import score
-    from s2lct.suite.cases import load_cases
-
-_HOME = {
-    "CapabilityCallback": "s2lct.leaderboard.integrations.callback",
-    "CapabilityEvaluator": "s2lct.leaderboard.integrations.evaluator",
-    "CapabilitySuite": "s2lct.leaderboard.integrations.evaluator",
-    "LabelPrompt": "s2lct.leaderboard.models.language_model",
-    "LanguageModel": "s2lct.leaderboard.models.language_model",
-    "ScoringError": "s2lct.errors",
-    "compute": "s2lct.leaderboard.integrations.metric",
-    "load_cases": "s2lct.suite.cases",
-    "load_classifier": "s2lct.leaderboard.models.load",
-    "score": "s2lct.leaderboard.scoring.score",
+_MODULES = {
+    "s2lct.errors": ("ScoringError",),
+    "s2lct.leaderboard.integrations.callback": ("CapabilityCallback",),
+    "s2lct.leaderboard.integrations.evaluator": ("CapabilityEvaluator", "CapabilitySuite"),
+    "s2lct.leaderboard.integrations.metric": ("compute",),
+    "s2lct.leaderboard.models.language_model": ("LabelPrompt", "LanguageModel"),
+    "s2lct.leaderboard.models.load": ("load_classifier",),
+    "s2lct.leaderboard.scoring.score": ("score",),
+    "s2lct.suite.cases": ("load_cases",),
 }
-__all__ = [
-    "CapabilityCallback",
-    "CapabilityEvaluator",
-    "CapabilitySuite",
-    "LabelPrompt",
-    "LanguageModel",
-    "ScoringError",
-    "compute",
-    "load_cases",
-    "load_classifier",
-    "score",
-]
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,22 +24,15 @@ capability may be called so, in whatever case."""
 
 def is_capability_id(name: str) -> bool:
     """Whether a capability may have that id: it becomes a config, and a column beside others."""
-    lower = name.lower()
-    taken = lower in _RESERVED or lower.endswith(_SUFFIXES)
+    taken = name.lower() in _RESERVED or name.lower().endswith(_SUFFIXES)
     return re.fullmatch(ID_PATTERN, name) is not None and not taken
 
 
 def spelled(asked: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Ids in the spelling they are known by, each once, for everything that takes an id.
+    """Ids, given in any case, in the spelling they are known by, each once.
 
-    An id that is known as it stands is that one, whatever else differs from it in case alone.
-
-    Args:
-        asked: ids in any case.
-        known: the ids that there are.
-
-    Returns:
-        The known spellings; an id that is unknown, or that could be two of them, as it was given.
+    An id that is known as it stands is that one, whatever else differs from it in case alone; one
+    that is unknown, or that could be two of the known, stays as it was given.
 
     >>> spelled(["lc4", "LCNegation", "lc77"], ["LC4", "LCnegation"])
     ('LC4', 'LCnegation', 'lc77')

@@ -14,10 +14,9 @@ from s2lct.hub_calls import data_set, hub_call, said_by
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import natural_order, spelled
 from s2lct.suite.checks import Rows, rows_fingerprint
-from s2lct.suite.faults import Fault
 from s2lct.suite.known_splits import memberships_of
 from s2lct.suite.read import MOST_DESCRIPTION_BYTES, parse_description, read_suite
-from s2lct.suite.rows import CaseRow, SourceRow
+from s2lct.suite.rows import CaseRow
 from s2lct.suite.tables import ALL, KINDS, SPLIT, SUITE_FILE
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ class Case:
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
-        splits: what its source sentences are known to be in, as ``sst:train``; see
-            `known_splits.memberships_of`. No part of what makes cases equal: it is knowledge
-            about them.
+        splits: what its source sentences are known to be in; see `memberships_of`. No part of
+            what makes cases equal: it is knowledge about them.
         sources: which these are, ``CORPUS:ID`` each; empty where the suite does not tell.
     """
 
@@ -100,15 +98,15 @@ class SuiteCases:
                 f"--limit {limit}: takes a whole number from 1 on",
                 mend="pass 1 or more, or leave it out to take every case",
             )
-        taken: dict[str, int] = dict.fromkeys(known, 0)
+        taken: dict[str, list[Case]] = {name: [] for name in chosen}
         kept: list[Case] = []
         for case in self.cases:
-            if case.capability not in chosen or (kind is not None and case.kind != kind):
+            of_capability = taken.get(case.capability)
+            if of_capability is None or kind not in (None, case.kind):
                 continue
-            if limit is not None and taken[case.capability] >= limit:
-                continue
-            taken[case.capability] += 1
-            kept.append(case)
+            if limit is None or len(of_capability) < limit:
+                of_capability.append(case)
+                kept.append(case)
         if not kept:
             raise ScoringError(
                 f"suite {self.name}: no case is left to score",
@@ -153,57 +151,47 @@ def load_cases(suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]]) -> 
     Raises:
         ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
     """
-    if isinstance(suite, SuiteCases):
-        _check_cases(suite)
-        return suite
-    read = read_rows(suite)
-    cases = tuple(map(case_from, read.rows))
-    return SuiteCases(read.name, read.version, read.fingerprint, cases)
+    if not isinstance(suite, SuiteCases):
+        read = read_rows(suite)
+        cases = tuple(map(case_from, read.rows))
+        return SuiteCases(read.name, read.version, read.fingerprint, cases)
+    rows = [
+        {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}
+        | {"labels": list(case.passes)}
+        for case in suite.cases
+    ]
+    _checked_rows(rows, f"suite {suite.name}, ", written=False, whole=not suite.partial)
+    return suite
 
 
 def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
-    """Read a suite's rows, whole and checked.
-
-    Args:
-        suite: as `load_cases` takes it.
-
-    Raises:
-        ScoringError: as `load_cases` does.
-    """
-    if isinstance(suite, (str, Path)):
-        folder = Path(suite)
-        read = _from_folder(folder) if is_folder(folder) else read_hub(str(suite))[1]
-    else:
-        rows = _checked_rows("rows", _rows(suite), written=False)
+    """Read a suite's rows, whole and checked; see `load_cases`."""
+    if not isinstance(suite, (str, Path)):
+        rows = _checked_rows(_rows(suite), "", written=False)
         # Rows may come in the order of their files' names, LC10 before LC2.
         ordered = sorted(rows, key=lambda row: natural_order(row.capability))
         read = CheckedRows("rows", "", rows_fingerprint(ordered), tuple(rows))
-    if not read.rows and not isinstance(suite, (str, Path)):
-        raise ScoringError(
-            "there is no row in the suite or references that were given",
-            mend="pass rows as `load_dataset` gives them",
-        )
+        if not rows:
+            raise ScoringError(
+                "there is no row in the suite or references that were given",
+                mend="pass rows as `load_dataset` gives them",
+            )
+        return read
+    read = _from_folder(Path(suite)) if is_folder(Path(suite)) else read_hub(str(suite))[1]
     if not read.rows:
         raise ScoringError(f"suite {read.name}: holds no case", mend="build one with more seeds")
     return read
 
 
 def case_of(row: Mapping[str, Any]) -> Case:
-    """A row of a suite as a case.
-
-    Raises:
-        ScoringError: the row lacks a column or has a label that does not exist.
-    """
-    checks = Rows(written=False)
-    checks.add([row])
-    if checks.faults:
-        raise _no_row(checks.faults, "")
-    return case_from(checks.rows[0])
+    """A row of a suite as a case; a `ScoringError` says what it lacks."""
+    return case_from(_checked_rows([row], "", written=False, whole=False)[0])
 
 
 def case_from(row: CaseRow) -> Case:
     """A checked row as a case."""
-    production = row.production
+    production, sources = row.production, row.sources or ()
+    known = all(source.id for source in sources)
     return Case(
         id=row.id,
         capability=row.capability,
@@ -215,49 +203,27 @@ def case_from(row: CaseRow) -> Case:
         production=(
             f"{production.lhs} -> {' '.join(production.reference_rhs)}" if production else ""
         ),
-        splits=memberships_of([source.model_dump() for source in row.sources or ()]),
-        sources=_source_ids(row.sources or ()),
+        splits=memberships_of([source.model_dump() for source in sources]),
+        sources=tuple(f"{source.corpus}:{source.id}" for source in sources if known),
     )
 
 
-def _checked_rows(name: str, rows: Iterable[Mapping[str, Any]], *, written: bool) -> list[CaseRow]:
+def _checked_rows(
+    rows: Iterable[Mapping[str, Any]], where: str, *, written: bool, whole: bool = True
+) -> list[CaseRow]:
+    """Checked rows; those of a whole suite are checked together too."""
     checks = Rows(written=written)
     checks.add(list(rows))
-    together = checks.together()
-    if checks.faults:
-        raise _no_row(checks.faults, f"suite {name}, " if written else "")
-    return together
-
-
-def _no_row(faults: Sequence[Fault], where: str) -> ScoringError:
-    more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
-    return ScoringError(
-        f"{where}{faults[0].row}: not a row of a suite: {faults[0].what}{more}",
-        mend="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
-        "text and labels, and expansions together with their seeds",
-    )
-
-
-def _check_cases(suite: SuiteCases) -> None:
-    """Check cases that were made in Python as rows are."""
-    checks = Rows(written=False)
-    checks.add(
-        [
-            {
-                "id": case.id,
-                "capability": case.capability,
-                "kind": case.kind,
-                "seed_id": case.seed_id,
-                "text": case.text,
-                "labels": list(case.passes),
-            }
-            for case in suite.cases
-        ]
-    )
-    if not suite.partial:
+    if whole:
         checks.together()
-    if checks.faults:
-        raise _no_row(checks.faults, f"suite {suite.name}, ")
+    if faults := checks.faults:
+        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
+        raise ScoringError(
+            f"{where}{faults[0].row}: not a row of a suite: {faults[0].what}{more}",
+            mend="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
+            "text and labels, and expansions together with their seeds",
+        )
+    return checks.rows
 
 
 def _is_whole(number: object) -> bool:
@@ -266,13 +232,6 @@ def _is_whole(number: object) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _source_ids(sources: Sequence[SourceRow]) -> tuple[str, ...]:
-    """Ids of a case's sentences; none where one is not known."""
-    if not all(source.id for source in sources):
-        return ()
-    return tuple(f"{source.corpus or ''}:{source.id}" for source in sources)
 
 
 def _rows(data: Any) -> Iterator[Any]:
@@ -328,10 +287,13 @@ def read_hub(name: str, split: str = SPLIT) -> tuple[Dataset, CheckedRows]:
             "and pass DIR",
         ) from error
     described = _description(repo, revision)
-    rows = _checked_rows(name, data, written=True)
+    rows = _checked_rows(data, f"suite {name}, ", written=True)
     order = [str(one["id"]) for one in described["capabilities"]] if described else []
+    place = {capability: number for number, capability in enumerate(order)}
     # The config "all" has its files in the order of their names, LC10 before LC2.
-    rows.sort(key=lambda row: _place(row.capability, order))
+    rows.sort(
+        key=lambda row: (place.get(row.capability, len(order)), natural_order(row.capability))
+    )
     fingerprint = rows_fingerprint(rows)
     if described and fingerprint != described["fingerprint"]:
         raise ScoringError(
@@ -345,11 +307,7 @@ def read_hub(name: str, split: str = SPLIT) -> tuple[Dataset, CheckedRows]:
 
 
 def _description(repo: str, revision: str) -> dict[str, Any] | None:
-    """What a suite's repository says of it; None where a name stands for no repository.
-
-    Raises:
-        ScoringError: what it says is no description of a suite.
-    """
+    """What a suite's repository says of it; None where a name stands for no repository."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
@@ -367,22 +325,3 @@ def _description(repo: str, revision: str) -> dict[str, Any] | None:
         ) from error
     except SuiteError as error:
         raise ScoringError(f"--suite {error.problem}", mend="name another suite") from error
-
-
-def _place(capability: str, order: Sequence[str]) -> tuple[int, str, int]:
-    if capability in order:
-        return order.index(capability), "", 0
-    return (len(order), *natural_order(capability))
-
-
-__all__ = [
-    "KINDS",
-    "Case",
-    "CheckedRows",
-    "SuiteCases",
-    "case_from",
-    "case_of",
-    "load_cases",
-    "read_hub",
-    "read_rows",
-]

@@ -11,7 +11,6 @@ import gzip
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from s2lct.errors import AnalysisError
 from s2lct.json_lines import read_json_lines
@@ -22,14 +21,7 @@ _MEND = "pass a file of JSON lines, .jsonl or .jsonl.gz, with test, capability, 
 
 @dataclass(frozen=True, slots=True)
 class CheckListCase:
-    """A case of CheckList's.
-
-    Attributes:
-        test: name of the test it belongs to.
-        capability: CheckList's capability, such as ``Negation``.
-        text: the sentence.
-        passes: the labels that pass.
-    """
+    """A case of CheckList's: its test, CheckList's capability, its text, the labels that pass."""
 
     test: str
     capability: str
@@ -43,29 +35,27 @@ def read_checklist(path: Path) -> list[CheckListCase]:
     Raises:
         AnalysisError: the file cannot be read or a line is no case; it names the line.
     """
+
+    def no_case(number: int, error: BaseException) -> AnalysisError:
+        return AnalysisError(f"{path}: line {number}: is no case ({error!r})", mend=_MEND)
+
+    cases: list[CheckListCase] = []
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            rows = read_json_lines(file, lambda number, error: _no_case(path, number, error))
-            cases = [_case(row, path, number) for number, row in rows]
+            for number, row in read_json_lines(file, no_case):
+                try:
+                    (text,) = row["texts"]
+                    passes = tuple(label for label in LABELS if label in row["expected"])
+                    case = CheckListCase(row["test"], row["capability"], text, passes)
+                    named = (text, case.test, case.capability)
+                    if not passes or not all(isinstance(one, str) for one in named):
+                        raise ValueError("no text, or no label that passes")
+                except (ValueError, KeyError, TypeError) as error:
+                    raise no_case(number, error) from error
+                cases.append(case)
     except (OSError, EOFError, zlib.error) as error:
         fault = getattr(error, "strerror", None) or str(error)
         raise AnalysisError(f"{path}: {fault}", mend=_MEND) from error
     if not cases:
         raise AnalysisError(f"{path}: holds no case", mend=_MEND)
     return cases
-
-
-def _case(row: Any, path: Path, number: int) -> CheckListCase:
-    try:
-        (text,) = row["texts"]
-        test, capability = row["test"], row["capability"]
-        passes = tuple(label for label in LABELS if label in row["expected"])
-        if not passes or not all(isinstance(one, str) for one in (text, test, capability)):
-            raise ValueError("no text, or no label that passes")
-    except (ValueError, KeyError, TypeError) as error:
-        raise _no_case(path, number, error) from error
-    return CheckListCase(test, capability, text, passes)
-
-
-def _no_case(path: Path, number: int, error: BaseException) -> AnalysisError:
-    return AnalysisError(f"{path}: line {number}: is no case ({error!r})", mend=_MEND)

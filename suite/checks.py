@@ -1,17 +1,11 @@
-"""What a suite must be to be read, whoever wrote it: its description, and row by row.
-
-Nothing here opens a file; `suite` does.
-"""
+"""What the rows of a suite must be to be read, whoever wrote them: one by one, and together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import (
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import ValidationError
 
 from s2lct.identity import content_id, fingerprint_of
 from s2lct.plain_text import plain
@@ -20,21 +14,19 @@ from s2lct.suite.faults import SHOWN, Fault, faults_told
 from s2lct.suite.rows import CaseRow, WrittenRow
 
 _MOST_FAULTS_OF_A_ROW = 3
-_ANY_ROW: TypeAdapter[CaseRow] = TypeAdapter(CaseRow)
-_WRITTEN_ROW: TypeAdapter[WrittenRow] = TypeAdapter(WrittenRow)
 
 
 class Rows:
     """Rows of one suite, checked one after the other and then together.
 
-    Attributes:
-        faults: what was found.
-        rows: the sound ones.
-
     Args:
         written: refuse rows that lack a column or whose id is not the hash of what they are, as
             `write` makes them. That hash binds capability and kind to the fingerprint, which
             covers ids, texts and labels.
+
+    Attributes:
+        faults: what was found.
+        rows: the sound ones.
     """
 
     def __init__(self, *, written: bool) -> None:
@@ -45,41 +37,36 @@ class Rows:
         self._id_of: dict[str, str] = {}  # of every row that has one, sound or not
 
     def add(self, rows: Sequence[Any], file: str = "", capability: str | None = None) -> list[int]:
-        """Check rows by themselves.
+        """Check rows by themselves; gives the places of the sound ones.
 
         Args:
             rows: anything.
             file: where they stand.
             capability: the one that all of them must be of; None for any.
-
-        Returns:
-            The places of those that are rows of a suite.
         """
         sound: list[int] = []
+        kind = WrittenRow if self._written else CaseRow
         for number, row in enumerate(rows):
             if not isinstance(row, Mapping):
                 self.faults.append(Fault(file, "holds no columns", f"row {number}"))
                 continue
-            given = dict(row)
+            given: dict[Any, Any] = dict(row)
+            checked: CaseRow | None = None
             try:
-                checked = (_WRITTEN_ROW if self._written else _ANY_ROW).validate_python(given)
+                checked = kind.model_validate(given)
+                where, faults = _where(checked), list(self._faults_of(checked, capability))
             except ValidationError as error:
-                where, said = _told(given, number), list(faults_told(error))
-                self.faults += [Fault(file, one, where) for one in said[:_MOST_FAULTS_OF_A_ROW]]
-                if isinstance(name := given.get("id"), str):
-                    self._id_of.setdefault(name, where)
-                continue
-            faults = list(self._own_faults(checked, capability))[:_MOST_FAULTS_OF_A_ROW]
-            where = _where(checked)
-            self.faults += [Fault(file, one, where) for one in faults]
-            self._id_of.setdefault(checked.id, where)
-            if not faults:
+                where, faults = _told(given, number), list(faults_told(error))
+            self.faults += [Fault(file, one, where) for one in faults[:_MOST_FAULTS_OF_A_ROW]]
+            if isinstance(name := given.get("id"), str):
+                self._id_of.setdefault(name, where)
+            if checked is not None and not faults:
                 sound.append(number)
                 self._files.append(file)
                 self.rows.append(checked)
         return sound
 
-    def _own_faults(self, row: CaseRow, capability: str | None) -> Iterator[str]:
+    def _faults_of(self, row: CaseRow, capability: str | None) -> Iterator[str]:
         if row.id in self._id_of:
             yield f"its id is also that of {self._id_of[row.id]}"
         if not row.text.strip():
@@ -112,7 +99,7 @@ class Rows:
         of_id = {row.id: row for row in self.rows}
         for row, file in zip(self.rows, self._files, strict=True):
             if row.kind == "expansion":
-                faults = list(self._family_faults(row, of_id.get(row.seed_id)))
+                faults = self._family_faults(row, of_id.get(row.seed_id))
                 self.faults += [Fault(file, one, _where(row)) for one in faults]
         return self.rows
 
@@ -143,12 +130,7 @@ def _told(row: Mapping[Any, Any], number: int) -> str:
 
 
 def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
-    """A text without its inserted words and the space that came with each.
-
-    Args:
-        text: an expansion.
-        inserted: where the words start and end.
-    """
+    """A text without its inserted words, from start to end, and the space that came with each."""
     for start, end in sorted(inserted, reverse=True):
         if text[end : end + 1] == " ":
             end += 1
@@ -160,11 +142,5 @@ def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
 
 def rows_fingerprint(rows: Sequence[CaseRow] | Sequence[Mapping[str, Any]]) -> str:
     """What identifies a suite: a hash over ids, texts and labels of its rows, in its order."""
-    return fingerprint_of(
-        [
-            [row["id"], row["text"], row["labels"]]
-            if isinstance(row, Mapping)
-            else [row.id, row.text, row.labels]
-            for row in rows
-        ]
-    )
+    plain_rows = [row if isinstance(row, Mapping) else row.__dict__ for row in rows]
+    return fingerprint_of([[row["id"], row["text"], row["labels"]] for row in plain_rows])

@@ -6,12 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.labels import Label
@@ -21,27 +16,24 @@ from s2lct.suite.faults import SHOWN, Fault, faults_told
 from s2lct.suite.records import FormName
 from s2lct.suite.tables import SUITE_FILE
 
-SHA256 = r"^[0-9a-f]{64}$"
 _DATA_FILE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\.parquet"
-LONGEST_NAME = 200
-LONGEST_TEXT = 100_000
+_LONGEST_NAME = 200
+Number = Annotated[int, Field(ge=0, lt=1 << 53)]
+Text = Annotated[str, Field(max_length=100_000)]
+Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class _Described(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-Number = Annotated[int, Field(ge=0, lt=1 << 53)]
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
-
-
 class _File(_Described):
-    path: Annotated[str, Field(max_length=LONGEST_NAME * 2)]
+    path: Annotated[str, Field(max_length=_LONGEST_NAME * 2)]
     rows: Number
     bytes: Number
     memory: Number
-    sha256: Annotated[str, Field(pattern=SHA256)]
+    sha256: Sha256
 
 
 class _Capability(_Described):
@@ -82,7 +74,7 @@ class _Options(_Described):
 
 class _Description(_Described):
     version: Annotated[str, Field(pattern=SEMANTIC_VERSION, max_length=50)]
-    fingerprint: Annotated[str, Field(pattern=SHA256)]
+    fingerprint: Sha256
     build_fingerprint: Name
     options: _Options
     corpus: _Corpus
@@ -107,23 +99,18 @@ def description_faults(described: Mapping[str, Any]) -> Iterator[Fault]:
         if name not in checked.counts:
             yield Fault(SUITE_FILE, f"counts: {name} is missing")
     for name, file in checked.files.items():
+        shown, path = plain(name, SHOWN), plain(file.path, SHOWN)
         if name not in ids:
-            yield Fault(
-                SUITE_FILE, f"files: it lists no capability {plain(name, SHOWN)}, which has a file"
-            )
-        elif not is_data_file(name, file.path):
-            yield Fault(
-                SUITE_FILE,
-                f"files.{name}.path: {plain(file.path, SHOWN)} is none of data/{name}/*.parquet",
-            )
+            yield Fault(SUITE_FILE, f"files: it lists no capability {shown}, which has a file")
+        elif not _is_data_file(name, file.path):
+            yield Fault(SUITE_FILE, f"files.{name}.path: {path} is none of data/{name}/*.parquet")
 
 
-def is_data_file(name: str, path: object) -> bool:
+def _is_data_file(name: str, path: str) -> bool:
     """Whether a path is one of a config's within the suite's folder."""
     prefix = f"data/{name}/"
     return (
-        isinstance(path, str)
-        and re.fullmatch(ID_PATTERN, name) is not None
+        re.fullmatch(ID_PATTERN, name) is not None
         and path.startswith(prefix)
         and re.fullmatch(_DATA_FILE, path.removeprefix(prefix)) is not None
     )
@@ -131,16 +118,13 @@ def is_data_file(name: str, path: object) -> bool:
 
 def usable_files(described: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Those of the files named in ``suite.json`` that can be looked at, whatever else is wrong."""
-    files = described.get("files")
-    if not isinstance(files, dict):
-        return {}
     usable: dict[str, dict[str, Any]] = {}
-    for name, file in files.items():
+    for name, file in described["files"].items():
         try:
-            _File.model_validate(file)
+            path = _File.model_validate(file).path
         except ValidationError:
             continue
-        if is_data_file(name, file["path"]):
+        if _is_data_file(name, path):
             usable[name] = file
     return usable
 
@@ -148,9 +132,6 @@ def usable_files(described: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def in_order(described: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Configs in the order of the suite's capabilities; what it does not list comes last."""
     listed = described.get("capabilities")
-    order = (
-        [one.get("id") for one in listed if isinstance(one, dict)]
-        if isinstance(listed, list)
-        else []
-    )
+    listed = listed if isinstance(listed, list) else []
+    order = [one.get("id") for one in listed if isinstance(one, dict)]
     return sorted(names, key=lambda name: order.index(name) if name in order else len(order))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from s2lct.errors import BuildError
@@ -15,15 +15,10 @@ _MEND = 'pass what `s2lct study import --disputed` wrote, or a JSON list of ids:
 
 @dataclass(frozen=True)
 class Excluded:
-    """Ids of cases to leave out.
-
-    Attributes:
-        ids: of seeds and expansions.
-        with_their_seed: those of them that are expansions of a seed that is among them too.
-    """
+    """Ids of cases to leave out, and those of them whose seed is left out too."""
 
     ids: frozenset[str] = frozenset()
-    with_their_seed: frozenset[str] = field(default=frozenset())
+    with_their_seed: frozenset[str] = frozenset()
 
     def not_met(self, met: int) -> int:
         """How many ids a build did not meet that met so many of them.
@@ -34,11 +29,7 @@ class Excluded:
 
 
 def read_excluded(path: Path) -> Excluded:
-    """Read a list of cases.
-
-    Args:
-        path: JSON: an object whose ``cases`` hold ``id`` and, if known, ``seed_id``, as
-            ``s2lct study import --disputed`` writes, or a plain list of ids.
+    """Read JSON: a list of ids, or an object whose ``cases`` hold ``id`` and ``seed_id``.
 
     Raises:
         BuildError: the file cannot be read or is no such list.
@@ -58,9 +49,5 @@ def read_excluded(path: Path) -> Excluded:
         if not isinstance(name, str) or not name:
             raise BuildError(f"--exclude {path}: case {number} has no id", mend=_MEND)
         seed_of[name] = str(case.get("seed_id") or name) if isinstance(case, dict) else name
-    return Excluded(
-        frozenset(seed_of),
-        frozenset(
-            name for name, seed_id in seed_of.items() if seed_id != name and seed_id in seed_of
-        ),
-    )
+    with_seed = (name for name, seed in seed_of.items() if seed != name and seed in seed_of)
+    return Excluded(frozenset(seed_of), frozenset(with_seed))

@@ -15,22 +15,18 @@ from s2lct.files import check_file_out, write_text
 from s2lct.json_lines import as_json_lines
 from s2lct.labels import LABELS
 from s2lct.plain_text import spreadsheet_cell
-from s2lct.suite.read import WrittenSuite, read_suite
+from s2lct.suite.read import read_suite
 from s2lct.suite.tables import SUITE_FILE
 
 Row = dict[str, Any]
 
 
 def export_suite(folder: Path, out: Path, format: str) -> int:
-    """Write every row to ``out``; how many there were.
+    """Write every row of a suite to ``out``; how many there were.
 
-    Args:
-        folder: a built suite.
-        out: the file to write.
-        format: ``jsonl``: a row a line, labels by name; ``csv``: likewise, nested values as JSON
-            and texts as `plain_text.spreadsheet_cell` has them;
-            ``checklist``: the tests of a CheckList suite (Ribeiro et al. 2020) as JSON, each
-            with its test cases and expected labels, and no pickle.
+    Labels are named. ``jsonl`` has a row a line; ``csv`` has nested values as JSON and texts as
+    `spreadsheet_cell`; ``checklist`` has the tests of a CheckList suite (Ribeiro et al. 2020) as
+    JSON, each with its test cases and expected labels.
 
     Raises:
         OutputError: there can be no file of that name.
@@ -40,53 +36,39 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
     if out.exists() and not out.is_file():
         raise SuiteError(f"--out {out}: is no regular file", mend="name another file")
     suite = read_suite(folder)
-    _check_is_no_part(out, suite)
-    rows = [_with_label_names(row) for part in suite.rows.values() for row in part]
+    files = [file["path"] for file in suite.described["files"].values()]
+    if out.resolve() in [(folder / name).resolve() for name in (SUITE_FILE, "README.md", *files)]:
+        raise SuiteError(f"--out {out}: is a file of the suite itself", mend="name another file")
+    rows = [
+        row
+        | {
+            "labels": [LABELS[label] for label in row["labels"]],
+            "label": LABELS[row["label"]],
+            "sources": [source | {"label": LABELS[source["label"]]} for source in row["sources"]],
+        }
+        for part in suite.rows.values()
+        for row in part
+    ]
     write_text(out.resolve(), _WRITERS[format](rows, suite.described))  # where a link leads
     return len(rows)
 
 
-def _check_is_no_part(out: Path, suite: WrittenSuite) -> None:
-    """Refuse to write over the suite itself."""
-    files = [file["path"] for file in suite.described["files"].values()]
-    for name in (SUITE_FILE, "README.md", *files):
-        if out.resolve() == (suite.folder / name).resolve():
-            raise SuiteError(
-                f"--out {out}: is a file of the suite itself", mend="name another file"
-            )
-
-
-def _with_label_names(row: Row) -> Row:
-    return row | {
-        "labels": [LABELS[label] for label in row["labels"]],
-        "label": LABELS[row["label"]],
-        "sources": [source | {"label": LABELS[source["label"]]} for source in row["sources"]],
-    }
-
-
-def _jsonl(rows: Iterable[Row], _: Mapping[str, Any]) -> str:
-    return as_json_lines(rows)
-
-
-def _csv(rows: Iterable[Row], _: Mapping[str, Any]) -> str:
-    rows = list(rows)
+def _csv(rows: list[Row], _: Mapping[str, Any]) -> str:
     file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writerow({name: spreadsheet_cell(name) for name in writer.fieldnames})
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(spreadsheet_cell, rows[0] if rows else ()))
     for row in rows:
         writer.writerow(
-            {
-                name: json.dumps(value, ensure_ascii=False)
-                if isinstance(value, (list, dict))
-                else spreadsheet_cell(value)
-                for name, value in row.items()
-            }
+            json.dumps(value, ensure_ascii=False)
+            if isinstance(value, (list, dict))
+            else spreadsheet_cell(value)
+            for value in row.values()
         )
     return file.getvalue()
 
 
 def _checklist(rows: Iterable[Row], described: Mapping[str, Any]) -> str:
-    """One test a capability and kind; a test case is a seed or all expansions of one."""
+    """A test for each capability and kind; a test case is a seed or all expansions of one seed."""
     cases: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         cases[row["capability"], row["kind"]][row["seed_id"]].append(row)
@@ -106,8 +88,8 @@ def _checklist(rows: Iterable[Row], described: Mapping[str, Any]) -> str:
     return json.dumps({"tests": tests}, ensure_ascii=False, indent=1) + "\n"
 
 
-_WRITERS: dict[str, Callable[[Iterable[Row], Mapping[str, Any]], str]] = {
-    "jsonl": _jsonl,
+_WRITERS: dict[str, Callable[[list[Row], Mapping[str, Any]], str]] = {
+    "jsonl": lambda rows, _: as_json_lines(rows),
     "csv": _csv,
     "checklist": _checklist,
 }

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pydantic import (
-    ValidationError,
-)
+from pydantic import ValidationError
 
 from s2lct.plain_text import plain
 
@@ -16,13 +14,7 @@ SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong with a suite.
-
-    Attributes:
-        file: within the suite's folder; empty for rows that came from none.
-        what: what is wrong with it.
-        row: which row of it, in words; empty for the file as a whole.
-    """
+    """What is wrong with a file of a suite, or with a row of it; rows may come from no file."""
 
     file: str
     what: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,12 @@ Family = list[dict[str, Any]]
 
 
 def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, list[Family]]:
-    """Seeds of a suite with their expansions.
+    """Seeds of a suite, each with its expansions behind it, by capability.
 
     Args:
         folder: the suite.
         capabilities: their ids; none for all.
         n: most seeds of each, the same ones every time.
-
-    Returns:
-        By capability, a list of rows a seed: the seed, then its expansions.
 
     Raises:
         SuiteError: the folder holds no suite, a damaged one, or not that capability.
@@ -32,13 +29,12 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
     suite = read_suite(folder)
     found: dict[str, list[Family]] = {}
     for name in suite.chosen(capabilities):
-        rows = suite.rows[name]
-        seeds = [row for row in rows if row["kind"] == "seed"]
-        shown = sorted(random.Random(0).sample(range(len(seeds)), min(n, len(seeds))))
-        found[name] = [
-            [seed, *(row for row in rows if row["seed_id"] == seed["id"] and row is not seed)]
-            for seed in (seeds[number] for number in shown)
-        ]
+        of_seed: dict[str, Family] = {}
+        for row in sorted(suite.rows[name], key=lambda row: row["kind"] != "seed"):
+            of_seed.setdefault(row["seed_id"], []).append(row)
+        all_families = list(of_seed.values())
+        places = random.Random(0).sample(range(len(all_families)), min(n, len(all_families)))
+        found[name] = [all_families[place] for place in sorted(places)]
     return found
 
 
@@ -48,16 +44,8 @@ def lines_of(family: Family) -> Iterator[Text]:
     labels = " or ".join(LABELS[label] for label in seed["labels"])
     yield Text.assemble(seed["text"], (f"  ({labels})", "dim"))
     for row in expansions:
-        yield Text.assemble("  + ", _highlighted(row), _licence(row))
-
-
-def _highlighted(row: Mapping[str, Any]) -> Text:
-    text = Text(row["text"])
-    for word in row["inserted"]:
-        text.stylize("bold reverse green", word["start"], word["end"])
-    return text
-
-
-def _licence(row: Mapping[str, Any]) -> tuple[str, str]:
-    production = row["production"]
-    return (f"  {production['lhs']} → {' '.join(production['reference_rhs'])}", "dim")
+        text, production = Text(row["text"]), row["production"]
+        for word in row["inserted"]:
+            text.stylize("bold reverse green", word["start"], word["end"])
+        licence = f"  {production['lhs']} → {' '.join(production['reference_rhs'])}"
+        yield Text.assemble("  + ", text, (licence, "dim"))

@@ -45,13 +45,8 @@ def fingerprint_of_letters(letters: str) -> int:
 def _table() -> dict[int, frozenset[str]]:
     import pyarrow.parquet as pq
 
-    table = pq.read_table(TABLE)
-    return {
-        fingerprint: frozenset(names)
-        for fingerprint, names in zip(
-            table["fingerprint"].to_pylist(), table["splits"].to_pylist(), strict=True
-        )
-    }
+    fingerprints, splits = (column.to_pylist() for column in pq.read_table(TABLE).columns)
+    return dict(zip(fingerprints, map(frozenset, splits), strict=True))
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -62,21 +57,17 @@ def known_in(text: str) -> frozenset[str]:
 
 
 def memberships_of(sources: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """What a case's source sentences are in.
+    """What a case's source sentences, with ``corpus``, ``split`` and ``text``, are in.
 
-    Args:
-        sources: as rows of a suite have them, with ``corpus``, ``split`` and ``text``.
-
-    Returns:
-        Of each sentence the split that its corpus states and those that its fingerprint tells;
-        `UNKNOWN` is among them if nothing is known of one.
+    Of each it is the split that its corpus states and those that its fingerprint tells; `UNKNOWN`
+    is among them if nothing is known of one.
     """
     found: set[str] = set()
     for source in sources:
-        own = set(known_in(str(source.get("text") or "")))
+        known = set(known_in(str(source.get("text") or "")))
         if split := str(source.get("split") or ""):
-            own.add(f"{source.get('corpus') or ''}:{split}")
-        found |= own or {UNKNOWN}
+            known.add(f"{source.get('corpus') or ''}:{split}")
+        found |= known or {UNKNOWN}
     return frozenset(found)
 
 

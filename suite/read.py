@@ -19,22 +19,19 @@ from s2lct.identity import fingerprint_of
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import spelled
 from s2lct.suite.checks import Rows, rows_fingerprint
-from s2lct.suite.description import description_faults, in_order, is_data_file, usable_files
+from s2lct.suite.description import description_faults, in_order, usable_files
 from s2lct.suite.faults import Fault
 from s2lct.suite.rows import CaseRow
-from s2lct.suite.tables import SUITE_FILE, arrow_schema
+from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE, arrow_schema, features
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import DatasetDict
-from s2lct.suite.tables import ALL, SPLIT, features
 
 MOST_DESCRIPTION_BYTES = 16 << 20
-MOST_FILE_BYTES = 512 << 20
 MOST_DECODED_BYTES = 1 << 30
-MOST_ROW_GROUPS = 10_000
+_MOST_FILE_BYTES = 512 << 20
+_MOST_ROW_GROUPS = 10_000
 _MOST_VALUES_A_ROW = 1_000
 _MOST_BATCH_BYTES = 64 << 20
 _MOST_BATCH_ROWS = 65_536
@@ -73,11 +70,7 @@ class WrittenSuite:
         return rows_fingerprint(self.checked)
 
     def chosen(self, capabilities: Sequence[str] = ()) -> list[str]:
-        """The configs of the capabilities named, or all.
-
-        Raises:
-            SuiteError: the suite has no such capability.
-        """
+        """The configs of the capabilities named, or all; a `SuiteError` names those it lacks."""
         names = spelled(capabilities, self.rows) if capabilities else tuple(self.rows)
         if unknown := [plain(name, _SHOWN) for name in names if name not in self.rows]:
             raise SuiteError(
@@ -98,8 +91,7 @@ def read_suite(folder: Path, told: str | None = None) -> WrittenSuite:
         SuiteError: there is none, or it is damaged or altered; the first fault is named.
     """
     suite = examine(folder, told, thoroughly=False)
-    if suite.faults:
-        raise _damaged(folder, told, suite.faults)
+    _refuse(suite.faults, folder, told)
     return suite
 
 
@@ -140,69 +132,71 @@ def examine(folder: Path, told: str | None = None, *, thoroughly: bool = True) -
 
 
 def read_description(folder: Path, told: str | None = None) -> dict[str, Any]:
-    """The contents of ``suite.json``, checked, for what needs no row.
-
-    Args:
-        folder: the suite.
-        told: see `read_suite`.
-
-    Raises:
-        SuiteError: the folder holds none, or it is broken.
-    """
-    return _checked(_read_json(folder, told), folder, told)
+    """The contents of ``suite.json``, checked, for what needs no row; see `read_suite`."""
+    described = _read_json(folder, told)
+    _refuse(list(description_faults(described)), folder, told)
+    return described
 
 
 def parse_description(content: bytes, told: str) -> dict[str, Any]:
     """The contents of a ``suite.json`` that lies in no folder here, checked.
 
-    Args:
-        content: of the file.
-        told: what the suite is called in messages.
-
     Raises:
-        SuiteError: it is no description of a suite.
+        SuiteError: it is no description of a suite, which is called ``told``.
     """
-    return _checked(_parse_json(content, f"{told}/{SUITE_FILE}"), Path(told), told)
+    described = _parse_json(content, f"{told}/{SUITE_FILE}")
+    _refuse(list(description_faults(described)), Path(told), told)
+    return described
 
 
 def parse_rows(content: bytes, told: str) -> list[dict[str, Any]]:
     """The rows of a published Parquet file, which another version may have written.
 
-    Args:
-        content: of the file.
-        told: what it is called in messages.
-
     Raises:
-        SuiteError: it is no Parquet file, or holds no rows of a suite.
+        SuiteError: it is no Parquet file, or holds no rows of a suite; it is called ``told``.
     """
-    faults = list[str]()
+    faults = list[Any]()
     table = _parse_table(content, faults)
     rows: list[dict[str, Any]] = [] if table is None else table.to_pylist()
     checks = Rows(written=False)
     checks.add(rows, told)
     checks.together()
-    if faults or checks.faults:
-        raise SuiteError(
-            f"{told}: {faults[0] if faults else checks.faults[0]}", mend="fetch it again"
-        )
+    if faults := faults + checks.faults:
+        raise SuiteError(f"{told}: {faults[0]}", mend="fetch it again")
     return rows
 
 
-def _damaged(folder: Path, told: str | None, faults: Sequence[Fault]) -> SuiteError:
+def load_suite(folder: Path) -> dict[str, DatasetDict]:
+    """Read a written suite: a `datasets.DatasetDict` for each config, ``all`` last.
+
+    Raises:
+        SuiteError: there is none, or it is damaged.
+    """
+    from datasets import Dataset, DatasetDict, DatasetInfo, NamedSplit, concatenate_datasets
+
+    configs = {
+        name: DatasetDict(
+            {SPLIT: Dataset(table, DatasetInfo(features=features()), NamedSplit(SPLIT))}
+        )
+        for name, table in read_suite(folder).tables.items()
+    }
+    if configs:
+        every = concatenate_datasets([config[SPLIT] for config in configs.values()])
+        configs[ALL] = DatasetDict({SPLIT: every})
+    return configs
+
+
+def _refuse(faults: Sequence[Fault], folder: Path, told: str | None) -> None:
+    if not faults:
+        return
     first = faults[0]
     more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
     row = f"{first.row}: " if first.row else ""
-    return SuiteError(
+    raise SuiteError(
         f"{told or folder}/{first.file}: {row}{first.what}{more}",
         mend="build or fetch the suite again"
         + ("" if told else f"; `s2lct verify {folder} --quick` lists what is wrong"),
     )
-
-
-def _checked(described: dict[str, Any], folder: Path, told: str | None) -> dict[str, Any]:
-    if faults := list(description_faults(described)):
-        raise _damaged(folder, told, faults)
-    return described
 
 
 def _read_json(folder: Path, told: str | None) -> dict[str, Any]:
@@ -221,9 +215,8 @@ def _parse_json(content: bytes, path: str) -> dict[str, Any]:
         described = json.loads(content.decode(), parse_constant=_no_number)
         json.dumps(described, ensure_ascii=False).encode()  # no half characters
     except (ValueError, RecursionError) as error:
-        raise SuiteError(
-            f"{path}: is no JSON that can be read ({_why(error)})", mend=_NO_SUITE
-        ) from (error)
+        why = f"is no JSON that can be read ({_why(error)})"
+        raise SuiteError(f"{path}: {why}", mend=_NO_SUITE) from error
     if not isinstance(described, dict) or not isinstance(described.get("files"), dict):
         raise SuiteError(f"{path}: describes no suite", mend=_NO_SUITE)
     return described
@@ -238,12 +231,9 @@ def _table_in(
 ) -> pa.Table | None:
     """A file's table, or None where it cannot be used; what is wrong is added to the faults."""
     try:
-        content = regular_bytes(folder / file["path"], MOST_FILE_BYTES)
-    except FileNotFoundError:
-        faults.append("is missing")
-        return None
+        content = regular_bytes(folder / file["path"], _MOST_FILE_BYTES)
     except OSError as error:
-        faults.append(_why(error))
+        faults.append("is missing" if isinstance(error, FileNotFoundError) else _why(error))
         return None
     if sha256(content).hexdigest() != file["sha256"]:
         faults.append("is not the file that suite.json records (SHA-256 differs from its sha256)")
@@ -273,7 +263,7 @@ def _parse_table(content: bytes, faults: list[str]) -> pa.Table | None:
             pre_buffer=False,
         )
         told = file.metadata
-        if told.num_row_groups > MOST_ROW_GROUPS:
+        if told.num_row_groups > _MOST_ROW_GROUPS:
             raise ValueError(f"{told.num_row_groups} row groups")
         largest = total = 1
         for group in map(told.row_group, range(told.num_row_groups)):
@@ -307,34 +297,3 @@ def _why(error: BaseException) -> str:
     """What a library says of a file, in a line."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return plain(" ".join(str(said).split()), _SHOWN)
-
-
-__all__ = [
-    "WrittenSuite",
-    "examine",
-    "is_data_file",
-    "parse_description",
-    "parse_rows",
-    "read_description",
-    "read_suite",
-]
-
-
-def load_suite(folder: Path) -> dict[str, DatasetDict]:
-    """Read a written suite: a `datasets.DatasetDict` for each config, ``all`` last.
-
-    Raises:
-        SuiteError: there is none, or it is damaged.
-    """
-    from datasets import Dataset, DatasetDict, DatasetInfo, NamedSplit, concatenate_datasets
-
-    configs = {
-        name: DatasetDict(
-            {SPLIT: Dataset(table, DatasetInfo(features=features()), NamedSplit(SPLIT))}
-        )
-        for name, table in read_suite(folder).tables.items()
-    }
-    if configs:
-        every = concatenate_datasets([config[SPLIT] for config in configs.values()])
-        configs[ALL] = DatasetDict({SPLIT: every})
-    return configs

@@ -7,6 +7,8 @@ from typing import Literal
 
 from s2lct.labels import Label
 
+FormName = Literal["fluent", "paper"]
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -17,7 +19,7 @@ class Sentence:
         id: the sentence's id within its corpus.
         text: natural text, detokenised.
         label: the author's sentiment.
-        split: the corpus's own split (``train``, ``dev``, ``test``, …), empty if it has none.
+        split: the corpus's split (``train``, ``dev``, ``test``, …), empty if it has none.
         score: sentiment in [0, 1] where the corpus gives one.
         raw: the text as the corpus's file has it.
     """
@@ -46,11 +48,8 @@ class Token:
 class Region:
     """The part of a seed's text that came from a corpus sentence, the only place masks may fall.
 
-    Attributes:
-        slot: the template's slot that the sentence fills, such as ``P``.
-        start, end: character offsets in the seed's text, end exclusive.
-        frozen_end: masks fall only at or behind this offset: what makes the capability (such
-            as "This is not") ends here.
+    It fills a ``slot`` of the template, such as ``P``. Masks fall only at or behind
+    ``frozen_end``: what makes the capability (such as "This is not") ends there.
     """
 
     slot: str
@@ -103,13 +102,9 @@ class ParsedSeed:
 
 @dataclass(frozen=True, slots=True)
 class Production:
-    """A seed's production and the reference production that extends it.
+    """A seed's production and the reference production that extends its right-hand side.
 
-    Attributes:
-        lhs: left-hand side.
-        seed_rhs: right-hand side in the seed's tree.
-        reference_rhs: right-hand side in the reference grammar, ``seed_rhs`` with more symbols.
-        probability: the reference production's share of its left-hand side.
+    ``probability`` is the reference production's share of the left-hand side.
     """
 
     lhs: str
@@ -120,12 +115,7 @@ class Production:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """One place to fill.
-
-    Attributes:
-        start: character offset of the mask token in the masked text.
-        tag: the part of speech that the reference production asks for.
-    """
+    """A place to fill: its offset in the masked text, and the part of speech it asks for."""
 
     start: int
     tag: str
@@ -133,11 +123,9 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read an insertion: a production, at one node of the region's tree.
+    """A way to read an insertion: a production at the node of the region's tree with that span.
 
-    Attributes:
-        production: what licenses the insertion.
-        span: leaf indices (start, end exclusive) in the region's tree of the expanded node.
+    The span is of leaves (start, end exclusive).
     """
 
     production: Production
@@ -200,15 +188,9 @@ class InsertedWord:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A seed with words inserted, its capability and labels unchanged.
+    """A seed with words inserted (from left to right), its capability and labels unchanged.
 
-    Attributes:
-        id: content hash, stable across builds.
-        seed_id: the seed it extends.
-        text: the sentence.
-        masked: the masked sentence it was filled from.
-        inserted: the words that were inserted, from left to right.
-        score: pseudo-log-likelihood of the inserted words (mean natural log, rounded).
+    ``id`` is a content hash, ``score`` the pseudo-log-likelihood of the inserted words.
     """
 
     id: str
@@ -225,6 +207,3 @@ class Family:
 
     seed: ParsedSeed
     expansions: tuple[Expansion, ...]
-
-
-FormName = Literal["fluent", "paper"]

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
@@ -19,17 +13,17 @@ from s2lct.suite.description import Name, Text
 from s2lct.suite.faults import SHOWN
 from s2lct.suite.tables import KINDS
 
-_LONGEST_TEMPLATE = 2_000
-_LONGEST_LIST = 1_000
+_LISTED = Field(max_length=1_000)
 
 
-def _without_arrays(value: Any) -> Any:
-    """Numbers and arrays of NumPy, torch and their like as Python's own."""
-    return value.tolist() if hasattr(value, "tolist") else value
+def _plain_value(value: Any) -> Any:
+    """Numbers, arrays and tuples of NumPy, torch and their like as Python's own."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _label_id(value: Any) -> Any:
-    value = _without_arrays(value)
+    value = _plain_value(value)
     if isinstance(value, str):
         if value not in LABELS:
             raise ValueError(f"{plain(value, SHOWN)!r} is none of {', '.join(LABELS)}")
@@ -52,22 +46,18 @@ def _none_if_empty(value: Any) -> Any:
     return value
 
 
-def _as_list(value: Any) -> Any:
-    value = _without_arrays(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _utf8(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
+    try:
+        if isinstance(value, str):
             value.encode()
-        except UnicodeEncodeError:
-            raise ValueError("holds half a character (a lone surrogate)") from None
+    except UnicodeEncodeError:
+        raise ValueError("holds half a character (a lone surrogate)") from None
     return value
 
 
+_PLAIN = BeforeValidator(_plain_value)
 _LabelId = Annotated[int, BeforeValidator(_label_id)]
-_Whole = Annotated[int, BeforeValidator(_without_arrays)]
+_Whole = Annotated[int, _PLAIN]
 _Sound = Annotated[Text, BeforeValidator(_utf8)]
 _SoundName = Annotated[Name, BeforeValidator(_utf8)]
 
@@ -84,22 +74,16 @@ class SourceRow(_Part):
     id: _Sound = ""
     split: _Sound | None = ""
     label: _LabelId | None = None
-    score: Annotated[FiniteFloat | None, BeforeValidator(_without_arrays)] = None
+    score: Annotated[FiniteFloat | None, _PLAIN] = None
     used: _Sound | None = None
 
 
-class ProductionRow(_Part):
-    """What licensed an insertion; see `records.Production`."""
-
+class _ProductionRow(_Part):
     lhs: _SoundName
-    reference_rhs: Annotated[
-        list[_SoundName], BeforeValidator(_as_list), Field(max_length=_LONGEST_LIST)
-    ]
+    reference_rhs: Annotated[list[_SoundName], _PLAIN, _LISTED]
 
 
-class InsertedRow(_Part):
-    """A word that an expansion has and its seed lacks; see `records.InsertedWord`."""
-
+class _InsertedRow(_Part):
     word: _SoundName
     start: _Whole | None = None
     end: _Whole | None = None
@@ -112,56 +96,41 @@ class _WrittenSource(SourceRow):
     label: _LabelId
 
 
-class _WrittenProduction(ProductionRow):
-    seed_rhs: Annotated[list[_SoundName], Field(max_length=_LONGEST_LIST)]
+class _WrittenProduction(_ProductionRow):
+    seed_rhs: Annotated[list[_SoundName], _LISTED]
     probability: FiniteFloat
 
 
-class _WrittenInserted(InsertedRow):
+class _WrittenInserted(_InsertedRow):
     tag: _SoundName
     start: int
     end: int
 
 
 class CaseRow(_Part):
-    """A row of a suite, checked.
-
-    The columns from ``label`` on are None in rows that lack them.
-
-    Attributes:
-        id, capability, kind, seed_id, text: see `leaderboard.cases.Case`.
-        labels: label ids that pass, in the row's order.
-        label: the one to train on.
-        template, sources, production, inserted: see `records.Seed` and `records.Expansion`.
-    """
+    """A row of a suite, checked, with labels as numbers; what a row lacks is None."""
 
     id: _SoundName
     capability: _SoundName
     kind: Annotated[Literal["seed", "expansion", "counterpart"], BeforeValidator(_kind)]
     seed_id: _SoundName
     text: _Sound
-    labels: Annotated[
-        list[_LabelId], BeforeValidator(_as_list), Field(min_length=1, max_length=len(LABELS))
-    ]
+    labels: Annotated[list[_LabelId], _PLAIN, Field(min_length=1, max_length=len(LABELS))]
     label: _LabelId | None = None
     template: _Sound | None = None
-    sources: Annotated[
-        Sequence[SourceRow] | None, BeforeValidator(_as_list), Field(max_length=_LONGEST_LIST)
-    ] = None
-    production: Annotated[ProductionRow | None, BeforeValidator(_none_if_empty)] = None
-    inserted: Annotated[
-        Sequence[InsertedRow] | None, BeforeValidator(_as_list), Field(max_length=_LONGEST_LIST)
-    ] = None
+    sources: Annotated[Sequence[SourceRow] | None, _PLAIN, _LISTED] = None
+    production: Annotated[_ProductionRow | None, BeforeValidator(_none_if_empty)] = None
+    inserted: Annotated[Sequence[_InsertedRow] | None, _PLAIN, _LISTED] = None
 
 
 class WrittenRow(CaseRow):
     """A row as `write` writes it: nothing may be missing."""
 
     label: _LabelId
-    template: Annotated[_Sound, Field(max_length=_LONGEST_TEMPLATE)]
-    sources: Annotated[Sequence[_WrittenSource], Field(max_length=_LONGEST_LIST)]
+    template: Annotated[_Sound, Field(max_length=2_000)]
+    sources: Annotated[Sequence[_WrittenSource], _LISTED]
     masked_text: _Sound | None
     production: _WrittenProduction | None
-    inserted: Annotated[Sequence[_WrittenInserted], Field(max_length=_LONGEST_LIST)]
+    inserted: Annotated[Sequence[_WrittenInserted], _LISTED]
     score: FiniteFloat | None
     origin: Literal["", "masked", "phrase", "attested"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from s2lct.labels import LABELS
-from s2lct.suite.records import InsertedWord
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,8 +15,6 @@ SUITE_FILE = "suite.json"
 SPLIT = "test"
 KINDS = ("seed", "expansion", "counterpart")
 ALL = "all"
-
-
 COLUMNS: dict[str, Any] = {
     "id": "string",
     "capability": "string",
@@ -99,18 +96,11 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     expansion = next((row for row in table_rows if row["kind"] == "expansion"), None)
     wanted = expansion["seed_id"] if expansion else table_rows[0]["id"]
     seed = next(row for row in table_rows if row["id"] == wanted)
-    example = {
-        "seed": seed["text"],
-        "labels": " or ".join(LABELS[label] for label in seed["labels"]),
-    }
+    labels = " or ".join(LABELS[label] for label in seed["labels"])
+    example = {"seed": seed["text"], "labels": labels}
     if expansion is not None:
-        words = [InsertedWord(**word) for word in expansion["inserted"]]
-        example["expansion"] = marked(expansion["text"], words)
+        text = expansion["text"]
+        for word in sorted(expansion["inserted"], key=lambda word: -word["start"]):
+            text = f"{text[: word['start']]}**{word['word']}**{text[word['end'] :]}"
+        example["expansion"] = text
     return example
-
-
-def marked(text: str, inserted: Iterable[Any], before: str = "**", behind: str = "**") -> str:
-    """A text with its inserted words between two marks."""
-    for word in sorted(inserted, key=lambda word: -word.start):
-        text = f"{text[: word.start]}{before}{word.word}{behind}{text[word.end :]}"
-    return text

@@ -6,7 +6,7 @@ import enum
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from s2lct.errors import VersionError
@@ -16,9 +16,17 @@ from s2lct.labels import LABELS
 Row = Mapping[str, Any]
 _MOST_NAMED = 20
 _FIRST = 5
-_IDENTITY = ("capability", "kind", "text")
+_IDENTITY = ("capability", "kind", "text", "seed_id")
 _ANNOTATIONS = ("template", "sources", "masked_text", "production", "inserted", "score")
-CHANGELOG_TITLE = "# Changelog\n"
+_CHANGELOG_TITLE = "# Changelog\n"
+
+
+class Bump(enum.Enum):
+    """Which number of a version rises, and why."""
+
+    MAJOR = "labels or ids changed their meaning, or cases went"
+    MINOR = "cases or capabilities were added, or cases were annotated anew"
+    PATCH = "only the card changed"
 
 
 class Version(NamedTuple):
@@ -30,11 +38,7 @@ class Version(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Version:
-        """Read ``1.0.0``.
-
-        Raises:
-            VersionError: it is none.
-        """
+        """Read ``1.0.0``; anything else raises a `VersionError`."""
         if not re.fullmatch(SEMANTIC_VERSION, text):
             raise VersionError(
                 f"--version {text}: is not MAJOR.MINOR.PATCH", mend="write it like 1.0.0"
@@ -59,137 +63,69 @@ class Version(NamedTuple):
             return Version(self.major + 1, 0, 0)
         if bump is Bump.MINOR:
             return Version(self.major, self.minor + 1, 0)
-        return Version(self.major, self.minor, self.patch + 1)
+        return self._replace(patch=self.patch + 1)
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-class Bump(enum.Enum):
-    """Which number of a version rises, and why."""
-
-    MAJOR = "labels or ids changed their meaning, or cases went"
-    MINOR = "cases or capabilities were added, or cases were annotated anew"
-    PATCH = "only the card changed"
-
-
-@dataclass(frozen=True, slots=True)
-class Relabelled:
-    """A case whose labels changed.
-
-    Attributes:
-        id: the case.
-        capability: ``LC1`` …
-        before: the labels that passed, and in brackets the one to train on.
-        after: those that pass now.
-    """
-
-    id: str
-    capability: str
-    before: str
-    after: str
-
-
 @dataclass(frozen=True)
 class SuiteChange:
-    """What changed from one version of a suite to another.
+    """What changed from one version of a suite to another, and the bump that it asks for."""
 
-    Attributes:
-        added, removed: kinds of cases by capability.
-        relabelled: cases with the same id and other labels.
-        redefined: ids that stand for another text, kind or capability, or another seed's family.
-        annotated: number of cases by capability whose other columns changed.
-        new_capabilities, gone_capabilities: configs.
-    """
-
-    added: Mapping[str, Counter[str]] = field(default_factory=dict)
-    removed: Mapping[str, Counter[str]] = field(default_factory=dict)
-    relabelled: Sequence[Relabelled] = ()
-    redefined: Sequence[str] = ()
-    annotated: Mapping[str, int] = field(default_factory=dict)
-    new_capabilities: Sequence[str] = ()
-    gone_capabilities: Sequence[str] = ()
-
-    @property
-    def bump(self) -> Bump:
-        """The bump that the changes ask for."""
-        if self.removed or self.relabelled or self.redefined or self.gone_capabilities:
-            return Bump.MAJOR
-        if self.added or self.new_capabilities or self.annotated:
-            return Bump.MINOR
-        return Bump.PATCH
-
-    def shortly(self) -> str:
-        """The first changes, behind a colon; empty if there is none."""
-        lines = self.lines()
-        more = f"; and {len(lines) - _FIRST} more" if len(lines) > _FIRST else ""
-        return f": {'; '.join(lines[:_FIRST])}{more}" if lines else ""
+    bump: Bump
+    changes: Sequence[str]
 
     def lines(self) -> list[str]:
         """The changes, a line each."""
-        told = [f"capability {name} removed" for name in self.gone_capabilities]
-        told += [f"{name}: {counted(kinds)} removed" for name, kinds in self.removed.items()]
-        told += _shortened(
-            [
-                f"{case.capability}: {case.id} relabelled from {case.before} to {case.after}"
-                for case in self.relabelled
-            ],
-            "relabelled",
-        )
-        told += _shortened(
-            [f"{id} stands for another case" for id in self.redefined], "that stand for another"
-        )
-        told += [f"capability {name} added" for name in self.new_capabilities]
-        told += [f"{name}: {counted(kinds)} added" for name, kinds in self.added.items()]
-        told += [
-            f"{name}: sources, templates or insertions of {count} cases described anew"
-            for name, count in self.annotated.items()
-        ]
-        return told
+        return list(self.changes)
+
+    def shortly(self) -> str:
+        """The first changes, behind a colon; empty if there is none."""
+        more = f"; and {len(self.changes) - _FIRST} more" if len(self.changes) > _FIRST else ""
+        return f": {'; '.join(self.changes[:_FIRST])}{more}" if self.changes else ""
 
 
 def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]) -> SuiteChange:
-    """Compare two versions of a suite.
-
-    Args:
-        before: rows by config (without ``all``).
-        after: likewise.
-    """
+    """Compare two versions of a suite: rows by config, without ``all``."""
     old = {row["id"]: row for rows in before.values() for row in rows}
     new = {row["id"]: row for rows in after.values() for row in rows}
     kept = [(row, new[id]) for id, row in old.items() if id in new]
-    redefined = [
-        one["id"]
-        for one, other in kept
-        if any(one[column] != other[column] for column in (*_IDENTITY, "seed_id"))
-    ]
     relabelled = [
-        Relabelled(one["id"], other["capability"], _labels(one), _labels(other))
+        f"{other['capability']}: {one['id']} relabelled from {_labels(one)} to {_labels(other)}"
         for one, other in kept
         if _labels(one) != _labels(other)
+    ]
+    redefined = [
+        f"{one['id']} stands for another case"
+        for one, other in kept
+        if any(one[column] != other[column] for column in _IDENTITY)
     ]
     annotated = Counter(
         other["capability"]
         for one, other in kept
         if any(one.get(column) != other.get(column) for column in _ANNOTATIONS)
     )
-    return SuiteChange(
-        added=_kinds(row for id, row in new.items() if id not in old),
-        removed=_kinds(row for id, row in old.items() if id not in new),
-        relabelled=relabelled,
-        redefined=redefined,
-        annotated=dict(annotated),
-        new_capabilities=[name for name in after if name not in before],
-        gone_capabilities=[name for name in before if name not in after],
-    )
+    spoiling = [
+        *(f"capability {name} removed" for name in before if name not in after),
+        *_counts((row for id, row in old.items() if id not in new), "removed"),
+        *_shortened(relabelled, "relabelled"),
+        *_shortened(redefined, "that stand for another"),
+    ]
+    enriching = [
+        *(f"capability {name} added" for name in after if name not in before),
+        *_counts((row for id, row in new.items() if id not in old), "added"),
+        *(
+            f"{name}: sources, templates or insertions of {count} cases described anew"
+            for name, count in annotated.items()
+        ),
+    ]
+    bump = Bump.MAJOR if spoiling else Bump.MINOR if enriching else Bump.PATCH
+    return SuiteChange(bump, spoiling + enriching)
 
 
 def check_bump(last: Version, wanted: Version, comparison: SuiteChange) -> None:
-    """Make sure that a version is the one that follows from the changes.
-
-    Raises:
-        VersionError: it is not; the right one is named.
-    """
+    """Raise a `VersionError` unless a version is the one that follows from the changes."""
     right = last.after(comparison.bump)
     if wanted != right:
         raise VersionError(
@@ -200,13 +136,7 @@ def check_bump(last: Version, wanted: Version, comparison: SuiteChange) -> None:
 
 
 def changelog_entry(version: Version, bump: Bump | None, lines: Iterable[str]) -> str:
-    """What CHANGELOG.md says of a version.
-
-    Args:
-        version: the version.
-        bump: which number rose; None for the first version.
-        lines: what changed.
-    """
+    """What CHANGELOG.md says of a version; ``bump`` is None for the first."""
     why = "First version." if bump is None else f"{bump.name.capitalize()}: {bump.value}."
     listed = "".join(f"- {line}\n" for line in lines)
     return f"## {version}\n\n{why}\n" + (f"\n{listed}" if listed else "")
@@ -214,20 +144,8 @@ def changelog_entry(version: Version, bump: Bump | None, lines: Iterable[str]) -
 
 def with_entry(changelog: str, entry: str) -> str:
     """A changelog with an entry on top."""
-    older = changelog.removeprefix(CHANGELOG_TITLE).strip()
-    return f"{CHANGELOG_TITLE}\n{entry}" + (f"\n{older}\n" if older else "")
-
-
-def _kinds(rows: Iterable[Row]) -> dict[str, Counter[str]]:
-    kinds: dict[str, Counter[str]] = {}
-    for row in rows:
-        kinds.setdefault(row["capability"], Counter())[row["kind"]] += 1
-    return kinds
-
-
-def _labels(row: Row) -> str:
-    passing = " or ".join(LABELS[label] for label in sorted(row["labels"]))
-    return f"{passing} ({LABELS[row['label']]})" if len(row["labels"]) > 1 else passing
+    older = changelog.removeprefix(_CHANGELOG_TITLE).strip()
+    return f"{_CHANGELOG_TITLE}\n{entry}" + (f"\n{older}\n" if older else "")
 
 
 def counted(kinds: Mapping[str, int]) -> str:
@@ -236,6 +154,18 @@ def counted(kinds: Mapping[str, int]) -> str:
         f"{count} {kind}{'s' if count != 1 else ''}"
         for kind, count in sorted(kinds.items(), reverse=True)
     )
+
+
+def _counts(rows: Iterable[Row], happened: str) -> list[str]:
+    kinds: dict[str, Counter[str]] = {}
+    for row in rows:
+        kinds.setdefault(row["capability"], Counter())[row["kind"]] += 1
+    return [f"{name}: {counted(found)} {happened}" for name, found in kinds.items()]
+
+
+def _labels(row: Row) -> str:
+    passing = " or ".join(LABELS[label] for label in sorted(row["labels"]))
+    return f"{passing} ({LABELS[row['label']]})" if len(row["labels"]) > 1 else passing
 
 
 def _shortened(lines: list[str], what: str) -> list[str]:

@@ -18,12 +18,9 @@ def write_suite_files(
 ) -> None:
     """Write card, suite.json and a Parquet file for each capability that has rows.
 
-    The same rows give the same bytes.
-
-    Args:
-        folder: where to; nothing lies there.
-        rows_of: the rows of each capability, each seed before its expansions.
-        described: what ``suite.json`` says; files and fingerprint are added.
+    The same rows give the same bytes. Nothing lies in the folder; the rows of each capability have
+    each seed before its expansions; ``described`` is what ``suite.json`` says, to which files and
+    fingerprint are added.
 
     Raises:
         OutputError: no folder can have a capability's name.

@@ -17,31 +17,32 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.augment import transformations as module
-from s2lct.analysis.augment.corpus import corpus_rows, write_corpus
 from s2lct.analysis.augment.retrain import Accuracies, retrain
 from s2lct.analysis.augment.search import (
-    EmbeddingSimilarity,
-    SearchSettings,
-    augment_at_random,
-    augment_by_coverage,
+    Augmenter,
+    corpus_rows,
+    embedding_similarity,
+    write_corpus,
 )
-from s2lct.analysis.augment.spelling import contract, extend
-from s2lct.analysis.augment.transformation_tables import (
+from s2lct.analysis.augment.transformations import (
     CITIES,
     CONTRACTIONS,
     HOMOGLYPHS,
     MEN,
+    PLAIN,
     QWERTY_NEIGHBOURS,
     WOMEN,
+    Entities,
+    is_opinionated,
+    load_transformations,
+    masked_word_swap,
+    synonym_swap,
 )
-from s2lct.analysis.augment.transformations import PLAIN, load_transformations
-from s2lct.analysis.augment.word_swaps import Entities, MaskedWordSwap, SynonymSwap, is_opinionated
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
-from s2lct.analysis.coverage.vocabulary import Vocabulary
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
@@ -49,6 +50,7 @@ from s2lct.suite.records import Sentence
 
 runner = CliRunner()
 PLAIN_BY_NAME = {one.name: one.apply for one in PLAIN}
+contract, extend = PLAIN_BY_NAME["WordSwapContract"], PLAIN_BY_NAME["WordSwapExtend"]
 
 words = st.sampled_from(
     ["film", "Wonderful", "isn't", "they’re", "I am", "12", "1,500", "three", "(plot)", "é", "x"]
@@ -175,11 +177,11 @@ class Proposer:
 
 def test_a_masked_word_is_swapped_for_none_that_is_opinionated() -> None:
     model = Proposer("terrible", "never", "film", "movie", "of")
-    swap = MaskedWordSwap(model)  # type: ignore[arg-type]
+    swap = masked_word_swap(model)  # type: ignore[arg-type]
     assert swap("A wonderful film.", Random(0)) == "A wonderful movie."
     assert model.asked == ["A wonderful {mask}."]  # nor is an opinionated word masked
     assert swap("Wonderful!", Random(0)) is None
-    assert MaskedWordSwap(Proposer("terrible"))("A film.", Random(0)) is None  # type: ignore[arg-type]
+    assert masked_word_swap(Proposer("terrible"))("A film.", Random(0)) is None  # type: ignore[arg-type]
     assert is_opinionated("terrible")
     assert is_opinionated("not")
     assert not is_opinionated("film")
@@ -199,8 +201,8 @@ class WordNet:
 
 
 def test_a_word_is_swapped_for_a_synonym() -> None:
-    assert SynonymSwap(WordNet())("The town, the film.", Random(0)) == "The town, the movie."
-    assert SynonymSwap(WordNet())("The town.", Random(0)) is None
+    assert synonym_swap(WordNet())("The town, the film.", Random(0)) == "The town, the movie."
+    assert synonym_swap(WordNet())("The town.", Random(0)) is None
 
 
 def test_what_cannot_run_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,16 +254,16 @@ def length_similarity(one: str, other: str) -> float:
 
 def coverage_of(encoder: EncoderModel, by: str = "cover") -> Coverage:
     reference = [one.text for one in ORIGINALS]
-    return build_metrics([by], encoder, reference, MetricOptions())[by].cover(encoder, reference)
+    return build_metrics([by], encoder, reference)[by].cover(encoder, reference)
 
 
 @pytest.mark.parametrize("by", ["cover", "boundary"])
 def test_only_texts_that_grow_coverage_within_the_bound_are_kept(
     tiny: EncoderModel, by: str
 ) -> None:
-    chosen = SearchSettings(similarity=0.6, tries=4, most=3)
+    augmenter = Augmenter(ORIGINALS, PLAIN, length_similarity, least=0.6, tries=4, most=3)
     coverage = coverage_of(tiny, by)
-    kept = augment_by_coverage(ORIGINALS, PLAIN, tiny, coverage, length_similarity, chosen)
+    kept = augmenter.by_coverage(tiny, coverage)
     assert kept
     replayed = coverage_of(tiny, by)
     names = {one.name for one in PLAIN}
@@ -278,15 +280,15 @@ def test_only_texts_that_grow_coverage_within_the_bound_are_kept(
     assert len({one.text for one in kept} | {one.text for one in ORIGINALS}) == len(kept) + 6
     for original in ORIGINALS:
         assert sum(one.original == original for one in kept) <= 3
-    again = coverage_of(tiny, by)
-    assert augment_by_coverage(ORIGINALS, PLAIN, tiny, again, length_similarity, chosen) == kept
+    assert augmenter.by_coverage(tiny, coverage_of(tiny, by)) == kept
 
 
 def test_a_bar_that_nothing_reaches_keeps_nothing(tiny: EncoderModel) -> None:
-    for bar in (SearchSettings(growth=0.5), SearchSettings(similarity=1.0)):
+    for bar in ({"growth": 0.5}, {"least": 1.0}):
         coverage = coverage_of(tiny)
         before = coverage.value
-        assert not augment_by_coverage(ORIGINALS, PLAIN, tiny, coverage, length_similarity, bar)
+        augmenter = Augmenter(ORIGINALS, PLAIN, length_similarity, **bar)  # type: ignore[arg-type]
+        assert not augmenter.by_coverage(tiny, coverage)
         assert coverage.value == before
 
 
@@ -303,14 +305,9 @@ def test_a_pair_that_grew_coverage_is_tried_again_on_what_it_made(tiny: EncoderM
     def all_alike(one: str, other: str) -> float:
         return 1.0
 
-    kept = augment_by_coverage(
-        ORIGINALS[:1],
-        [transformation(name) for name in ("red", "blue", "green", "old")],
-        tiny,
-        coverage_of(tiny),
-        all_alike,
-        SearchSettings(most=3, tries=1),
-    )
+    transformations = [transformation(name) for name in ("red", "blue", "green", "old")]
+    augmenter = Augmenter(ORIGINALS[:1], transformations, all_alike, most=3, tries=1)
+    kept = augmenter.by_coverage(tiny, coverage_of(tiny))
     assert len(kept) == 3
     assert calls == calls[:2] * 3
     assert kept[2].transformations == tuple(calls)
@@ -318,21 +315,21 @@ def test_a_pair_that_grew_coverage_is_tried_again_on_what_it_made(tiny: EncoderM
 
 
 def test_random_texts_are_as_many_and_as_close() -> None:
-    chosen = SearchSettings(similarity=0.6)
-    made = augment_at_random(ORIGINALS, PLAIN, length_similarity, 9, chosen)
+    augmenter = Augmenter(ORIGINALS, PLAIN, length_similarity, least=0.6)
+    made = augmenter.at_random(9)
     assert len({one.text for one in made}) == 9
     assert all(one.similarity >= 0.6 and one.growth is None for one in made)
-    assert made == augment_at_random(ORIGINALS, PLAIN, length_similarity, 9, chosen)
-    assert not augment_at_random(ORIGINALS, PLAIN, length_similarity, 2, SearchSettings(1.0))
+    assert made == augmenter.at_random(9)
+    assert not Augmenter(ORIGINALS, PLAIN, length_similarity, least=1.0).at_random(2)
 
 
 def test_a_pair_takes_two_transformations() -> None:
     with pytest.raises(AnalysisError, match="1 transformation: a pair takes two"):
-        augment_at_random(ORIGINALS, PLAIN[:1], length_similarity, 1)
+        Augmenter(ORIGINALS, PLAIN[:1], length_similarity)
 
 
 def test_sentence_embeddings_know_what_is_alike() -> None:
-    similarity = EmbeddingSimilarity()
+    similarity = embedding_similarity()
     text = "The film is a charming portrait of a small town."
     assert similarity(text, text) == pytest.approx(1.0)
     typo = similarity(text, text.replace("charming", "chraming"))
@@ -342,7 +339,7 @@ def test_sentence_embeddings_know_what_is_alike() -> None:
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_an_augmented_corpus_is_a_corpus(tmp_path: Path, suffix: str) -> None:
-    made = augment_at_random(ORIGINALS, PLAIN, length_similarity, 5, SearchSettings(0.6))
+    made = Augmenter(ORIGINALS, PLAIN, length_similarity, least=0.6).at_random(5)
     test_sentence = Sentence("films", "t", "A train arrives.", "neutral")
     path = tmp_path / f"augmented.{suffix}"
     write_corpus(corpus_rows(ORIGINALS, made, [("test", test_sentence)]), path)

@@ -13,9 +13,14 @@ from hub_fixtures import HubClient
 from test_verify import rewrite
 from typer.testing import CliRunner
 
-from s2lct.analysis.explain.records import ExplainedWord, Explanation, ExplanationFile, Options
-from s2lct.analysis.explain.report import aggregate_table
-from s2lct.analysis.retrain.runs import TrainOptions
+from s2lct.analysis.explain.report import (
+    ExplainedWord,
+    Explanation,
+    ExplanationFile,
+    Options,
+    aggregate_table,
+)
+from s2lct.analysis.retrain.records import TrainOptions
 from s2lct.cli.console import PlainConsole
 from s2lct.cli.main import app
 

@@ -20,9 +20,8 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.results.layout import repository_path
 from s2lct.leaderboard.results.read import read_result
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.write import repository_path, write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission.changes import Change, ChangesVerdict, comment, faults_of_changes
 from s2lct.leaderboard.submission.check import Verdict

@@ -716,6 +716,10 @@ def test_detokenise(tokenised: str, natural: str) -> None:
     assert detokenise(natural) == natural
 
 
+def test_a_hyphen_at_the_start_is_kept() -> None:
+    assert detokenise("-so-called plot .") == "-so-called plot."
+
+
 def test_looks_tokenised() -> None:
     assert looks_tokenised("it 's long")
     assert looks_tokenised("long , isn't it")

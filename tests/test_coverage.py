@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.analysis.coverage.activations import Activations
-from s2lct.analysis.coverage.boundary import BoundaryCoverage, Bounds, NeuronValues
-from s2lct.analysis.coverage.criteria import Coverage
-from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.layers import Layers
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.multisection import SectionCoverage
-from s2lct.analysis.coverage.neurons import NeuronCoverage, TopNeuronCoverage
-from s2lct.analysis.coverage.section_neurons import SectionNeurons
-from s2lct.analysis.coverage.sections import Sections
-from s2lct.analysis.coverage.vocabulary import Vocabulary
+from s2lct.analysis.coverage.criteria import (
+    BoundaryCoverage,
+    Coverage,
+    NeuronCoverage,
+    TopNeuronCoverage,
+    parse_layers,
+    set_ranges,
+)
+from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.sections import SectionCoverage
 from s2lct.errors import AnalysisError
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "deberta-v2")
@@ -89,12 +89,12 @@ def tiny(architecture: str, tokenizer: Any, **options: Any) -> Any:
 
 @pytest.fixture(scope="session", params=ARCHITECTURES)
 def encoder(request: pytest.FixtureRequest, tokenizer: Any) -> EncoderModel:
-    return EncoderModel.of(tokenizer, tiny(request.param, tokenizer), request.param)
+    return EncoderModel(tokenizer, tiny(request.param, tokenizer), request.param)
 
 
 @pytest.fixture(scope="session")
 def bert(tokenizer: Any) -> EncoderModel:
-    return EncoderModel.of(tokenizer, tiny("bert", tokenizer), "bert")
+    return EncoderModel(tokenizer, tiny("bert", tokenizer), "bert")
 
 
 RUN: dict[tuple[str, str], tuple[list[Any], list[Any]]] = {}
@@ -119,10 +119,36 @@ def plainly_run(encoder: EncoderModel, text: str) -> tuple[list[Any], list[Any]]
     return RUN[encoder.name, text]
 
 
-def batched(encoder: EncoderModel, texts: Sequence[str], tokens: int) -> Iterator[Activations]:
-    yield from encoder.activations(texts, batch_tokens=tokens)
+def add(coverage: Coverage, found: Iterable[Activations]) -> None:
+    for one in found:
+        coverage.add(coverage.marks(one))
 
 
+def sections_of(
+    encoder: EncoderModel, masks: Masks | None = None, weight: float = 1.0, **options: Any
+) -> SectionCoverage:
+    """COVER or MNCOVER with ranges from the reference."""
+    coverage = SectionCoverage.unset(encoder, REFERENCE, LAYERS, **options)
+    set_ranges(encoder, REFERENCE, coverage)
+    return coverage.weighed(encoder, masks, weight)
+
+
+def boundary_of(
+    encoder: EncoderModel, hidden: list[int], tokens: str = "all", *, units: int
+) -> BoundaryCoverage:
+    """BoundCov with bounds from the reference."""
+    settings = {"layers": {"hidden": hidden, "pooler": False}, "tokens": tokens}
+    coverage = BoundaryCoverage.unset(encoder.fingerprint, settings, units)
+    set_ranges(encoder, REFERENCE, coverage)
+    return coverage
+
+
+def counted(**more: Any) -> dict[str, Any]:
+    """Settings of coverage of active neurons."""
+    return {"layers": LAYERS, "tokens": "all", "units": [12, 12], **more}
+
+
+LAYERS = {"hidden": [1, 2], "pooler": False}
 BATCHES = (1, 30, 77, 100_000)
 
 
@@ -131,11 +157,8 @@ BATCHES = (1, 30, 77, 100_000)
 def test_boundary_coverage_is_what_a_slow_loop_counts(
     encoder: EncoderModel, batch_tokens: int, tokens: Any
 ) -> None:
-    neurons = NeuronValues(Layers((0, 1, 2)), tokens)
-    bounds = Bounds.of_texts(encoder, REFERENCE, neurons)
-    coverage = BoundaryCoverage(encoder.fingerprint, neurons, bounds)
-    for batch in batched(encoder, TESTS, batch_tokens):
-        coverage.update(batch)
+    coverage = boundary_of(encoder, [0, 1, 2], tokens, units=36)
+    add(coverage, encoder.activations(TESTS, batch_tokens=batch_tokens))
 
     run = {text: plainly_run(encoder, text)[0] for text in {*REFERENCE, *TESTS}}
     upper = lower = 0
@@ -224,10 +247,8 @@ def some_masks(vocabulary: Vocabulary) -> Masks:
 def test_cover_is_what_a_slow_loop_counts(
     encoder: EncoderModel, batch_tokens: int, bins: int, weight: float, places: int
 ) -> None:
-    sections = Sections.of_texts(encoder, REFERENCE, Layers((1, 2)), bins=bins, places=places)
-    coverage = SectionCoverage.of_model(encoder, sections, attention_weight=weight)
-    for batch in batched(encoder, TESTS, batch_tokens):
-        coverage.update(batch)
+    coverage = sections_of(encoder, weight=weight, bins=bins, places=places)
+    add(coverage, encoder.activations(TESTS, batch_tokens=batch_tokens))
     assert coverage.name == "COVER"
     assert coverage.value == pytest.approx(slow_sections(encoder, bins, weight, places), rel=1e-13)
 
@@ -237,19 +258,18 @@ def test_cover_is_what_a_slow_loop_counts(
 def test_mncover_is_what_a_slow_loop_counts(
     encoder: EncoderModel, batch_tokens: int, words: bool
 ) -> None:
-    vocabulary = Vocabulary.of_texts(encoder.tokenizer, REFERENCE, 25)
+    vocabulary = Vocabulary.of_texts(encoder, REFERENCE, 25)
     masks = some_masks(vocabulary)
-    sections = Sections.of_texts(
-        encoder, REFERENCE, Layers((1, 2)), vocabulary=vocabulary if words else None
-    )
-    coverage = SectionCoverage.of_model(encoder, sections, masks, 0.5)
-    for batch in batched(encoder, TESTS, batch_tokens):
-        coverage.update(batch)
+    entries = vocabulary if words else None
+    coverage = sections_of(encoder, masks, 0.5, vocabulary=entries)
+    add(coverage, encoder.activations(TESTS, batch_tokens=batch_tokens))
     assert coverage.name == "MNCOVER"
-    slow = slow_sections(encoder, 10, 0.5, 128, masks, vocabulary if words else None)
+    slow = slow_sections(encoder, 10, 0.5, 128, masks, entries)
     assert coverage.value == pytest.approx(slow, rel=1e-13)
-    whole = SectionCoverage.of_model(encoder, sections, Masks.full(vocabulary), 0.5)
-    plain = SectionCoverage.of_model(encoder, sections, None, 0.5)
+    size = vocabulary.size
+    full = Masks(vocabulary, np.ones(size, dtype=bool), np.ones((size, size), dtype=bool))
+    whole = sections_of(encoder, full, 0.5, vocabulary=entries)
+    plain = sections_of(encoder, None, 0.5, vocabulary=entries)
     assert whole.cover(encoder, TESTS).value == plain.cover(encoder, TESTS).value
     if not words:
         assert coverage.value < plain.value
@@ -259,9 +279,8 @@ def test_mncover_is_what_a_slow_loop_counts(
 def test_neuron_coverage_is_what_a_slow_loop_counts(
     encoder: EncoderModel, threshold: float
 ) -> None:
-    neurons = NeuronValues(Layers((1, 2)))
-    coverage = NeuronCoverage(encoder.fingerprint, neurons, (12, 12), threshold)
-    top = TopNeuronCoverage(encoder.fingerprint, neurons, (12, 12), 3)
+    coverage = NeuronCoverage(encoder.fingerprint, counted(threshold=threshold), {})
+    top = TopNeuronCoverage(encoder.fingerprint, counted(k=3), {})
     coverage.cover(encoder, TESTS)
     top.cover(encoder, TESTS)
     active, first = set(), set()
@@ -280,30 +299,35 @@ def test_neuron_coverage_is_what_a_slow_loop_counts(
 
 def test_the_pooler_has_neurons_where_there_is_one(encoder: EncoderModel) -> None:
     if encoder.name == "roberta":
-        assert encoder.has_pooler
-    neurons = NeuronValues(Layers.parse("pooler,embeddings", encoder))
-    bounds = Bounds.of_texts(encoder, REFERENCE, neurons)
-    assert bounds.low.shape == (24,)
-    alone = list(encoder.activations(TESTS, batch_tokens=1))
-    for batch in encoder.activations(TESTS):
-        for row, number in enumerate(batch.numbers):
-            (same,) = (one for one in alone if one.numbers == (number,))
-            assert batch.pooled is not None
-            assert np.array_equal(batch.pooled[row], same.pooled[0])
+        assert encoder.pooler is not None
+    settings = {"layers": parse_layers("pooler,embeddings", encoder), "tokens": "all"}
+    coverage = BoundaryCoverage.unset(encoder.fingerprint, settings, 24)
+    set_ranges(encoder, REFERENCE, coverage)
+    assert (coverage.constants["low"] < coverage.constants["high"]).all()
+    alone = {one.number: one.pooled for one in encoder.activations(TESTS, batch_tokens=1)}
+    for one in encoder.activations(TESTS):
+        assert one.pooled is not None
+        assert np.array_equal(one.pooled, alone[one.number])
 
 
 def made_up(hidden: Sequence[Sequence[float]], attention: Sequence[Sequence[float]]) -> Activations:
     """One text's activations: a layer of hidden states (tokens, dim), a head's weights."""
-    states = np.array([hidden], dtype=np.float32)
-    tokens = states.shape[1]
+    states = np.array(hidden, dtype=np.float32)
     return Activations(
-        numbers=(0,),
-        input_ids=np.arange(tokens)[None],
+        number=0,
+        input_ids=np.arange(len(states)),
         hidden=(np.zeros_like(states), states),
-        attentions=(np.array([[attention]], dtype=np.float32),),
+        attentions=(np.array([attention], dtype=np.float32),),
         pooled=None,
-        logits=np.zeros((1, 2), dtype=np.float32),
+        logits=np.zeros(2, dtype=np.float32),
     )
+
+
+def bounded(low: float, high: float) -> BoundaryCoverage:
+    """One neuron with the bounds given."""
+    ends = {"low": np.array([low], np.float32), "high": np.array([high], np.float32)}
+    settings = {"layers": {"hidden": [1], "pooler": False}, "tokens": "all"}
+    return BoundaryCoverage("", settings, ends)
 
 
 @pytest.mark.parametrize(
@@ -311,34 +335,32 @@ def made_up(hidden: Sequence[Sequence[float]], attention: Sequence[Sequence[floa
     [(1.0, 0), (3.0, 0), (np.nextafter(np.float32(3), np.float32(4)), 1), (0.999, 1), (2.0, 0)],
 )
 def test_a_value_equal_to_a_bound_is_within(value: float, corners: int) -> None:
-    neurons = NeuronValues(Layers((1,)))
-    bounds = Bounds(np.array([1.0], dtype=np.float32), np.array([3.0], dtype=np.float32))
-    coverage = BoundaryCoverage("", neurons, bounds)
-    coverage.update(made_up([[2.0], [value]], [[0.5, 0.5], [0.5, 0.5]]))
+    coverage = bounded(1.0, 3.0)
+    add(coverage, [made_up([[2.0], [value]], [[0.5, 0.5], [0.5, 0.5]])])
     assert coverage.value == corners / 2
     assert coverage.values["SActCov"] == (corners if value > 3 else 0)
 
 
 def test_a_neuron_that_never_varied_is_beyond_its_bounds_at_any_other_value() -> None:
-    neurons = NeuronValues(Layers((1,)))
-    one = np.array([1.0], dtype=np.float32)
-    coverage = BoundaryCoverage("", neurons, Bounds(one, one))
-    coverage.update(made_up([[1.0]], [[1.0]]))
+    coverage = bounded(1.0, 1.0)
+    add(coverage, [made_up([[1.0]], [[1.0]])])
     assert coverage.value == 0
-    coverage.update(made_up([[1.5]], [[1.0]]))
-    coverage.update(made_up([[0.5]], [[1.0]]))
+    add(coverage, [made_up([[1.5]], [[1.0]]), made_up([[0.5]], [[1.0]])])
     assert coverage.values == {"BoundCov": 1.0, "SActCov": 1.0}
 
 
-def sections_of(low: float, high: float, bins: int = 4) -> Sections:
+def one_range(low: float, high: float, bins: int = 4) -> SectionCoverage:
     """One place; one word neuron with the range given; an attention neuron that never varied."""
-    neurons = SectionNeurons(Layers((1,)), bins, 1, None, np.zeros(0, dtype=np.int64))
+    settings = {"layers": {"hidden": [1], "pooler": False}, "bins": bins, "places": 1}
+    settings |= {"vocabulary": None, "attention_weight": 1.0, "masked": None}
     one = np.ones((1, 1, 1, 1), dtype=np.float32)
-    return Sections(
-        neurons,
-        {"words": np.full((1, 1, 1), low, dtype=np.float32), "pairs": one},
-        {"words": np.full((1, 1, 1), high, dtype=np.float32), "pairs": one},
-    )
+    constants = {
+        "words_low": np.full((1, 1, 1), low, dtype=np.float32),
+        "words_high": np.full((1, 1, 1), high, dtype=np.float32),
+        "pairs_low": one,
+        "pairs_high": one,
+    }
+    return SectionCoverage("", settings, constants)
 
 
 @pytest.mark.parametrize(
@@ -355,15 +377,15 @@ def sections_of(low: float, high: float, bins: int = 4) -> Sections:
     ],
 )
 def test_sections_at_their_edges(value: float, section: int | None) -> None:
-    coverage = SectionCoverage("", sections_of(0.0, 4.0))
-    coverage.update(made_up([[value]], [[1.0]]))
+    coverage = one_range(0.0, 4.0)
+    add(coverage, [made_up([[value]], [[1.0]])])
     assert coverage.state["words"].item() == (0 if section is None else 1 << section)
     # The attention neuron never varied: it has no sections to cover, and none to miss.
     assert coverage.value == (0 if section is None else 1 / 4)
 
 
 def test_without_a_neuron_that_varied_there_is_nothing_to_cover() -> None:
-    coverage = SectionCoverage("", sections_of(2.0, 2.0))
+    coverage = one_range(2.0, 2.0)
     with pytest.raises(AnalysisError, match="no neuron has a range"):
         _ = coverage.value
 
@@ -386,28 +408,24 @@ def test_every_value_within_a_range_has_one_section(
 ) -> None:
     for one, other, value in drawn:
         low, high = sorted((one, other))
-        coverage = SectionCoverage("", sections_of(low, high, bins))
-        coverage.update(made_up([[value]], [[1.0]]))
+        coverage = one_range(low, high, bins)
+        add(coverage, [made_up([[value]], [[1.0]])])
         mark = int(coverage.state["words"].item())
         assert mark.bit_count() == (low <= value <= high and low < high)
         assert mark < 1 << bins
 
 
 def all_metrics(encoder: EncoderModel) -> list[Coverage]:
-    layers = Layers.parse("encoder", encoder)
-    neurons = NeuronValues(layers)
-    vocabulary = Vocabulary.of_texts(encoder.tokenizer, REFERENCE, 25)
-    places = Sections.of_texts(encoder, REFERENCE, layers)
-    words = Sections.of_texts(encoder, REFERENCE, layers, vocabulary=vocabulary)
+    vocabulary = Vocabulary.of_texts(encoder, REFERENCE, 25)
     print_ = encoder.fingerprint
     return [
-        BoundaryCoverage(print_, neurons, Bounds.of_texts(encoder, REFERENCE, neurons)),
-        SectionCoverage.of_model(encoder, places),
-        SectionCoverage.of_model(encoder, words, attention_weight=0.3),
-        SectionCoverage.of_model(encoder, places, some_masks(vocabulary)),
-        SectionCoverage.of_model(encoder, words, some_masks(vocabulary)),
-        NeuronCoverage(print_, neurons, (12, 12), 0.7),
-        TopNeuronCoverage(print_, neurons, (12, 12)),
+        boundary_of(encoder, [1, 2], units=24),
+        sections_of(encoder),
+        sections_of(encoder, None, 0.3, vocabulary=vocabulary),
+        sections_of(encoder, some_masks(vocabulary)),
+        sections_of(encoder, some_masks(vocabulary), vocabulary=vocabulary),
+        NeuronCoverage(print_, counted(threshold=0.7), {}),
+        TopNeuronCoverage(print_, counted(k=2), {}),
     ]
 
 
@@ -442,20 +460,18 @@ def test_merging_resuming_and_permuting_change_nothing(bert: EncoderModel, tmp_p
         ).read_bytes()
 
 
-def test_ranges_of_two_halves_merge_to_those_of_the_whole(bert: EncoderModel) -> None:
-    neurons = NeuronValues(Layers((1, 2)))
-    halves = [Bounds.of_texts(bert, half, neurons) for half in (REFERENCE[:4], REFERENCE[4:])]
-    whole = Bounds.of_texts(bert, REFERENCE, neurons)
-    assert np.array_equal(halves[0].merged(halves[1]).low, whole.low)
-    assert np.array_equal(halves[0].merged(halves[1]).high, whole.high)
-    vocabulary = Vocabulary.of_texts(bert.tokenizer, REFERENCE, 25)
-    first, second, all_of = (
-        Sections.of_texts(bert, texts, neurons.layers, vocabulary=vocabulary)
-        for texts in (REFERENCE[:4], REFERENCE[4:], REFERENCE)
-    )
-    for kind in ("words", "pairs"):
-        assert np.array_equal(first.merged(second).low[kind], all_of.low[kind])
-        assert np.array_equal(first.merged(second).high[kind], all_of.high[kind])
+def test_ranges_widened_by_another_half_are_those_of_the_whole(bert: EncoderModel) -> None:
+    vocabulary = Vocabulary.of_texts(bert, REFERENCE, 25)
+    units = {"layers": LAYERS, "tokens": "all"}
+    halves = [
+        BoundaryCoverage.unset(bert.fingerprint, units, 24),
+        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=vocabulary),
+    ]
+    for texts in (REFERENCE[:4], REFERENCE[4:]):
+        set_ranges(bert, texts, *halves)
+    boundary, sections = halves
+    assert boundary.identity() == boundary_of(bert, [1, 2], units=24).identity()
+    assert sections.identity() == sections_of(bert, vocabulary=vocabulary).identity()
 
 
 def test_growth_is_what_adding_adds(bert: EncoderModel) -> None:
@@ -471,10 +487,9 @@ def test_growth_is_what_adding_adds(bert: EncoderModel) -> None:
 def test_states_of_other_settings_or_models_do_not_merge(
     bert: EncoderModel, encoder: EncoderModel
 ) -> None:
-    neurons = NeuronValues(Layers((1, 2)))
-    one = NeuronCoverage(bert.fingerprint, neurons, (12, 12), 0.5)
+    one = NeuronCoverage(bert.fingerprint, counted(threshold=0.5), {})
     with pytest.raises(AnalysisError, match="other settings"):
-        one.merge(NeuronCoverage(bert.fingerprint, neurons, (12, 12), 0.6))
+        one.merge(NeuronCoverage(bert.fingerprint, counted(threshold=0.6), {}))
     if encoder.name != "bert":
         with pytest.raises(AnalysisError, match="another model"):
             one.cover(encoder, TESTS)
@@ -492,9 +507,7 @@ def test_a_file_that_holds_no_coverage_is_refused(tmp_path: Path, content: bytes
 
 
 def test_masks_come_back_from_their_file(bert: EncoderModel, tmp_path: Path) -> None:
-    masks = replace(
-        some_masks(Vocabulary.of_texts(bert.tokenizer, REFERENCE, 13)), about={"model": "bert"}
-    )
+    masks = replace(some_masks(Vocabulary.of_texts(bert, REFERENCE, 13)), about={"model": "bert"})
     masks.save(tmp_path / "masks.safetensors")
     back = Masks.load(tmp_path / "masks.safetensors")
     assert back.vocabulary == masks.vocabulary
@@ -505,7 +518,7 @@ def test_masks_come_back_from_their_file(bert: EncoderModel, tmp_path: Path) -> 
 
 def test_a_decoder_is_refused(tokenizer: Any) -> None:
     with pytest.raises(AnalysisError, match=r"decoder-only") as told:
-        EncoderModel.of(tokenizer, tiny("gpt2", tokenizer), "gpt2")
+        EncoderModel(tokenizer, tiny("gpt2", tokenizer), "gpt2")
     assert "BERT" in told.value.mend
 
 
@@ -516,7 +529,7 @@ def test_models_without_attention_or_with_a_decoder_are_refused(
     tokenizer: Any, architecture: str, told: str
 ) -> None:
     with pytest.raises(AnalysisError, match=told):
-        EncoderModel.of(tokenizer, tiny(architecture, tokenizer), architecture)
+        EncoderModel(tokenizer, tiny(architecture, tokenizer), architecture)
 
 
 def test_a_word_list_has_no_neurons() -> None:
@@ -526,45 +539,42 @@ def test_a_word_list_has_no_neurons() -> None:
 
 def test_attention_that_returns_no_weights_is_switched_and_said(tokenizer: Any) -> None:
     model = tiny("bert", tokenizer, attn_implementation="sdpa")
-    encoder = EncoderModel.of(tokenizer, model, "tiny")
+    encoder = EncoderModel(tokenizer, model, "tiny")
     assert model.config._attn_implementation == "eager"
     assert "sdpa" in encoder.notes[0]
     assert "eager" in encoder.notes[0]
-    eager = EncoderModel.of(tokenizer, tiny("bert", tokenizer, attn_implementation="eager"))
+    eager = EncoderModel(tokenizer, tiny("bert", tokenizer, attn_implementation="eager"))
     assert eager.notes == []
 
 
 def test_a_reference_corpus_of_one_sentence_is_refused(bert: EncoderModel) -> None:
-    neurons = NeuronValues(Layers((1, 2)))
     with pytest.raises(AnalysisError, match="1 sentence"):
-        Bounds.of_texts(bert, ["Once.", "Once."], neurons)
+        set_ranges(bert, ["Once.", "Once."], boundary_of(bert, [1, 2], units=24))
     with pytest.raises(AnalysisError, match="1 sentence"):
-        Sections.of_texts(bert, ["Once."], neurons.layers)
+        set_ranges(bert, ["Once."], SectionCoverage.unset(bert, ["Once."], LAYERS))
 
 
 def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(bert: EncoderModel) -> None:
     many = Vocabulary(tuple(f"word{number}" for number in range(999_999)))
     with pytest.raises(AnalysisError, match=r"1,000,000 words.*GB") as told:
-        Sections.of_texts(bert, REFERENCE, Layers((1, 2)), vocabulary=many)
+        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=many)
     assert "--vocab" in told.value.mend
-    with pytest.raises(AnalysisError, match=r"1,000,000 × 1,000,000.*GB"):
-        Masks.full(many)
 
 
 @pytest.mark.parametrize("layers", ["7", "0", "x", "1-9", "-1", "2-1", "encoder,8"])
 def test_layers_that_a_model_lacks_are_refused(bert: EncoderModel, layers: str) -> None:
     with pytest.raises(AnalysisError, match="no such layer"):
-        Layers.parse(layers, bert)
+        parse_layers(layers, bert)
 
 
 def test_layers_are_named_in_many_ways(bert: EncoderModel) -> None:
-    assert Layers.parse("encoder", bert) == Layers((1, 2))
-    assert Layers.parse("embeddings, 2", bert) == Layers((0, 2))
-    assert Layers.parse("1-2,pooler", bert) == Layers((1, 2), pooler=True)
+    assert parse_layers("encoder", bert) == LAYERS
+    assert parse_layers("embeddings, 2", bert) == {"hidden": [0, 2], "pooler": False}
+    assert parse_layers("1-2,pooler", bert) == {"hidden": [1, 2], "pooler": True}
 
 
 def test_a_vocabulary_holds_the_commonest_pieces(bert: EncoderModel) -> None:
-    vocabulary = Vocabulary.of_texts(bert.tokenizer, ["a b a", "a c b"], 4)
+    vocabulary = Vocabulary.of_texts(bert, ["a b a", "a c b"], 4)
     assert vocabulary.pieces == ("a", "[CLS]", "[SEP]", "b")
     assert vocabulary.size == 5
     entries = vocabulary.table(bert.tokenizer)[bert.token_ids("a c")]
@@ -575,15 +585,15 @@ def test_using_the_tokenizer_leaves_the_fingerprint_as_it_is(tokenizer: Any) -> 
     from copy import deepcopy
 
     own, model = deepcopy(tokenizer), tiny("bert", tokenizer)
-    before = EncoderModel.of(own, model).fingerprint
+    before = EncoderModel(own, model).fingerprint
     own(["one", "two words"], truncation=True, max_length=7, padding=True)
-    assert EncoderModel.of(own, model).fingerprint == before
+    assert EncoderModel(own, model).fingerprint == before
     assert own.backend_tokenizer.truncation["max_length"] == 7
 
 
 def test_long_texts_are_cut_where_the_model_ends(bert: EncoderModel) -> None:
-    (batch,) = bert.activations(["good " * 500])
-    assert batch.tokens == 64
+    (one,) = bert.activations(["good " * 500])
+    assert len(one.input_ids) == 64
 
 
 @pytest.mark.parametrize("name", ["embedded-2class", "embedded-3class"])
@@ -595,25 +605,20 @@ def test_the_embedded_models_are_looked_into(name: str) -> None:
     encoder = load_encoder(name)
     (said,) = load_classifier(name).probabilities(TESTS)
     found = np.zeros_like(said[1])
-    for batch in encoder.activations(TESTS):
-        logits = torch.from_numpy(batch.logits)
-        found[list(batch.numbers)] = torch.softmax(logits, dim=-1).numpy()
-    assert len(batch.hidden) == 7
-    assert len(batch.attentions) == 6
+    for one in encoder.activations(TESTS):
+        found[one.number] = torch.softmax(torch.from_numpy(one.logits), dim=-1).numpy()
+    assert len(one.hidden) == 7
+    assert len(one.attentions) == 6
     assert found == pytest.approx(said[1], abs=1e-4)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 150])
 def test_no_bit_of_the_embedded_encoder_depends_on_the_batch(batch_tokens: int) -> None:
     encoder = load_encoder("embedded-2class")
-    alone = {}
-    for batch in encoder.activations(TESTS):
-        for row, number in enumerate(batch.numbers):
-            alone[number] = batch.one(row)
-    for batch in encoder.activations(TESTS[::-1], batch_tokens=batch_tokens):
-        for row, number in enumerate(batch.numbers):
-            ours, theirs = batch.one(row), alone[len(TESTS) - 1 - number]
-            for layer, other in zip(ours.hidden, theirs.hidden, strict=True):
-                assert np.array_equal(layer, other)
-            for layer, other in zip(ours.attentions, theirs.attentions, strict=True):
-                assert np.array_equal(layer, other)
+    alone = {one.number: one for one in encoder.activations(TESTS)}
+    for ours in encoder.activations(TESTS[::-1], batch_tokens=batch_tokens):
+        theirs = alone[len(TESTS) - 1 - ours.number]
+        for layer, other in zip(ours.hidden, theirs.hidden, strict=True):
+            assert np.array_equal(layer, other)
+        for layer, other in zip(ours.attentions, theirs.attentions, strict=True):
+            assert np.array_equal(layer, other)

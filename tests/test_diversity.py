@@ -8,11 +8,10 @@ import itertools
 import json
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import nltk
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,8 +20,6 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.diversity.measures import (
     DiversityComparison,
-    Source,
-    Text,
     compare,
     distinct,
     growth,
@@ -31,11 +28,11 @@ from s2lct.analysis.diversity.measures import (
     self_bleu,
     spread,
 )
-from s2lct.analysis.diversity.readings import Reader, Reading, depth, productions, sentences
+from s2lct.analysis.diversity.readings import Reader, Reading, seen_in, sentences
 from s2lct.analysis.diversity.report import as_csv, as_html, as_json
+from s2lct.analysis.diversity.sources import Groups, Text
 from s2lct.builder.capabilities.beside_checklist import cases_beside
 from s2lct.builder.capabilities.files import load_capabilities
-from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
@@ -82,12 +79,21 @@ def bracketed(tree: tuple[str, Sequence[Any]], counter: Any) -> str:
 
 
 @given(TREES)
-def test_productions_and_depth_are_nltks(tree: tuple[str, Sequence[Any]]) -> None:
-    text = bracketed(tree, itertools.count())
-    ours, theirs = read_tree(text), nltk.Tree.fromstring(text)
-    expected = [str(one) for one in theirs.productions() if one.is_nonlexical()]
-    assert sorted(productions(ours)) == sorted(expected)
-    assert depth(ours) == theirs.height() - 2
+def test_productions_and_depth_are_those_above_the_words(tree: tuple[str, Sequence[Any]]) -> None:
+    def below(node: tuple[str, Sequence[Any]]) -> Iterator[tuple[str, Sequence[Any]]]:
+        yield node
+        for child in node[1]:
+            yield from below(child)
+
+    def depth(node: tuple[str, Sequence[Any]]) -> int:
+        return 1 + max(map(depth, node[1])) if node[1] else 0
+
+    expected = {
+        f"{label} -> {' '.join(child for child, _ in children)}"
+        for label, children in below(tree)
+        if children
+    }
+    assert seen_in(bracketed(tree, itertools.count())) == (expected, depth(tree))
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=6), max_size=6), st.integers(1, 3))
@@ -242,20 +248,18 @@ def test_real_texts_are_read_sentence_by_sentence_and_once() -> None:
     assert len(parser.asked) == before
 
 
-def made_up_sources() -> tuple[Source, list[Source]]:
+def made_up_sources() -> dict[str, Groups]:
     own = {
         "all": [Text(f"Film {n} is dull.", f"s{n // 2}") for n in range(6)],
         "LC2": [Text(f"Film {n} is dull.", f"s{n // 2}") for n in range(4)],
     }
     other = [Text(f"Number {n} of {'the good ' * (n % 7)}series.", str(n)) for n in range(20)]
     few = [Text("A village by the sea.", "0"), Text("A train arrives.", "1")]
-    return (
-        Source("suite", own, whole=True),
-        [
-            Source("other", {"all": other, "LC2": other[:9]}),
-            Source("few", {"all": few, "LC2": few}),
-        ],
-    )
+    return {
+        "suite": own,
+        "other": {"all": other, "LC2": other[:9]},
+        "few": {"all": few, "LC2": few},
+    }
 
 
 @pytest.fixture(scope="module")
@@ -265,8 +269,7 @@ def reader() -> Reader:
 
 @pytest.fixture(scope="module")
 def compared(reader: Reader) -> DiversityComparison:
-    suite, others = made_up_sources()
-    return compare(suite, others, reader, draws=2)
+    return compare(made_up_sources(), reader, draws=2)
 
 
 def test_every_source_gives_the_same_number_of_cases(
@@ -279,9 +282,8 @@ def test_every_source_gives_the_same_number_of_cases(
     assert counts == {"all": [6, 6, 2], "LC2": [4, 4, 2]}
     assert compared.sources == ("suite", "other", "few")
     assert set(compared.growth) == {"suite", "other", "few"}
-    suite, others = made_up_sources()
-    assert compare(suite, others, reader, draws=2) == compared
-    reseeded = compare(suite, others, reader, draws=2, seed=7)
+    assert compare(made_up_sources(), reader, draws=2) == compared
+    reseeded = compare(made_up_sources(), reader, draws=2, seed=7)
     assert reseeded.groups["all"]["suite"] == compared.groups["all"]["suite"]
     assert reseeded.groups["all"]["other"] != compared.groups["all"]["other"]
 

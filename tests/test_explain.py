@@ -15,13 +15,22 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.analysis.explain.attribution import METHODS, attribute, default_method
-from s2lct.analysis.explain.choose import chosen_rows
-from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller, Template, UniformFiller
-from s2lct.analysis.explain.records import Explanation, Options, read_explanations
-from s2lct.analysis.explain.report import aggregate, html_page
-from s2lct.analysis.explain.report import marked as marked_words
-from s2lct.analysis.explain.search import CASES_AT_ONCE, Estimate, explain, search
-from s2lct.analysis.explain.words import parts_of, words_of
+from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller, UniformFiller, parts_of, words_of
+from s2lct.analysis.explain.report import (
+    Explanation,
+    ExplanationFile,
+    Options,
+    aggregate,
+    html_page,
+    read_explanations,
+)
+from s2lct.analysis.explain.search import (
+    CASES_AT_ONCE,
+    chosen_rows,
+    explain,
+    interval,
+    search,
+)
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
@@ -257,19 +266,17 @@ def test_the_interval_holds_the_true_probability_in_95_of_100_runs() -> None:
 @pytest.mark.parametrize("samples", [20, 100])
 def test_samples_estimate_a_known_probability(hits: int, samples: int) -> None:
     right, true = set(NEUTRAL_WORDS[:hits]), hits / len(NEUTRAL_WORDS)
-    template = Template("word", words_of("word"), frozenset())
     inside, runs = 0, 2000
     for seed in range(runs):
-        (texts,) = FILLER.fill([Draw(template, samples, ("test",))], seed)
-        low, high = Estimate(sum(text in right for text in texts), samples).interval()
+        (texts,) = FILLER.fill([Draw("word", frozenset(), samples, ("test",))], seed)
+        low, high = interval(sum(text in right for text in texts), samples)
         inside += low <= true <= high
     assert inside >= 0.95 * runs
 
 
 def test_samples_depend_on_seed_and_template_alone() -> None:
     draws = [
-        Draw(Template(text, words_of(text), frozenset({0})), 5, ("test",))
-        for text in ("one two three", "one two three four")
+        Draw(text, frozenset({0}), 5, ("test",)) for text in ("one two three", "one two three four")
     ]
     assert FILLER.fill(draws, 0) == FILLER.fill(draws[::-1], 0)[::-1]
     assert FILLER.fill(draws, 0) != FILLER.fill(draws, 1)
@@ -279,9 +286,9 @@ def test_fills_stay_apart_from_the_words_beside_them() -> None:
     text = '"Dull, dull," they say; it\'s 1,000 years-long…'
     words = words_of(text)
     hidden = [n for n, word in enumerate(words) if not word.text[0].isalnum()]
-    template = Template(text, words, frozenset(range(len(words))) - set(hidden))
-    assert template.filled([words[n].text for n in hidden]) == text
-    filled = template.filled(["xx"] * len(hidden))
+    draw = Draw(text, frozenset(range(len(words))) - set(hidden), 1, ())
+    assert draw.filled([words[n].text for n in hidden]) == text
+    filled = draw.filled(["xx"] * len(hidden))
     assert filled == "xx Dull xx dull xx xx they say xx it's 1,000 years-long xx"
 
 
@@ -293,11 +300,10 @@ def test_the_masked_language_model_fills_hidden_words_alone() -> None:
     words = words_of(text)
     hidden = next(number for number, word in enumerate(words) if word.text == "film")
     shown = frozenset(range(len(words))) - {hidden}
-    fully = Template(text, words, frozenset())
     draws = [
-        Draw(Template(text, words, shown), 200, ("test",)),
-        Draw(Template(text, words, frozenset(range(len(words)))), 3, ("test",)),
-        Draw(fully, 2, ("test",)),
+        Draw(text, shown, 200, ("test",)),
+        Draw(text, frozenset(range(len(words))), 3, ("test",)),
+        Draw(text, frozenset(), 2, ("test",)),
     ]
     some, whole, none = filler.fill(draws, 0)
     assert whole == [text] * 3
@@ -446,10 +452,15 @@ def test_aggregates_count_words_and_parts_of_failures_alone(
 
 
 def test_marked_texts_are_escaped(explained_pairs: list[Explanation]) -> None:
-    html = str(marked_words(explained_pairs[1]))
-    assert "<b>" not in html
-    assert ">dreadful</mark>" in html
-    assert ">feature</mark>" in html
+    file = ExplanationFile(
+        suite="s", suite_fingerprint="", model="m", model_fingerprint="", label_rule="",
+        fillings="", attribution="", options=Options(), explanations=tuple(explained_pairs),
+    )  # fmt: skip
+    html = html_page(file)
+    assert "<b>friend" not in html
+    assert ">dreadful</mark> <mark" in html
+    assert ">feature</mark> film.&#34; <small>" in html
+    assert 'My &lt;b&gt;<mark class="template" title="P without it: 0.00">friend</mark>' in html
 
 
 def test_explanations_from_the_command_line_join_the_report(

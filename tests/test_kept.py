@@ -24,8 +24,8 @@ from s2lct.leaderboard.models.fingerprint import model_fingerprint
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import SequenceClassifier
-from s2lct.leaderboard.scoring import cache as kept
-from s2lct.leaderboard.scoring.cache import CacheWarning
+from s2lct.leaderboard.scoring import ask as kept
+from s2lct.leaderboard.scoring.ask import CacheWarning
 from s2lct.leaderboard.scoring.score import figures, score
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 

@@ -176,8 +176,8 @@ def test_batches_order_and_padding_change_no_probability(
     together = said(model, texts)
     monkeypatch.setattr(model, "_keeps_places", keeps_places)
     for side in ("left", "right"):
-        model._tokenizer.padding_side = side
-        model._tokenizer.pad_token = "<pad>"
+        model.tokenizer.padding_side = side
+        model.tokenizer.pad_token = "<pad>"
         assert np.abs(together - said(model, texts)).max() < 1e-5
     assert np.abs(together - said(model, texts[::-1])[::-1]).max() < 1e-5
     alone = np.concatenate([said(model, [text]) for text in texts])
@@ -208,13 +208,13 @@ def test_one_pass_where_the_words_are_one_token_each(
 ) -> None:
     letters = LanguageModel(str(llama_folder), LabelPrompt("{text} Grade (", ("A", "B", "C")))
     read: list[int] = []
-    forward = letters._model.forward
+    forward = letters.model.forward
 
     def counted(*args: Any, **options: Any) -> Any:
         read.append(len(options["input_ids"]))
         return forward(*args, **options)
 
-    monkeypatch.setattr(letters._model, "forward", counted)
+    monkeypatch.setattr(letters.model, "forward", counted)
     said(letters, TEXTS)
     assert sum(read) == len(TEXTS)
 
@@ -276,7 +276,7 @@ def test_a_language_model_scores_from_the_command_line(
     assert '["bad", "so-so", "good"]' in result.model.label_rule
     assert result.model.weights_sha256 == weights_sha256(model, "")
     assert result.model.parameters == sum(
-        p.numel() for p in loaded(llama_folder)._model.parameters()
+        p.numel() for p in loaded(llama_folder).model.parameters()
     )
     own = compute(
         model=LanguageModel(model, LabelPrompt("{text}\nGrade:", ("bad", "so-so", "good"))),

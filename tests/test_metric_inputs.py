@@ -18,7 +18,7 @@ from s2lct.dataset_script.metric.s2lct import S2lct
 from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
-from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.integrations.callback import CapabilityCallback
 from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
 from s2lct.leaderboard.integrations.metric import compute

@@ -38,10 +38,8 @@ import json, sys, time
 import huggingface_hub.utils.logging
 import typer
 from typer.testing import CliRunner
-from s2lct.cli.publish import add_commands
+from s2lct.cli.publish import app
 time.sleep = lambda seconds: None
-app = typer.Typer()
-add_commands(app)
 for line in sys.stdin:
     asked = json.loads(line)
     told = CliRunner().invoke(app, asked["arguments"], env=asked["env"])
@@ -503,9 +501,7 @@ def test_without_a_hub_it_says_so(
     client = here.cut_off() if cut else here.offline_now()
     script = """
 import sys, typer
-from s2lct.cli.publish import add_commands
-app = typer.Typer()
-add_commands(app)
+from s2lct.cli.publish import app
 app(sys.argv[1:])
 """
     done = client.try_python(script, "publish", "results", str(path), "--to", RESULTS)
@@ -839,10 +835,10 @@ def test_spaces_hold_code_and_cards_but_no_weights(
     script = """
 sys.path.insert(0, sys.argv[1] + "/package")
 import pathlib
-from s2lct.leaderboard.site import live_page, server
+from s2lct.leaderboard.site import server
 from s2lct.leaderboard.results.collection import collect
 assert server.__file__.startswith(sys.argv[1])
-live = live_page.LivePage(sys.argv[2], lambda: collect(sys.argv[2]), pathlib.Path(sys.argv[1]))
+live = server.LivePage(sys.argv[2], lambda: collect(sys.argv[2]), pathlib.Path(sys.argv[1]))
 live.refresh()
 assert (live.builds, live.problem) == (1, "") and (live.folder / "index.html").exists()
 """

@@ -18,11 +18,11 @@ from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.report import (
+    ResultsTable,
     Scored,
     comparison_table,
     html_report,
     one_answer_warning,
-    results_table,
 )
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
@@ -69,7 +69,7 @@ def percent(rate: float) -> str:
 @pytest.mark.parametrize("count", [1, 3, 5, 9])
 def test_tables_of_any_number_of_models_fit_80_columns(results: list[Result], count: int) -> None:
     chosen = results[:count]
-    lines = printed(results_table(chosen))
+    lines = printed(ResultsTable(chosen))
     assert max(map(len, lines)) <= WIDTH
     # No name and no number is broken: each stands whole on one line …
     for one in chosen:
@@ -92,13 +92,13 @@ def test_tables_of_any_number_of_models_fit_80_columns(results: list[Result], co
 
 
 def test_what_chance_comes_to_stands_beside_the_models(results: list[Result]) -> None:
-    (best,) = [line for line in printed(results_table(results[:2])) if "= chance" in line]
+    (best,) = [line for line in printed(ResultsTable(results[:2])) if "= chance" in line]
     references = results[0].references
     assert references is not None
     least = min(references, key=lambda name: references[name].failure_rate)
     assert best.split()[:2] == [f"({least})", percent(references[least].failure_rate)]
     assert best.split()[-1] == "0.00"
-    lines = printed(results_table(results[:2]))
+    lines = printed(ResultsTable(results[:2]))
     for name, of in references.items():
         (line,) = [line for line in lines if line.startswith(f"({name})")]
         assert line.split()[1] == percent(of.failure_rate)
@@ -111,7 +111,7 @@ def test_a_model_with_one_answer_is_warned_of(tmp_path: Path) -> None:
     assert result.answers == {"negative": len(CASES), "neutral": 0, "positive": 0}
     assert "answers negative to 100.0 % of the cases" in one_answer_warning(result)
     assert any(
-        "no: answers negative to 100.0 %" in line for line in printed(results_table([result]))
+        "no: answers negative to 100.0 %" in line for line in printed(ResultsTable([result]))
     )
     page = html_report([Scored(result, read_outcomes(always))])
     assert "answers negative to 100.0 % of the cases" in page

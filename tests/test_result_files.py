@@ -16,14 +16,14 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
+from s2lct.dataset_script.hub import Hub
 from s2lct.dataset_script.publish.model_result import publish_model_result
 from s2lct.dataset_script.publish.results import CheckedResult, publish_results
 from s2lct.errors import PublishError, ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.figures import wrong_figures
-from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute, wrong_figures
 from s2lct.leaderboard.results.record import BUILT_IN, SelectionRecord
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
@@ -243,9 +243,9 @@ def test_parts_alone_make_no_leaderboard(tmp_path: Path) -> None:
 def test_parts_of_a_suite_are_not_published(tmp_path: Path) -> None:
     part = write_result(outcomes("org/model", SUITE.select(limit=1)), tmp_path)
     with pytest.raises(PublishError, match="is partial: it covers 2 cases"):
-        publish_results([part], "org/results", dry_run=True)
+        publish_results([part], "org/results", Hub(dry_run=True))
     with pytest.raises(PublishError, match="is partial: it covers 2 cases"):
-        publish_model_result(part, dry_run=True)
+        publish_model_result(part, Hub(dry_run=True))
 
 
 def test_published_results_do_not_meet_either(tmp_path: Path) -> None:

@@ -16,10 +16,16 @@ from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.judge import Judge
-from s2lct.analysis.retrain.changes import Matrix, Row, change_of, row_of
-from s2lct.analysis.retrain.fine_tune import Example, fine_tune, learnable
+from s2lct.analysis.retrain.records import (
+    RUN_FILE,
+    CaseOutcome,
+    Matrix,
+    Row,
+    TrainOptions,
+    change_of,
+    row_of,
+)
 from s2lct.analysis.retrain.report import html_page, plots
-from s2lct.analysis.retrain.runs import RUN_FILE, CaseOutcome, TrainOptions
 from s2lct.analysis.retrain.splits import (
     FOLDS,
     SeedFamily,
@@ -29,7 +35,14 @@ from s2lct.analysis.retrain.splits import (
     split_of,
     unlinked_groups,
 )
-from s2lct.analysis.retrain.train import MODEL_FOLDER, Retrainer, mixed_sentences
+from s2lct.analysis.retrain.train import (
+    MODEL_FOLDER,
+    Example,
+    Retrainer,
+    fine_tune,
+    learnable,
+    mixed_sentences,
+)
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.cli.main import app
@@ -454,17 +467,15 @@ def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
 def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> None:
     from s2lct.leaderboard.models.embedded import Embedded
     from s2lct.leaderboard.models.sentiment_network import embedded_network
+    from s2lct.leaderboard.scoring.ask import probabilities_of
 
     texts = [row.case.text for row in SUITE.rows[:12]]
     for name in ("embedded-2class", "embedded-3class"):
         shipped = Embedded(name)
-        tokenizer, model = embedded_network(name)  # type: ignore[arg-type]
+        tokenizer, model = embedded_network(name)
         network = Network(tokenizer, model, name)
-        ((_, expected),) = shipped.probabilities(texts)
-        said = np.zeros_like(expected)
-        for numbers, batch in network.probabilities(texts):
-            said[numbers] = batch
-        assert said == pytest.approx(expected, abs=1e-5)
+        expected = probabilities_of(shipped, texts)
+        assert probabilities_of(network, texts) == pytest.approx(expected, abs=1e-5)
     judge = Judge(network)
     assert judge.rule is not None
     examples = [Example(row.case.text, row.label) for row in SUITE.rows[:16]]

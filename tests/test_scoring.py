@@ -20,7 +20,7 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.labels import Task, check_label_map
 from s2lct.leaderboard.answers.label_rules import rule_for
-from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.fingerprint import model_fingerprint
 from s2lct.leaderboard.models.load import load_classifier

@@ -29,8 +29,7 @@ from s2lct.leaderboard.results.scored import Collection, ScoredModel, SuiteOutco
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.site.live_page import LivePage
-from s2lct.leaderboard.site.server import listen
+from s2lct.leaderboard.site.server import LivePage, listen
 from s2lct.leaderboard.site.site import build_site, page
 from s2lct.leaderboard.site.tables import capability_columns
 from s2lct.suite.cases import Case, SuiteCases

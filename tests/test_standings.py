@@ -23,20 +23,26 @@ from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.collection_file import read_collection, write_collection
 from s2lct.leaderboard.results.comparison import compare
+from s2lct.leaderboard.results.outcomes import LONGEST_TEXT
 from s2lct.leaderboard.results.read import current, read_outcomes, read_result, recompute
-from s2lct.leaderboard.results.scored import UNSCORED, ScoredModel, SuiteOutcomes
+from s2lct.leaderboard.results.scored import (
+    UNSCORED,
+    ScoredModel,
+    SuiteOutcomes,
+    read_collection,
+    write_collection,
+)
 from s2lct.leaderboard.results.standings import (
     all_standings,
     pairwise_tests,
     rank_intervals,
     suite_standings,
 )
-from s2lct.leaderboard.results.untrusted import LONGEST_TEXT, MOST_JSON_BYTES
+from s2lct.leaderboard.results.untrusted import MOST_JSON_BYTES
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.scoring.statistics import CONFIDENCE, by_capability, macro_average
+from s2lct.leaderboard.scoring.statistics import CONFIDENCE, model_figures
 from s2lct.leaderboard.scoring.training_data import TRAINED_ON
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
@@ -152,11 +158,11 @@ def test_rates_and_intervals_are_those_of_the_result_files(labels: list[list[int
     found = suite_standings(SuiteOutcomes("1.0.0", "f", CASES, models))
     for standing in found.standings:
         alone = outcomes("one", standing.model.labels.tolist())
-        told = macro_average(CASES, alone.failed)
-        assert standing.overall.failure_rate == pytest.approx(told.failure_rate)
-        assert standing.overall.ci == pytest.approx(told.ci)
-        assert standing.overall.failures == told.failures
-        assert standing.capabilities == by_capability(CASES, alone.failed)
+        (told,) = model_figures(CASES, alone.failed[None])
+        assert standing.overall.failure_rate == pytest.approx(told.overall.failure_rate)
+        assert standing.overall.ci == pytest.approx(told.overall.ci)
+        assert standing.overall.failures == told.overall.failures
+        assert standing.capabilities == told.capabilities
     rates = [standing.overall.failure_rate for standing in found.standings]
     assert rates == sorted(rates)
 
@@ -221,19 +227,21 @@ def test_every_pair_of_ranked_models_is_tested_as_compare_does(
     partly = replace(models[0], key="part", name="part", labels=models[0].labels.copy())
     partly.labels[3] = UNSCORED
     found = suite_standings(SuiteOutcomes("1.0.0", "f", cases, (*models, partly)))
-    tests = pairwise_tests(found)
-    assert tests.models == 4 and tests.adjusted.shape == (6, 2)
+    models_tested, p_values = pairwise_tests(found)
+    assert models_tested == 4 and p_values.shape == (6, 2)
     pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
-    for (a, b), adjusted in zip(pairs, tests.adjusted, strict=True):
+    for (a, b), adjusted in zip(pairs, p_values, strict=True):
         one, other = (found.standings[n].model.labels != 0 for n in (a, b))
         told = compare(cases, one, other)
         assert adjusted.tolist() == pytest.approx([told[name].adjusted for name in ("LC2", "LC10")])
-    assert (tests.adjusted < 0.05).any() and (tests.adjusted >= 0.05).any()
+    assert (p_values < 0.05).any() and (p_values >= 0.05).any()
     monkeypatch.setattr("s2lct.leaderboard.results.standings.MOST_TESTED", 3)
-    fewer = pairwise_tests(found)
-    assert fewer.models == 3 and fewer.adjusted.tolist() == tests.adjusted[[0, 1, 3]].tolist()
-    alone = pairwise_tests(suite_standings(SuiteOutcomes("", "", cases, (partly, models[0]))))
-    assert alone.models == 1 and alone.adjusted.shape == (0, 2)
+    fewer, their_p_values = pairwise_tests(found)
+    assert fewer == 3 and their_p_values.tolist() == p_values[[0, 1, 3]].tolist()
+    alone, no_p_values = pairwise_tests(
+        suite_standings(SuiteOutcomes("", "", cases, (partly, models[0])))
+    )
+    assert alone == 1 and no_p_values.shape == (0, 2)
 
 
 def test_models_are_held_against_their_own_training_data(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,25 +83,26 @@ def test_results_agree_with_a_naive_implementation(
     assert failed.tolist() == [
         label not in case.passes for case, label in zip(cases, labels.tolist(), strict=True)
     ]
-    results = statistics.by_capability(cases, failed)
+    (figures,) = statistics.model_figures(cases, failed[None])
+    results = figures.capabilities
     assert list(results) == list(dict.fromkeys(case.capability for case in cases))
     by_id = {case.id: fails for case, fails in zip(cases, failed.tolist(), strict=True)}
     for capability, result in results.items():
         for kind in ("seed", "expansion", "all"):
             own = [c for c in cases if c.capability == capability and kind in (c.kind, "all")]
-            rate = getattr(result, kind)
-            assert rate.cases == len(own)
-            assert rate.failures == sum(by_id[c.id] for c in own)
+            one = getattr(result, kind)
+            assert one.cases == len(own)
+            assert one.failures == sum(by_id[c.id] for c in own)
             if own:
-                assert rate.failure_rate == pytest.approx(rate.failures / len(own))
+                assert one.failure_rate == pytest.approx(one.failures / len(own))
                 share, _, n = naive_evidence(own, [by_id[c.id] for c in own])
                 bounds = naive_wilson(share, n)
-                assert rate.ci == pytest.approx(bounds, abs=1e-9)
+                assert one.ci == pytest.approx(bounds, abs=1e-9)
         expansions = [c for c in cases if c.capability == capability and c.kind == "expansion"]
         assert result.pass_to_fail == sum(by_id[c.id] and not by_id[c.seed_id] for c in expansions)
         assert result.fail_to_pass == sum(not by_id[c.id] and by_id[c.seed_id] for c in expansions)
         assert result.passing_expansions == sum(not by_id[c.seed_id] for c in expansions)
-    overall = statistics.macro_average(cases, failed)
+    overall = figures.overall
     told = [
         naive_evidence(own, [by_id[c.id] for c in own])
         for own in ([c for c in cases if c.capability == name] for name in results)
@@ -138,22 +139,26 @@ def alike(families: int, size: int, failing: int) -> tuple[list[Case], np.ndarra
     return cases, np.repeat(np.arange(families) < failing, size)
 
 
+def rate(cases: Sequence[Case], failed: np.ndarray) -> statistics.Rate:
+    return statistics.rates(cases, failed[None])[0]
+
+
 def test_no_failure_is_no_certainty_and_alike_cases_count_once() -> None:
     for failing in (0, 1, 25, 50):
-        one = statistics.rate(*alike(50, 1, failing))
-        many = statistics.rate(*alike(50, 13, failing))
+        one = rate(*alike(50, 1, failing))
+        many = rate(*alike(50, 13, failing))
         assert one.ci == pytest.approx(many.ci)
-    none, all_of_them = statistics.rate(*alike(50, 13, 0)), statistics.rate(*alike(50, 13, 50))
+    none, all_of_them = rate(*alike(50, 13, 0)), rate(*alike(50, 13, 50))
     assert none.ci[0] == 0 and 0.05 < none.ci[1] < 0.1  # Wilson's upper bound of 0 in 50 is 0.071
     assert all_of_them.ci == pytest.approx((1 - none.ci[1], 1))
-    assert statistics.rate(*alike(200, 13, 0)).ci[1] < none.ci[1] / 3
+    assert rate(*alike(200, 13, 0)).ci[1] < none.ci[1] / 3
     # More failures never lower a bound.
-    highs = [statistics.rate(*alike(50, 13, failing)).ci for failing in range(51)]
+    highs = [rate(*alike(50, 13, failing)).ci for failing in range(51)]
     assert highs == sorted(highs) and [h for _, h in highs] == sorted(h for _, h in highs)
-    assert statistics.rate([], np.zeros(0, dtype=bool)).ci == (0.0, 1.0)
+    assert rate([], np.zeros(0, dtype=bool)).ci == (0.0, 1.0)
     cases, failed = alike(50, 13, 0)
     eleven = [replace(case, capability=f"LC{n}") for n in range(11) for case in cases]
-    mean = statistics.macro_average(eleven, np.tile(failed, 11))
+    mean = statistics.model_figures(eleven, np.tile(failed, 11)[None])[0].overall
     assert mean.ci[0] == 0 and none.ci[1] / 20 < mean.ci[1] < none.ci[1] / 5
 
 
@@ -202,8 +207,8 @@ def test_seeds_of_the_same_sentences_are_one_family() -> None:
     compared = comparison.compare(cases, np.ones(7, bool), np.zeros(7, bool))
     assert compared["LC4"].families == 3
     assert compared["LC4"].p_value == pytest.approx(2 / 2**3)
-    half = statistics.rate([is_not, isnt], np.array([True, True]))
-    assert half.ci == pytest.approx(statistics.rate([is_not], np.array([True])).ci)
+    half = rate([is_not, isnt], np.array([True, True]))
+    assert half.ci == pytest.approx(rate([is_not], np.array([True])).ci)
     assert case_of(row("none", [""])).sources == ()
 
 
@@ -333,10 +338,9 @@ def test_references_are_what_such_answers_come_to(
     for number in range(3):
         failed = failed_cases(cases, np.full(len(cases), number))
         one = known[f"always-{('negative', 'neutral', 'positive')[number]}"]
-        assert one.failure_rate == pytest.approx(
-            statistics.macro_average(cases, failed).failure_rate
-        )
-        for name, of in statistics.by_capability(cases, failed).items():
+        (figures,) = statistics.model_figures(cases, failed[None])
+        assert one.failure_rate == pytest.approx(figures.overall.failure_rate)
+        for name, of in figures.capabilities.items():
             assert one.capabilities[name]["all"] == pytest.approx(of.all.failure_rate)
             assert one.capabilities[name]["seed"] == pytest.approx(of.seed.failure_rate)
             assert ("expansion" in one.capabilities[name]) == bool(of.expansion.cases)

@@ -30,12 +30,12 @@ from s2lct.analysis.study.agreement import (
 from s2lct.analysis.study.answers import Answer, read_answers
 from s2lct.analysis.study.form import (
     Key,
+    KeyItem,
     Study,
     descriptions_for_raters,
     draw,
     form_csv,
     form_html,
-    key_of,
     read_key,
     suite_titles,
     write_study,
@@ -84,27 +84,31 @@ def drawn(sets: int = 2, seeds: int = 6, seed: int = 0) -> Study:
     return draw(made_up_suite(), TITLES, sets=sets, seeds=seeds, seed=seed)
 
 
+def sets_of(study: Study) -> list[list[KeyItem]]:
+    numbers = sorted({item.set for item in study.key.items.values()})
+    return [list(study.form(number).values()) for number in numbers]
+
+
 def test_each_set_holds_seeds_with_one_expansion_each_and_no_seed_is_drawn_twice() -> None:
     study = draw(made_up_suite(seeds=60), TITLES)
-    assert [len(items) for items in study.sets] == [100, 100, 100]
-    everything = [item.case for items in study.sets for item in items]
-    assert len({case.id for case in everything}) == 300
-    for items in study.sets:
-        seeds = {item.case.id for item in items if item.case.kind == "seed"}
-        parents = [item.case.seed_id for item in items if item.case.kind == "expansion"]
+    assert [len(items) for items in sets_of(study)] == [100, 100, 100]
+    assert len({item.case for item in study.key.items.values()}) == 300
+    for items in sets_of(study):
+        seeds = {item.case for item in items if item.kind == "seed"}
+        parents = [item.seed_id for item in items if item.kind == "expansion"]
         assert len(seeds) == 50
         assert sorted(parents) == sorted(seeds)
-        assert set(Counter(item.case.capability for item in items).values()) <= {32, 34, 36}
+        assert set(Counter(item.capability for item in items).values()) <= {32, 34, 36}
 
 
 def test_a_seed_and_its_expansion_stand_far_apart_and_either_comes_first() -> None:
-    for items in draw(made_up_suite(seeds=60), TITLES).sets:
+    for items in sets_of(draw(made_up_suite(seeds=60), TITLES)):
         places: dict[str, list[int]] = {}
         first: Counter[str] = Counter()
         for place, item in enumerate(items):
-            if item.case.seed_id not in places:
-                first[item.case.kind] += 1
-            places.setdefault(item.case.seed_id, []).append(place)
+            if item.seed_id not in places:
+                first[item.kind] += 1
+            places.setdefault(item.seed_id, []).append(place)
         assert min(late - early for early, late in places.values()) > 25
         assert min(first["seed"], first["expansion"]) > 10
 
@@ -117,7 +121,7 @@ def test_the_draw_depends_on_its_seed_and_on_nothing_else() -> None:
         SuiteCases("its-name", "1.2.3", "f" * 64, tuple(shuffled)), TITLES, sets=2, seeds=6, seed=0
     )
     assert again == drawn()
-    assert drawn(seed=1).id != drawn().id
+    assert drawn(seed=1).key.study != drawn().key.study
 
 
 def test_capabilities_with_few_seeds_are_used_up_and_too_few_are_refused() -> None:
@@ -126,11 +130,11 @@ def test_capabilities_with_few_seeds_are_used_up_and_too_few_are_refused() -> No
     bare = made_up_suite(("LC9",), seeds=30, expansions=0)
     suite = SuiteCases("films", "", "", few.cases + many.cases + bare.cases)
     study = draw(suite, TITLES, sets=1, seeds=20)
-    assert Counter(item.case.capability for item in study.sets[0]) == {"LC1": 4, "LC8": 36}
+    assert Counter(item.capability for item in sets_of(study)[0]) == {"LC1": 4, "LC8": 36}
     with pytest.raises(AnalysisError, match="32 of its seeds have expansions") as error:
         draw(suite, TITLES, sets=3, seeds=11)
     assert "--sets 3 --seeds 10" in error.value.mend
-    assert len(draw(suite, TITLES, sets=3, seeds=10).sets) == 3
+    assert len(sets_of(draw(suite, TITLES, sets=3, seeds=10))) == 3
 
 
 def form_data(page: str) -> dict[str, Any]:
@@ -142,23 +146,23 @@ def form_data(page: str) -> dict[str, Any]:
 
 def test_a_page_holds_nothing_but_texts_and_capabilities() -> None:
     study = drawn()
-    for number, items in enumerate(study.sets, 1):
+    for number, items in enumerate(sets_of(study), 1):
         page = form_html(study, number)
         data = form_data(page)
         assert set(data) == {"study", "set", "capabilities", "items"}
         assert [set(item) for item in data["items"]] == [{"id", "capability", "text"}] * len(items)
-        assert [item["text"] for item in data["items"]] == [item.case.text for item in items]
+        assert [item["text"] for item in data["items"]] == [item.text for item in items]
         for name, shown in data["capabilities"].items():
             assert shown == {"title": TITLES[name], "description": DESCRIPTIONS[name]}
         for item in items:
-            for secret in (item.case.id, item.case.seed_id, item.case.production or "NP ->"):
+            for secret in (item.case, item.seed_id, "NP ->"):
                 assert secret not in page
         for word in ("expansion", "seed", "passes", "its-name", "1.2.3", "f" * 64, "inserted"):
             assert word not in page, word
         rows = list(csv.reader(io.StringIO(form_csv(study, number))))
         assert rows[0] == ["id", "capability", "description", "text", "relevance", "sentiment"]
         assert {tuple(row[4:]) for row in rows[1:]} == {("", "")}
-        assert [row[3] for row in rows[1:]] == [item.case.text for item in items]
+        assert [row[3] for row in rows[1:]] == [item.text for item in items]
 
 
 def test_no_description_names_the_label_that_passes() -> None:
@@ -175,7 +179,7 @@ def test_written_files_are_the_same_again_and_another_study_is_refused(tmp_path:
     names = ["set-1.html", "set-1.csv", "set-2.html", "set-2.csv", "key.json"]
     assert [path.name for path in paths] == names
     before = {path.name: path.read_bytes() for path in paths}
-    assert read_key(paths[-1]) == key_of(drawn())
+    assert read_key(paths[-1]) == drawn().key
     write_study(drawn(), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     with pytest.raises(AnalysisError, match="holds another study"):
@@ -190,7 +194,7 @@ def test_written_files_are_the_same_again_and_another_study_is_refused(tmp_path:
 
 RATING = st.none() | st.integers(1, 5)
 STUDY = drawn()
-KEY = key_of(STUDY)
+KEY = STUDY.key
 ITEMS = list(KEY.items)
 ANSWERS = st.dictionaries(
     st.tuples(st.sampled_from(["Ada", "Émile", 'x, "y"', "=1+1"]), st.sampled_from(ITEMS)),
@@ -672,7 +676,7 @@ def test_a_phone_shows_it_whole_and_texts_are_only_texts(chromium: Any, tmp_path
         page.click("#save-csv")
     path = tmp_path / "d.csv"
     download.value.save_as(path)
-    answers = read_answers([path], key_of(study))
+    answers = read_answers([path], study.key)
     assert [(one.rater, one.relevance, one.sentiment) for one in answers] == [
         ("<i>D</i>", 1, 5)
     ] * 2

@@ -27,15 +27,14 @@ from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results import decoder, untrusted
-from s2lct.leaderboard.results.decoder import Decoded
 from s2lct.leaderboard.results.record import OptionsRecord
-from s2lct.leaderboard.results.verified import read_verified
+from s2lct.leaderboard.results.untrusted import read_verified
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission import check as submission
 from s2lct.leaderboard.submission import rescoring
 from s2lct.leaderboard.submission.check import Verdict, check, record
-from s2lct.leaderboard.submission.model_files import faults_of_config
+from s2lct.leaderboard.submission.rescoring import faults_of_config
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 runner = CliRunner()
@@ -413,7 +412,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Submission:
 def decoded_once(honest: Submission, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submission]:
     """The honest submission; its table is not decoded again for each change of its JSON."""
     columns = json.loads(json.dumps(honest.columns))
-    monkeypatch.setattr(submission, "decoded", lambda *_, **__: Decoded("", {}, columns))
+    monkeypatch.setattr(submission, "decoded", lambda *_, **__: {"columns": columns})
     before = honest.path.read_bytes()
     yield honest
     honest.path.write_bytes(before)

@@ -149,14 +149,15 @@ def test_another_sentiment_head_is_refused(
     from safetensors.torch import load_file, save_file
 
     from s2lct.leaderboard.models import sentiment_head
+    from s2lct.leaderboard.models.load import load_classifier
 
-    path = sentiment_head.head_path(name)  # type: ignore[arg-type]
+    path = sentiment_head.head_path(name)
     tensors = load_file(path)
     tensors["layers.4.bias"] += 1
     save_file(tensors, tmp_path / path.name)
     monkeypatch.setattr(sentiment_head, "head_path", lambda name: tmp_path / path.name)
     with pytest.raises(ModelError, match=r"SHA-256 is [0-9a-f]{64}, expected") as told:
-        sentiment_head.EmbeddedSentiment.load(name)  # type: ignore[arg-type]
+        load_classifier(name)
     assert "reinstall" in told.value.mend
 
 

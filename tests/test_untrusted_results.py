@@ -21,14 +21,14 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.results import suite_groups, untrusted
+from s2lct.leaderboard.results import collection as collecting
+from s2lct.leaderboard.results import outcomes
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.collection_file import read_collection, write_collection
 from s2lct.leaderboard.results.read import read_outcomes, read_result, read_scored
-from s2lct.leaderboard.results.record import OptionsRecord
-from s2lct.leaderboard.results.scored import Collection, own_options
+from s2lct.leaderboard.results.record import OptionsRecord, own_options
+from s2lct.leaderboard.results.scored import Collection, read_collection, write_collection
 from s2lct.leaderboard.results.standings import all_standings
-from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
+from s2lct.leaderboard.results.untrusted import RefusedError, bytes_of
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import build_site, page, short_ids
@@ -391,11 +391,11 @@ def test_suites_that_nobody_named_do_not_swell_the_page(
     for number in range(4):
         written(tmp_path, f"other{number}", suite_of(f"{number}.0.0", families=2))
     assert len(collect(tmp_path, official=[SUITE]).suites) == 5
-    monkeypatch.setattr(suite_groups, "MOST_OTHER_SUITES", 2)
+    monkeypatch.setattr(collecting, "MOST_OTHER_SUITES", 2)
     collection = collect(tmp_path, official=[SUITE])
     assert len(collection.suites) == 3
     assert all("would be one too many" in line for line in collection.skipped)
-    monkeypatch.setattr(suite_groups, "MOST_OTHER_CHARACTERS", 10)
+    monkeypatch.setattr(collecting, "MOST_OTHER_CHARACTERS", 10)
     assert [one.official for one in collect(tmp_path, official=[SUITE]).suites] == [True]
 
 
@@ -505,7 +505,7 @@ def test_a_collection_file_is_read_within_limits(
     with pytest.raises(ScoringError, match="holds no usable result file"):
         collect(path)
     write_collection(collect(tmp_path / "in"), path)
-    monkeypatch.setattr("s2lct.leaderboard.results.collection_file.MOST_ROWS", 3)
+    monkeypatch.setattr("s2lct.leaderboard.results.scored.MOST_ROWS", 3)
     with pytest.raises(ScoringError, match="has 10 rows, at most 3"):
         read_collection(path)
 
@@ -513,7 +513,7 @@ def test_a_collection_file_is_read_within_limits(
 def test_one_suite_too_many_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         written(tmp_path, f"m{number}", suite_of(f"{number}.0.0"))
-    monkeypatch.setattr(untrusted, "MOST_CASES", 2 * ROWS)
+    monkeypatch.setattr(outcomes, "MOST_CASES", 2 * ROWS)
     collection = collect(tmp_path)
     assert len(collection.suites) == 2
     assert "one suite too many" in collection.skipped[0]
@@ -527,6 +527,6 @@ def test_a_proof_of_a_fingerprint_is_not_sought_for_ever() -> None:
         Case(f"{n}", f"LC{n}", "seed", f"{n}", f"Film {n}.", frozenset({1, 2})) for n in range(10)
     ]
     rows = [[case.id, case.text, [2, 1]] for case in few]
-    assert suite_groups.proves(few, fingerprint_of(rows))
+    assert collecting.proves(few, fingerprint_of(rows))
     many = [replace(case, id=f"{case.id}-{n}") for case in few for n in range(1_000)]
-    assert not suite_groups.proves(many, "0" * 64)
+    assert not collecting.proves(many, "0" * 64)

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from s2lct.analysis import arrays
 from s2lct.analysis.coverage import learn_masks as learning
-from s2lct.analysis.coverage import mask_training, memory
 from s2lct.analysis.coverage.bottleneck import (
     Bottleneck,
     Masked,
@@ -27,10 +27,8 @@ from s2lct.analysis.coverage.bottleneck import (
     loss_terms,
 )
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.learn_masks import kept_words, learn_masks
-from s2lct.analysis.coverage.mask_training import WimaskSettings, total_loss
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.vocabulary import Vocabulary
+from s2lct.analysis.coverage.learn_masks import WimaskSettings, kept_words, learn_masks
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 
@@ -102,14 +100,14 @@ def keyword_model() -> EncoderModel:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return EncoderModel.of(tokenizer, model, "keyword")
+    return EncoderModel(tokenizer, model, "keyword")
 
 
 SETTINGS = WimaskSettings(epochs=8, learning_rate=2e-2, beta_words=0.02, batch_size=16)
 
 
 def vocabulary_of(encoder: EncoderModel, texts: list[str]) -> Vocabulary:
-    return Vocabulary.of_texts(encoder.tokenizer, texts, 100)
+    return Vocabulary.of_texts(encoder, texts, 100)
 
 
 @given(st.floats(1e-5, 1 - 1e-5))
@@ -192,7 +190,7 @@ def test_bottleneck_and_loss_follow_the_equations(seed: int) -> None:
     assert float(terms["sparse"]) == pytest.approx(kept_pairs / 3)
     settings = WimaskSettings(beta_words=0.5, beta_pairs=0.25, beta_sparse=0.125)
     weighted = entropy + (0.5 * kl_words + 0.25 * kl_pairs + 0.125 * kept_pairs) / 3
-    assert float(total_loss(terms, settings)) == pytest.approx(weighted)
+    assert float(settings.total_loss(terms)) == pytest.approx(weighted)
 
 
 def test_masks_of_a_vocabulary_stand_in_for_the_word_layer() -> None:
@@ -235,15 +233,15 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     fillers = [probability[word] for word in FILLERS]
     assert probability[KEYWORD] > 0.9
     assert probability[KEYWORD] > max(fillers)
-    assert learned.fidelity >= 0.97
-    assert learned.fidelity_of_masks >= 0.97
+    assert learned.masks.about["fidelity"] >= 0.97
+    assert learned.masks.about["fidelity_of_masks"] >= 0.97
     entry = vocabulary.pieces.index(KEYWORD)
-    assert learned.word_mask[entry]
+    assert learned.masks.words[entry]
     # A pair that never stood in one text cannot have been learned.
     never = vocabulary.size - 1
     assert learned.words[never] == 0.0
-    assert not learned.pair_mask[never].any()
-    assert not learned.pairs_seen[entry, entry]
+    assert not learned.masks.pairs[never].any()
+    assert learned.pairs[entry, entry] == 0.5
 
 
 @given(
@@ -281,8 +279,7 @@ def test_a_smaller_share_keeps_fewer_words_and_trains_nothing_anew(
     )
     np.testing.assert_array_equal(low.words, high.words)
     assert [bool(terms) for terms in steps] == [True, False]  # trained once, then resumed
-    assert high.word_mask.sum() == vocabulary.size // 4 < low.word_mask.sum()
-    assert high.masks().words.sum() == vocabulary.size // 4
+    assert high.masks.words.sum() == vocabulary.size // 4 < low.masks.words.sum()
 
 
 def test_special_tokens_are_no_words(keyword_model: EncoderModel) -> None:
@@ -292,8 +289,8 @@ def test_special_tokens_are_no_words(keyword_model: EncoderModel) -> None:
     for piece in ("[CLS]", "[SEP]"):
         entry = vocabulary.pieces.index(piece)
         assert learned.words[entry] == 1.0
-        assert not learned.pairs_seen[entry].any()
-        assert not learned.pairs_seen[:, entry].any()
+        assert (learned.pairs[entry] == 0.5).all()
+        assert (learned.pairs[:, entry] == 0.5).all()
 
 
 def test_the_model_is_left_as_it_was(keyword_model: EncoderModel) -> None:
@@ -310,19 +307,19 @@ def test_the_model_is_left_as_it_was(keyword_model: EncoderModel) -> None:
 
 @pytest.mark.parametrize("kind", ["Roberta", "DistilBert", "DebertaV2"])
 def test_other_encoders_can_be_masked(kind: str) -> None:
-    encoder = EncoderModel.of(tokenizer_of_the_encoder(), tiny(kind), kind)
+    encoder = EncoderModel(tokenizer_of_the_encoder(), tiny(kind), kind)
     texts = sentences(12)
     settings = WimaskSettings(epochs=1, learning_rate=1e-2, batch_size=4)
     learned = learn_masks(encoder, texts, texts, vocabulary_of(encoder, texts), settings)
     words = learned.words[2:-1]  # without [CLS], [SEP] and the entry for the rest
     assert ((words > 0) & (words < 1)).all()
-    assert learned.pairs_seen.any()
+    assert learned.masks.about["pairs_seen"]
 
 
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "DistilBert", "DebertaV2"])
 def test_a_masked_word_says_nothing_to_the_model(kind: str) -> None:
-    encoder = EncoderModel.of(tokenizer_of_the_encoder(), tiny(kind, initializer_range=0.5), kind)
-    vocabulary = Vocabulary.of_texts(encoder.tokenizer, ["old film"])
+    encoder = EncoderModel(tokenizer_of_the_encoder(), tiny(kind, initializer_range=0.5), kind)
+    vocabulary = Vocabulary.of_texts(encoder, ["old film"])
     model = MaskedModel(encoder, vocabulary, Bottleneck(vocabulary.size, 16))
     ids = torch.tensor([encoder.token_ids(text) for text in ("old film", "old trains")])
     mask, nothing = torch.ones_like(ids), torch.zeros(vocabulary.size)
@@ -372,7 +369,7 @@ def killed_after(steps: int) -> Callable[[int, dict[str, float]], None]:
 def test_a_killed_training_goes_on_to_the_same_bytes(
     keyword_model: EncoderModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    monkeypatch.setattr(mask_training, "STEPS_A_CHECKPOINT", 2)
+    monkeypatch.setattr(learning, "STEPS_A_CHECKPOINT", 2)
     texts = sentences(32)
     vocabulary = vocabulary_of(keyword_model, texts)
     settings = WimaskSettings(epochs=2, learning_rate=1e-2, batch_size=8)
@@ -387,7 +384,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
             checkpoint=tmp_path / f"{name}.training",
             advance=advance,
         )
-        learned.masks({"losses": learned.losses}).save(tmp_path / f"{name}.masks")
+        learned.masks.save(tmp_path / f"{name}.masks")
 
     train("whole")
     with pytest.raises(KilledError):
@@ -427,15 +424,14 @@ def test_a_checkpoint_of_another_training_is_refused(
 def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(
     keyword_model: EncoderModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (memory, learning):
-        monkeypatch.setattr(module, "machine_memory", lambda: 24 * 10**2)  # half of it: 10 x 10
+    monkeypatch.setattr(arrays, "machine_memory", lambda: 24 * 10**2)  # half of it: 10 x 10
     texts = sentences(20)
     vocabulary = vocabulary_of(keyword_model, texts)
     assert vocabulary.size > 10
     with pytest.raises(AnalysisError, match=rf"{vocabulary.size} × {vocabulary.size}") as told:
         learn_masks(keyword_model, texts, texts, vocabulary)
     assert "--vocab 9 or less" in told.value.mend
-    small = Vocabulary.of_texts(keyword_model.tokenizer, texts, 9)
+    small = Vocabulary.of_texts(keyword_model, texts, 9)
     learn_masks(keyword_model, texts, texts, small, WimaskSettings(epochs=1))
 
 

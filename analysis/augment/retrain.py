@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,16 +27,13 @@ LEARNING_RATE = 2e-5
 BATCH = 16
 
 Labelled = Sequence[tuple[str, Label]]
+Accuracy = Callable[[Labelled, int], float]
+"""On the test texts, after training on these with a seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracies:
-    """What retraining on one training set gave.
-
-    Attributes:
-        texts: size of the training set.
-        values: accuracy on the test texts, one a seed, shape (seeds,).
-    """
+    """The size of a training set, and accuracy on the test texts, one a seed, shape (seeds,)."""
 
     texts: int
     values: tuple[float, ...]
@@ -51,21 +48,8 @@ class Accuracies:
         values = np.array(self.values) - (np.array(against.values) if against else 0.0)
         if len(values) < 2:
             return None
-        middle, error = float(values.mean()), float(values.std(ddof=1)) / len(values) ** 0.5
-        reach = float(stats.t.ppf(0.975, len(values) - 1)) * error
-        return middle - reach, middle + reach
-
-
-def known_labels(
-    classes: Sequence[str], model: str, label_map: Mapping[str, str] | None
-) -> set[Label]:
-    """The labels that a model has a class for.
-
-    Raises:
-        ScoringError: nothing says what its classes mean.
-    """
-    rule = rule_for(classes, model=model, label_map=label_map)
-    return {LABELS[meaning] for meaning in rule.meanings}
+        reach = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
+        return float(values.mean()) - reach, float(values.mean()) + reach
 
 
 def retrain(
@@ -88,112 +72,89 @@ def retrain(
     Raises:
         AnalysisError: a set is empty, or the package that Trainer needs is missing.
     """
-    for name, texts in {**sets, "dev": dev, "test": test}.items():
-        if not texts:
-            raise AnalysisError(
-                f"--retrain: no sentences {name} of the model's labels",
-                mend="give a corpus with sentences of each split, or a larger one",
-            )
+    every = {**sets, "dev": dev, "test": test}
+    if empty := [name for name, texts in every.items() if not texts]:
+        raise AnalysisError(
+            f"--retrain: no sentences {empty[0]} of the model's labels",
+            mend="give a corpus with sentences of each split, or a larger one",
+        )
     if model in EMBEDDED_MODELS:
-        return _heads(model, sets, dev, test, seeds, advance)
-    return _fine_tuned(model, sets, test, seeds, epochs, label_map, device, advance)
+        accuracy = _of_heads(model, every)
+    else:
+        accuracy = _of_fine_tuned(model, test, epochs, label_map, device)
+    found: dict[str, Accuracies] = {}
+    for name, part in sets.items():
+        values: list[float] = []
+        for seed in seeds:
+            with contextlib.redirect_stdout(io.StringIO()):
+                values.append(accuracy(part, seed))
+            advance(1)
+        found[name] = Accuracies(len(part), tuple(values))
+    return found
 
 
-def _heads(
-    model: str,
-    sets: Mapping[str, Labelled],
-    dev: Labelled,
-    test: Labelled,
-    seeds: Sequence[int],
-    advance: Advance,
-) -> dict[str, Accuracies]:
+def _of_heads(model: str, every: Mapping[str, Labelled]) -> Accuracy:
     import torch
 
-    from s2lct.leaderboard.models.sentiment_head import CLASSES, EmbeddedName
+    from s2lct.leaderboard.models.sentiment_head import CLASSES
     from s2lct.leaderboard.training.train_sentiment_heads import encode, evaluate, train_head
 
-    names: dict[str, EmbeddedName] = {name: name for name in CLASSES}
-    name = names[model]
-    every = {**sets, "dev": dev, "test": test}
     texts = list(dict.fromkeys(text for part in every.values() for text, _ in part))
     row_of = {text: row for row, text in enumerate(texts)}
     features = encode(texts)
 
     def data(part: Labelled) -> tuple[Any, Any]:
         rows = [row_of[text] for text, _ in part]
-        return features[rows], torch.tensor([CLASSES[name].index(label) for _, label in part])
+        return features[rows], torch.tensor([CLASSES[model].index(label) for _, label in part])
 
-    found: dict[str, Accuracies] = {}
-    tested, stopped_on = data(test), data(dev)
-    for set_name, part in sets.items():
-        train, values = data(part), []
-        for seed in seeds:
-            with contextlib.redirect_stdout(io.StringIO()):
-                head, _ = train_head(name, train, stopped_on, seed)
-            values.append(evaluate(head, *tested)["accuracy"])
-            advance(1)
-        found[set_name] = Accuracies(len(part), tuple(values))
-    return found
+    def accuracy(part: Labelled, seed: int) -> float:
+        head, _ = train_head(model, data(part), data(every["dev"]), seed)
+        return evaluate(head, *data(every["test"]))["accuracy"]
+
+    return accuracy
 
 
-def _fine_tuned(
-    model: str,
-    sets: Mapping[str, Labelled],
-    test: Labelled,
-    seeds: Sequence[int],
-    epochs: int,
-    label_map: Mapping[str, str] | None,
-    device: str,
-    advance: Advance,
-) -> dict[str, Accuracies]:
+def _of_fine_tuned(
+    model: str, test: Labelled, epochs: int, label_map: Mapping[str, str] | None, device: str
+) -> Accuracy:
     from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
     require("accelerate")
-    found: dict[str, Accuracies] = {}
-    for set_name, part in sets.items():
-        values = []
-        for seed in seeds:
-            encoder = load_encoder(model, device=device)  # from its own weights each time
-            rule = rule_for(encoder.classes, model=model, label_map=label_map)
-            class_of = {LABELS[m]: n for n, m in reversed(list(enumerate(rule.meanings)))}
-            truth = [LABELS.index(label) for _, label in test]
-            with tempfile.TemporaryDirectory() as folder:
-                trainer = Trainer(
-                    model=encoder.model,
-                    args=TrainingArguments(
-                        output_dir=folder,
-                        num_train_epochs=epochs,
-                        learning_rate=LEARNING_RATE,
-                        per_device_train_batch_size=BATCH,
-                        seed=seed,
-                        save_strategy="no",
-                        logging_strategy="no",
-                        report_to=[],
-                        disable_tqdm=True,
-                        use_cpu=encoder.device.type == "cpu",
-                    ),
-                    train_dataset=[
-                        {"input_ids": encoder.token_ids(text), "labels": class_of[label]}
-                        for text, label in part
-                    ],
-                    data_collator=DataCollatorWithPadding(encoder.tokenizer),
-                )
-                with contextlib.redirect_stdout(io.StringIO()):
-                    trainer.train()
-            encoder.model.eval()
-            said = _said(encoder, [text for text, _ in test], rule.meanings)
-            values.append(float((said == np.array(truth)).mean()))
-            advance(1)
-        found[set_name] = Accuracies(len(part), tuple(values))
-    return found
+    truth = np.array([LABELS.index(label) for _, label in test])
 
+    def accuracy(part: Labelled, seed: int) -> float:
+        encoder = load_encoder(model, device=device)  # from its own weights each time
+        meanings = rule_for(encoder.classes, model=model, label_map=label_map).meanings
+        rows = [
+            {"input_ids": encoder.token_ids(text), "labels": meanings.index(LABELS.index(label))}
+            for text, label in part
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = TrainingArguments(
+                output_dir=folder,
+                num_train_epochs=epochs,
+                learning_rate=LEARNING_RATE,
+                per_device_train_batch_size=BATCH,
+                seed=seed,
+                save_strategy="no",
+                logging_strategy="no",
+                report_to=[],
+                disable_tqdm=True,
+                use_cpu=encoder.device.type == "cpu",
+            )
+            Trainer(
+                model=encoder.model,
+                args=arguments,
+                train_dataset=rows,
+                data_collator=DataCollatorWithPadding(encoder.tokenizer),
+            ).train()
+        network = Network(encoder.tokenizer, encoder.model)
+        right = 0
+        for numbers, batch in network.probabilities([text for text, _ in test]):
+            right += int((np.array(meanings)[batch.argmax(axis=1)] == truth[numbers]).sum())
+        return right / len(test)
 
-def _said(encoder: Any, texts: Sequence[str], meanings: Sequence[int]) -> Any:
-    """Label ids, of the most probable class each, shape (texts,)."""
-    said = np.zeros(len(texts), dtype=np.int64)
-    for numbers, batch in Network(encoder.tokenizer, encoder.model).probabilities(texts):
-        said[numbers] = np.array(meanings)[batch.argmax(axis=1)]
-    return said
+    return accuracy
 
 
 def accuracy_table(found: Mapping[str, Accuracies], model: str) -> Table:
@@ -209,12 +170,12 @@ def accuracy_table(found: Mapping[str, Accuracies], model: str) -> Table:
         title=f"{model}, {seeds} seed{'s' * (seeds != 1)}",
     )
     for name, one in found.items():
-        difference = one.mean - base.mean
+        difference = f"{100 * (one.mean - base.mean):+.2f}{_reach(one.interval(base))}"
         table.add_row(
             name,
             f"{one.texts:,}",
             f"{100 * one.mean:.2f}{_reach(one.interval())}",
-            "" if one is base else f"{100 * difference:+.2f}{_reach(one.interval(base))}",
+            "" if one is base else difference,
         )
     return table
 

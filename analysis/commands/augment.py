@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -84,118 +84,106 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
 
     With --retrain, show what they are worth.
     """
-    from s2lct.analysis.augment.corpus import check_corpus_path, corpus_rows, write_corpus
-    from s2lct.analysis.augment.retrain import known_labels
     from s2lct.analysis.augment.retrain import retrain as retrain_on
     from s2lct.analysis.augment.search import (
-        EmbeddingSimilarity,
-        SearchSettings,
-        augment_at_random,
-        augment_by_coverage,
+        Augmenter,
+        check_corpus_path,
+        corpus_rows,
+        embedding_similarity,
+        write_corpus,
     )
     from s2lct.analysis.augment.transformations import NAMES, load_transformations
     from s2lct.analysis.corpus_parts import parts_of_corpus
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.masks import Masks
-    from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+    from s2lct.analysis.coverage.metrics import build_metrics
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_files_out
     from s2lct.identity import shuffle_key
-    from s2lct.labels import check_label_map
+    from s2lct.labels import LABELS, check_label_map
+    from s2lct.leaderboard.answers.label_rules import rule_for
 
-    label_map, classes = check_label_map(options.label_map), check_label_map(options.class_map)
+    classes, seed = check_label_map(options.class_map), options.seed
+    columns = options.model_dump(include={"text_column", "label_column"})
+    columns["label_map"] = check_label_map(options.label_map)
     check_corpus_path(options.out)
     check_files_out(out=options.out)
-    seed = options.seed
-    settings = SearchSettings(
-        options.similarity, options.threshold, options.tries, options.most, seed
-    )
+    if options.threshold == 1:
+        raise AnalysisError("--threshold 1", mend="give 0 or more, less than 1")
     if options.by == "mncover" and options.masks is None:
         raise AnalysisError(
             "--by mncover needs masks", mend="learn them with `s2lct masks`, pass --masks FILE"
         )
-    corpus = read_corpus(
-        options.corpus,
-        text_column=options.text_column,
-        label_column=options.label_column,
-        label_map=label_map,
-    )
+    corpus = read_corpus(options.corpus, **columns)
     parts = parts_of_corpus(corpus, seed)
     encoder = load_encoder(options.model, device=options.device)
-    labels = known_labels(encoder.classes, options.model, classes)
-    train = [sentence for sentence in parts.train if sentence.label in labels]
+    rule = rule_for(encoder.classes, model=options.model, label_map=classes)
+    labels = {LABELS[meaning] for meaning in rule.meanings}
+    train, dev, test = (
+        [sentence for sentence in part if sentence.label in labels]
+        for part in (parts.train, parts.dev, parts.test)
+    )
     if not train:
         raise AnalysisError(
             f"corpus {corpus.name}: no sentence is {' or '.join(sorted(labels))}",
             mend="give a corpus with the model's labels, or say what they mean: --label-map",
         )
     originals = sorted(train, key=lambda one: shuffle_key(seed, "limit", one.id, one.text))
-    originals = originals[: options.limit or len(originals)]
+    originals = originals[: options.limit]
     transformations, skipped = load_transformations(
         options.transformation or NAMES, mlm=options.mlm
     )
     for note in (*encoder.notes, *(f"{name} is left out: {why}" for name, why in skipped.items())):
         warnings.warn(note, S2lctWarning, stacklevel=2)
-    similar = EmbeddingSimilarity()
+    augmenter = Augmenter(
+        originals,
+        transformations,
+        embedding_similarity(),
+        options.similarity,
+        options.threshold,
+        options.tries,
+        options.most,
+        seed,
+    )
     texts = [sentence.text for sentence in train]
     coverage = build_metrics(
         [options.by],
         encoder,
         texts,
-        MetricOptions(layers=options.layers),
-        masks=Masks.load_for(options.masks, encoder) if options.masks else None,
+        layers=options.layers,
+        masks=Masks.load(options.masks, encoder) if options.masks else None,
         advance=bars("ranges", len(texts)),
     )[options.by]
     coverage.cover(encoder, texts, bars("coverage", len(texts)))
     before = coverage.value
-    guided = augment_by_coverage(
-        originals,
-        transformations,
-        encoder,
-        coverage,
-        similar,
-        settings,
-        advance=bars("search", len(originals)),
-    )
-    others = [("dev", sentence) for sentence in parts.dev]
-    others += [("test", sentence) for sentence in parts.test]
+    guided = augmenter.by_coverage(encoder, coverage, bars("search", len(originals)))
+    others = [("dev", one) for one in parts.dev] + [("test", one) for one in parts.test]
     write_corpus(corpus_rows(parts.train, guided, others), options.out)
-    trained = None
-    if options.retrain:
-        if not guided:
-            raise AnalysisError(
-                "--retrain: no text made coverage grow",
-                mend="lower --similarity or --threshold, or raise --tries",
-            )
-        at_random = augment_at_random(
-            originals,
-            transformations,
-            similar,
-            len(guided),
-            settings,
-            advance=bars("random", len(guided)),
+    found = Augmented(len(parts.train), len(guided), (coverage.name, before, coverage.value), None)
+    if not options.retrain:
+        return found
+    if not guided:
+        raise AnalysisError(
+            "--retrain: no text made coverage grow",
+            mend="lower --similarity or --threshold, or raise --tries",
         )
-        own = [(sentence.text, sentence.label) for sentence in train]
-        sets = {
-            WITHOUT: own,
-            RANDOM: own + [(text.text, text.original.label) for text in at_random],
-            options.by: own + [(text.text, text.original.label) for text in guided],
-        }
-        trained = retrain_on(
-            options.model,
-            sets,
-            [(sentence.text, sentence.label) for sentence in parts.dev if sentence.label in labels],
-            [
-                (sentence.text, sentence.label)
-                for sentence in parts.test
-                if sentence.label in labels
-            ],
-            [seed + number for number in range(options.seeds)],
-            epochs=options.epochs,
-            label_map=classes,
-            device=options.device,
-            advance=bars("retrain", len(sets) * options.seeds),
-        )
-    return Augmented(
-        len(parts.train), len(guided), (coverage.name, before, coverage.value), trained
+    at_random = augmenter.at_random(len(guided), bars("random", len(guided)))
+    known, to_stop, to_test = (
+        [(one.text, one.label) for one in part] for part in (train, dev, test)
     )
+    sets = {WITHOUT: known} | {
+        name: known + [(one.text, one.original.label) for one in added]
+        for name, added in ((RANDOM, at_random), (options.by, guided))
+    }
+    trained = retrain_on(
+        options.model,
+        sets,
+        to_stop,
+        to_test,
+        [seed + number for number in range(options.seeds)],
+        epochs=options.epochs,
+        label_map=classes,
+        device=options.device,
+        advance=bars("retrain", len(sets) * options.seeds),
+    )
+    return replace(found, trained=trained)

@@ -28,7 +28,7 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from s2lct.analysis.coverage.criteria import Coverage
     from s2lct.analysis.coverage.encoder import EncoderModel
@@ -80,26 +80,24 @@ class NeuronOptions(OnDevice):
     ) -> dict[str, Coverage]:
         """Coverage metrics of a model, their bounds set by texts."""
         from s2lct.analysis.coverage.masks import Masks
-        from s2lct.analysis.coverage.metrics import MetricOptions, build_metrics
+        from s2lct.analysis.coverage.metrics import build_metrics
         from s2lct.leaderboard.scoring.score import default_cache
 
         return build_metrics(
             names,
             encoder,
             bounds,
-            MetricOptions(
-                layers=self.layers,
-                tokens=self.tokens,
-                bins=self.bins,
-                places=self.places,
-                words=self.neurons == "words",
-                vocabulary=self.vocab,
-                attention_weight=self.attention_weight,
-                **more,
-            ),
-            masks=Masks.load_for(self.masks, encoder) if self.masks else None,
+            layers=self.layers,
+            tokens=self.tokens,
+            bins=self.bins,
+            places=self.places,
+            words=self.neurons == "words",
+            vocabulary=self.vocab,
+            attention_weight=self.attention_weight,
+            masks=Masks.load(self.masks, encoder) if self.masks else None,
             cache=default_cache().parent / "coverage" if self.cache else None,
             advance=bars("bounds", len(bounds)),
+            **more,
         )
 
 
@@ -143,10 +141,10 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
 
     Alone and together.
     """
-    from s2lct.analysis.coverage.curves import measure, together
+    from s2lct.analysis.coverage.curves import measure
     from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.measured_suites import drawn, named_suites, reference_and_held_out
     from s2lct.analysis.coverage.report import CoverageReport, write_curves
+    from s2lct.analysis.coverage.suites import drawn, named_suites, reference_and_held_out
     from s2lct.files import check_files_out, check_folder_out
     from s2lct.leaderboard.results.write import file_name
 
@@ -156,54 +154,45 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
     if options.save is not None:
         check_folder_out(options.save, "--save")
     names = [name.strip() for name in options.metric.split(",") if name.strip()]
-    loaded = named_suites(list(options.suites))
-    bounds, held_out = reference_and_held_out(
-        options.reference, options.reference_cases, options.seed
-    )
+    loaded = named_suites(options.suites)
+    seed, shuffles = options.seed, options.shuffles if options.curve else 0
+    bounds, held_out = reference_and_held_out(options.reference, options.reference_cases, seed)
     if options.random and held_out.cases:
         loaded[held_out.name] = held_out
-    most = options.cases or min(
-        len({case.text for case in suite.cases}) for suite in loaded.values()
-    )
-    texts = {
-        name: [case.text for case in drawn(suite.cases, most, options.seed)]
-        for name, suite in loaded.items()
-    }
+    most = options.cases or min(len({one.text for one in s.cases}) for s in loaded.values())
     encoder = load_encoder(options.model, device=options.device)
-    _warn_of(encoder)
+    warn_of(encoder.notes)
     metrics = options.metrics(
         names, encoder, bounds, bars, threshold=options.threshold, top=options.top_k
     )
-    shuffles = options.shuffles if options.curve else 0
-    measured = [
-        measure(
-            name,
-            suite_texts,
-            encoder,
-            metrics,
-            shuffles=shuffles,
-            points=options.points,
-            seed=options.seed,
-            advance=bars(name, len(suite_texts)),
+    measured = []
+    for name, suite in loaded.items():
+        texts = [case.text for case in drawn(suite.cases, most, seed)]
+        bar = bars(name, len(texts))
+        measured.append(
+            measure(name, texts, encoder, metrics, shuffles, options.points, seed, advance=bar)
         )
-        for name, suite_texts in texts.items()
-    ]
     report = CoverageReport(
         model=options.model,
         fingerprint=encoder.fingerprint,
         reference=f"{options.reference} ({len(bounds):,} sentences)",
         shuffles=shuffles,
-        measured=tuple(measured),
-        rows=tuple(together(measured)),
-        notes=tuple(encoder.notes),
+        measured=measured,
+        notes=encoder.notes,
     )
     if options.curve is not None:
         write_curves(report, options.curve)
     if options.save is not None:
-        for suite in measured:
-            for name, state in suite.states.items():
-                state.save(options.save / f"{file_name(suite.suite)}-{name}.safetensors")
+        for one in measured:
+            for name, state in one.states.items():
+                state.save(options.save / f"{file_name(one.suite)}-{name}.safetensors")
     return report
+
+
+def warn_of(notes: Iterable[str]) -> None:
+    """Warn of what was changed in order to look into a model."""
+    for note in notes:
+        warnings.warn(note, S2lctWarning, stacklevel=3)
 
 
 class MinimizeOptions(NeuronOptions, ChosenCases):
@@ -225,21 +214,13 @@ class MinimizeOptions(NeuronOptions, ChosenCases):
 
 @dataclass(frozen=True)
 class Minimized:
-    """A suite reduced, once a threshold.
+    """A suite reduced, once a threshold."""
 
-    Attributes:
-        title: what was reduced, by what, on which model.
-        thresholds: ascending.
-        table: cases and failures that stay, a row a capability.
-        reduced: what stays, a threshold each.
-        files: what was written; a threshold that leaves no case has no file.
-    """
-
-    title: str
-    thresholds: tuple[float, ...]
-    table: Mapping[str, Reduction]
-    reduced: tuple[Reduced, ...]
-    files: tuple[Path, ...]
+    title: str  # what was reduced, by what, on which model
+    thresholds: Sequence[float]  # ascending
+    table: Mapping[str, Reduction]  # cases and failures that stay, by capability
+    reduced: Sequence[Reduced]  # what stays at each threshold
+    files: Sequence[Path]  # what was written; a threshold that leaves no case has no file
 
 
 @takes(MinimizeOptions)
@@ -248,42 +229,35 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
 
     And see whether failures stay. With several thresholds, OUT holds a folder for each.
     """
+    from s2lct.analysis.coverage import suites
     from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.measured_suites import (
-        is_checklist,
-        load_test_suite,
-        reference_and_held_out,
-        write_reduced_checklist,
-    )
     from s2lct.analysis.coverage.minimize import minimize as reduce_suite
     from s2lct.analysis.coverage.minimize import reductions
-    from s2lct.analysis.coverage.reduced_suite import (
-        check_out,
-        check_reducible,
-        write_reduced_suite,
-    )
-    from s2lct.files import check_file_out
     from s2lct.labels import check_label_map
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.scoring.score import default_cache, score
 
     label_map = check_label_map(options.label_map)
-    thresholds = _thresholds(options.threshold)
-    loaded = load_test_suite(options.suite)
-    check_reducible(loaded)
+    thresholds = thresholds_of(options.threshold)
+    loaded = suites.load_test_suite(options.suite)
+    checklist = suites.is_checklist(options.suite)
+    if not checklist and not Path(options.suite).is_dir():
+        raise AnalysisError(
+            f"suite {loaded.name}: no folder",
+            mend="download it first: hf download --repo-type dataset ID --local-dir DIR",
+        )
     several = len(thresholds) > 1
     outs = [options.out / f"threshold-{t:g}" if several else options.out for t in thresholds]
-    if is_checklist(options.suite):
+    if checklist:
         outs = [path.with_name(path.name + ".jsonl") for path in outs]
     for path in outs:
-        if is_checklist(options.suite):
-            check_file_out(path, "--out")
-        else:
-            check_out(path)
+        suites.check_out(path, options.suite)
     chosen = loaded.select(options.capability or None, None, options.limit)
-    bounds, _ = reference_and_held_out(options.reference, options.reference_cases, options.seed)
+    bounds, _ = suites.reference_and_held_out(
+        options.reference, options.reference_cases, options.seed
+    )
     encoder = load_encoder(options.model, device=options.device)
-    _warn_of(encoder)
+    warn_of(encoder.notes)
     metric = options.metrics([options.by], encoder, bounds, bars)[options.by]
     outcomes = score(
         load_classifier(options.model, device=options.device, dtype="float32"),
@@ -292,9 +266,8 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
         cache=default_cache() if options.cache else None,
         advance=bars("failures", len({case.text for case in chosen.cases})),
     )
-    reduced = reduce_suite(
-        encoder, chosen.cases, metric, thresholds, advance=bars("reduction", len(chosen.cases))
-    )
+    bar = bars("reduction", len(chosen.cases))
+    reduced = reduce_suite(encoder, chosen.cases, metric, thresholds, advance=bar)
     about: dict[str, Any] = {
         "by": metric.name,
         "model": options.model,
@@ -303,29 +276,26 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
         "reference_sentences": len(bounds),
         "metric": metric.identity(),
     }
-    written = [
+    whole = [
         (path, kept) for path, kept in zip(outs, reduced, strict=True) if kept.kept or not several
     ]
-    for path, kept in written:
-        if is_checklist(options.suite):
-            write_reduced_checklist(Path(options.suite), kept.kept, path)
-        else:
-            write_reduced_suite(Path(options.suite), kept, path, about)
+    for path, kept in whole:
+        suites.write_reduced(options.suite, kept, path, about)
     return Minimized(
         f"{loaded.name} reduced by {metric.name} on {options.model}",
-        tuple(thresholds),
+        thresholds,
         reductions(chosen.cases, outcomes.failed, reduced),
-        tuple(reduced),
-        tuple(path for path, _ in written),
+        reduced,
+        [path for path, _ in whole],
     )
 
 
-def _warn_of(encoder: EncoderModel) -> None:
-    for note in encoder.notes:
-        warnings.warn(note, S2lctWarning, stacklevel=2)
+def thresholds_of(text: str) -> list[float]:
+    """The numbers of ``--threshold``, ascending.
 
-
-def _thresholds(text: str) -> list[float]:
+    Raises:
+        AnalysisError: there is none, or one is below 0 or infinite.
+    """
     try:
         thresholds = sorted({float(part) for part in text.split(",") if part.strip()})
     except ValueError:

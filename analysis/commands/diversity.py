@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from s2lct.errors import AnalysisError, BuilderError
 from s2lct.options import CASES, Argument, ChosenCases, CorpusColumns, Count, Option, Seed, takes
 from s2lct.progress import Bars
-from s2lct.suite.capability_ids import natural_order
 
 if TYPE_CHECKING:
-    from s2lct.analysis.diversity.measures import DiversityComparison, Source
-    from s2lct.suite.cases import Case
+    from s2lct.analysis.diversity.measures import DiversityComparison
 
 CORPUS, FILES = "Corpus", "Files to write"
 NO_CORPUS = "none"
+FILE_OPTIONS = {"html": "html", "json": "json_file", "csv": "csv", "png": "png"}
 
 
 class DiversityOptions(CorpusColumns, ChosenCases):
@@ -25,8 +22,7 @@ class DiversityOptions(CorpusColumns, ChosenCases):
 
     suite: Annotated[str, Argument("Folder of a built suite, or Hub id\\[@REVISION].")]
     against: Annotated[
-        str | None,
-        Option("Cases to set beside it: checklist:PATH, JSON lines of CheckList's."),
+        str | None, Option("Cases to set beside it: checklist:PATH, JSON lines of CheckList's.")
     ] = None
     draws: Annotated[Count, Option("How often cases are drawn from what is not the suite.")] = 3
     parser: Annotated[str, Option("Constituency parser: embedded, benepar model, folder.")] = (
@@ -71,124 +67,38 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
     By self-BLEU, productions, distinct n-grams, lengths and depths.
     """
     from s2lct.analysis.diversity import report
-    from s2lct.analysis.diversity.measures import Source, compare
+    from s2lct.analysis.diversity.measures import compare
     from s2lct.analysis.diversity.readings import Reader
+    from s2lct.analysis.diversity.sources import checklist_texts, corpus_texts, grouped
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.extras import require
-    from s2lct.files import check_files_out, write_text
+    from s2lct.files import check_files_out, write_bytes
     from s2lct.labels import check_label_map
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import load_cases
 
-    html, json_file, csv, png = options.html, options.json_file, options.csv, options.png
-    require("sacrebleu", *(("matplotlib",) if html or png else ()))
-    label_map = check_label_map(options.label_map)
-    check_files_out(html=html, json=json_file, csv=csv, png=png)
+    out = {name: getattr(options, field) for name, field in FILE_OPTIONS.items()}
+    require("sacrebleu", *(("matplotlib",) if out["html"] or out["png"] else ()))
+    columns = options.model_dump(include={"text_column", "label_column"})
+    columns["label_map"] = check_label_map(options.label_map)
+    check_files_out(**out)
     chosen = load_cases(options.suite).select(options.capability or None, options.kind)
-    suite = Source("suite", _grouped(chosen.cases), whole=True)
-    others: list[Source] = []
+    sources = {"suite": grouped(chosen.cases)}
+    groups = tuple(sources["suite"])
     if options.against is not None:
         named = spelled(options.capability, [case.capability for case in chosen.cases])
-        others.append(_checklist(options.against, tuple(suite.texts), named))
+        sources["CheckList"] = checklist_texts(options.against, groups, named)
     if options.corpus != NO_CORPUS:
-        columns = {
-            "text_column": options.text_column,
-            "label_column": options.label_column,
-            "label_map": label_map,
-        }
-        others.append(_corpus(options.suite, options.corpus, columns, tuple(suite.texts)))
+        sources["corpus"] = corpus_texts(options.suite, options.corpus, columns, groups)
     reader = Reader(load_tagger(), load_parser(options.parser))
-    started: list[Any] = []
-    measured = compare(
-        suite,
-        others,
-        reader,
-        draws=options.draws,
-        seed=options.seed,
-        start=lambda total: started.append(bars("read and parse", total)),
-        advance=lambda done: started[0](done),
-    )
-    if html is not None:
-        write_text(html, report.as_html(measured, chosen.name))
-    if json_file is not None:
-        write_text(json_file, report.as_json(measured))
-    if csv is not None:
-        write_text(csv, report.as_csv(measured))
-    if png is not None:
-        from s2lct.analysis.diversity.plot import write_png
-
-        write_png(measured, png)
-    return Diversities(
-        measured, tuple(path for path in (html, json_file, csv, png) if path is not None)
-    )
-
-
-def _grouped(cases: Sequence[Case]) -> dict[str, list[Any]]:
-    """Texts by group: all; the seeds, if there is more; each capability, if there are several."""
-    from s2lct.analysis.diversity.measures import ALL_CASES, SEEDS, Text
-
-    groups: dict[str, list[Any]] = {ALL_CASES: [Text(one.text, one.seed_id) for one in cases]}
-    if len({one.kind for one in cases}) > 1:
-        groups[SEEDS] = [Text(one.text, one.seed_id) for one in cases if one.kind == "seed"]
-    names = dict.fromkeys(one.capability for one in cases)
-    for name in sorted(names, key=natural_order) if len(names) > 1 else ():
-        groups[name] = [Text(one.text, one.seed_id) for one in cases if one.capability == name]
-    return groups
-
-
-def _checklist(against: str, groups: Sequence[str], capabilities: Sequence[str]) -> Source:
-    """CheckList's cases by group.
-
-    Groups that are no capability are drawn from the tests of the capabilities asked for, or all.
-    """
-    from s2lct.analysis.diversity.measures import Source, Text
-    from s2lct.builder.capabilities.beside_checklist import cases_beside
-    from s2lct.suite.checklist import read_checklist
-
-    name, colon, path = against.partition(":")
-    if name != "checklist" or not colon or not path:
-        raise AnalysisError(
-            f"--against {against}: is not checklist:PATH",
-            mend="write it like checklist:sentiment_mft.jsonl.gz",
-        )
-    cases = read_checklist(Path(path))
-    if capabilities:
-        wanted = {id(one) for asked in capabilities for one in cases_beside(cases, asked)}
-        cases = [one for one in cases if id(one) in wanted]
-    return Source(
-        "CheckList",
-        {
-            group: [
-                Text(one.text, str(number)) for number, one in enumerate(cases_beside(cases, group))
-            ]
-            for group in groups
-        },
-    )
-
-
-def _corpus(
-    suite: str, spec: str | None, columns: Mapping[str, Any], groups: Sequence[str]
-) -> Source:
-    """The corpus named, or the one that the suite's description names."""
-    from s2lct.analysis.diversity.measures import Source, Text
-    from s2lct.builder.corpus.read import read_corpus
-    from s2lct.suite.read import read_description
-
-    if spec is not None:
-        read = read_corpus(spec, **columns)
-    else:
-        mend = "name the corpus with --corpus, or leave it out with --corpus none"
-        if not Path(suite).is_dir():
-            raise AnalysisError(f"{suite}: does not say where its corpus lies", mend=mend)
-        options = read_description(Path(suite))["options"]
-        try:
-            read = read_corpus(
-                options["corpus"],
-                text_column=options["text_column"],
-                label_column=options["label_column"],
-                label_map=options["label_map"],
-            )
-        except BuilderError as error:
-            raise AnalysisError(f"{suite}: {error.problem}", mend=mend) from error
-    texts = [Text(sentence.text, sentence.id) for sentence in read.sentences]
-    return Source("corpus", dict.fromkeys(groups, texts))
+    measured = compare(sources, reader, draws=options.draws, seed=options.seed, bars=bars)
+    written = {
+        "html": lambda: report.as_html(measured, chosen.name).encode(),
+        "json": lambda: report.as_json(measured).encode(),
+        "csv": lambda: report.as_csv(measured).encode(),
+        "png": lambda: report.as_png(measured),
+    }
+    files = {name: path for name, path in out.items() if path is not None}
+    for name, path in files.items():
+        write_bytes(path, written[name]())
+    return Diversities(measured, tuple(files.values()))

@@ -23,13 +23,16 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.explain.records import ExplanationFile
+    from s2lct.analysis.explain.report import ExplanationFile
 
 WHICH, HOW = "Which failures", "How"
-METHODS = {
-    "gradients": "integrated gradients",
-    "shap": "Kernel SHAP",
-    "occlusion": "occlusion",
+METHODS = {"gradients": "integrated gradients", "shap": "Kernel SHAP", "occlusion": "occlusion"}
+NOTHING = {
+    False: ("it passes every case", "ask for other capabilities"),
+    True: (
+        "no expansion of these capabilities turns a pass into a fail",
+        "ask for other capabilities, or leave out --pass-to-fail",
+    ),
 }
 
 
@@ -78,14 +81,18 @@ class ExplainOptions(ChosenCases, ModelClasses, OnDevice):
 def explain(options: ExplainOptions, bars: Bars) -> ExplanationFile:
     """Find the words that hold a model's failures."""
     from s2lct.analysis.explain.attribution import default_method
-    from s2lct.analysis.explain.choose import chosen_rows
     from s2lct.analysis.explain.fillers import load_filler
-    from s2lct.analysis.explain.records import ExplanationFile, Options, write_explanations
-    from s2lct.analysis.explain.report import write_html
+    from s2lct.analysis.explain.report import (
+        ExplanationFile,
+        Options,
+        html_page,
+        write_explanations,
+    )
+    from s2lct.analysis.explain.search import chosen_rows
     from s2lct.analysis.explain.search import explain as explained
     from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.suite_rows import load_rows, select_rows
-    from s2lct.files import check_files_out
+    from s2lct.files import check_files_out, write_text
     from s2lct.labels import check_label_map
     from s2lct.leaderboard.scoring.score import default_cache
 
@@ -97,28 +104,18 @@ def explain(options: ExplainOptions, bars: Bars) -> ExplanationFile:
         label_map=label_map,
         neutral_band=options.neutral_band,
     )
-    answers = judge.labels([row.case.text for row in chosen.rows])
     rows = chosen_rows(
         chosen.rows,
-        answers.tolist(),
+        judge.labels([row.case.text for row in chosen.rows]).tolist(),
         pass_to_fail=options.pass_to_fail,
         limit=options.limit or None,
     )
     if not rows:
-        raise AnalysisError(
-            f"{options.model}: nothing to explain: no expansion of these capabilities turns a pass "
-            "into a fail"
-            if options.pass_to_fail
-            else f"{options.model}: nothing to explain: it passes every case",
-            mend="ask for other capabilities"
-            + (", or leave out --pass-to-fail" if options.pass_to_fail else ""),
-        )
+        why, mend = NOTHING[options.pass_to_fail]
+        raise AnalysisError(f"{options.model}: nothing to explain: {why}", mend=mend)
     search = Options(
-        threshold=options.threshold,
-        samples=options.samples,
-        search_samples=options.search_samples,
+        **options.model_dump(include={"threshold", "samples", "search_samples", "seed"}),
         method=None if options.attribution == "auto" else options.attribution,
-        seed=options.seed,
     )
     filler = load_filler(options.fill, options.mlm)
     explanations = explained(
@@ -142,5 +139,5 @@ def explain(options: ExplainOptions, bars: Bars) -> ExplanationFile:
     )
     write_explanations(file, options.out)
     if options.html is not None:
-        write_html(file, options.html)
+        write_text(options.html, html_page(file))
     return file

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from s2lct.errors import S2lctWarning
+from s2lct.analysis.commands.coverage import warn_of
 from s2lct.options import (
     RUNNING,
     Argument,
@@ -25,7 +24,7 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.coverage.learn_masks import LearnedMasks
+    from s2lct.analysis.coverage.masks import Masks
 
 CORPUS, KEPT, TRAINING = "Corpus", "What is kept", "Training"
 MASKS_FILE = "masks.safetensors"
@@ -59,40 +58,26 @@ class MasksOptions(CorpusColumns, OnDevice):
     )
 
 
-@dataclass(frozen=True)
-class WrittenMasks:
-    """Masks that were learned, and their file."""
-
-    learned: LearnedMasks
-    file: Path
-
-
 @takes(MasksOptions)
-def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
+def masks(options: MasksOptions, bars: Bars) -> Masks:
     """Learn which words and pairs matter to a model (WIMASK).
 
     For MNCOVER. Interrupted, the same command goes on where it stopped.
     """
     from s2lct.analysis.corpus_parts import parts_of_corpus
     from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.learn_masks import learn_masks
-    from s2lct.analysis.coverage.mask_training import WimaskSettings, steps_of
-    from s2lct.analysis.coverage.vocabulary import Vocabulary
+    from s2lct.analysis.coverage.learn_masks import WimaskSettings, learn_masks
+    from s2lct.analysis.coverage.masks import Vocabulary
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_folder_out, write_text
     from s2lct.identity import shuffle_key
     from s2lct.labels import check_label_map
 
-    settings = WimaskSettings(
-        options.epochs,
-        options.lr,
-        options.beta_words,
-        options.beta_pairs,
-        options.beta_sparse,
-        options.temperature,
-        options.batch_size,
-        options.seed,
-    )
+    named = {"learning_rate": options.lr} | {
+        name: getattr(options, name)
+        for name in ("epochs", "beta_words", "beta_pairs", "beta_sparse", "temperature")
+    }
+    settings = WimaskSettings(batch_size=options.batch_size, seed=options.seed, **named)
     label_map = check_label_map(options.label_map)
     check_folder_out(options.out, "--out")
     corpus = read_corpus(
@@ -104,16 +89,15 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
     parts = parts_of_corpus(corpus, options.seed)
     texts = [sentence.text for sentence in parts.train]
     if options.limit is not None and options.limit < len(texts):
-        ordered = sorted(texts, key=lambda text: shuffle_key(options.seed, "limit", text))
-        texts = ordered[: options.limit]
+        texts.sort(key=lambda text: shuffle_key(options.seed, "limit", text))
+        del texts[options.limit :]
     encoder = load_encoder(options.model, device=options.device)
-    for note in encoder.notes:
-        warnings.warn(note, S2lctWarning, stacklevel=2)
-    vocabulary = Vocabulary.of_texts(encoder.tokenizer, texts, options.vocab, encoder.max_tokens)
+    warn_of(encoder.notes)
+    vocabulary = Vocabulary.of_texts(encoder, texts, options.vocab)
     checkpoint = options.out / CHECKPOINT_FILE
     if options.restart:
         checkpoint.unlink(missing_ok=True)
-    bar = bars("steps", steps_of(len(texts), settings))
+    bar = bars("steps", settings.steps(len(texts)))
     learned = learn_masks(
         encoder,
         texts,
@@ -131,18 +115,13 @@ def masks(options: MasksOptions, bars: Bars) -> WrittenMasks:
         "weights_sha256": encoder.fingerprint,
         "corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint, "texts": len(texts)},
         "settings": asdict(settings) | {"keep_words": options.keep_words},
-        "held_out": learned.held_out,
-        "fidelity": learned.fidelity,
-        "fidelity_of_masks": learned.fidelity_of_masks,
-        "losses": learned.losses,
-        "words_kept": int(learned.word_mask.sum()),
-        "pairs_kept": int(learned.pair_mask.sum()),
-        "pairs_seen": int(learned.pairs_seen.sum()),
+        **learned.masks.about,
     }
-    learned.masks(about).save(options.out / MASKS_FILE)
+    found = replace(learned.masks, about=about)
+    found.save(options.out / MASKS_FILE)
     names = (*vocabulary.pieces, "")
     ranked = sorted(range(len(names)), key=lambda n: (-learned.words[n], n))
     words = {names[n]: round(float(learned.words[n]), 6) for n in ranked}
     report = json.dumps(about | {"words": words}, indent=1, ensure_ascii=False)
     write_text(options.out / REPORT_FILE, report + "\n")
-    return WrittenMasks(learned, options.out / MASKS_FILE)
+    return found

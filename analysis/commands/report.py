@@ -33,8 +33,7 @@ class ReportOptions(Options):
 @takes(ReportOptions)
 def report(options: ReportOptions, bars: Bars) -> tuple[Result, ...]:
     """Put results side by side, worst first, with examples."""
-    from s2lct.analysis.explain.records import read_explanations
-    from s2lct.analysis.explain.report import html_section
+    from s2lct.analysis.explain.report import html_section, read_explanations
     from s2lct.leaderboard.results.read import current, read_outcomes, recompute
     from s2lct.leaderboard.site.report import Scored, check_same_suite, write_html
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from s2lct.errors import AnalysisError, CorpusError, S2lctWarning
+from s2lct.errors import AnalysisError, CorpusError, S2lctWarning, SuiteError
 from s2lct.options import RUNNING, Argument, Count, ModelClasses, OnDevice, Option, Positive, takes
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from s2lct.analysis.retrain.changes import Matrix
+    from s2lct.analysis.retrain.records import Matrix
     from s2lct.builder.corpus.collect import Corpus
 
 ALL, EACH, NONE = "all", "each", "none"
@@ -68,13 +68,7 @@ class RetrainOptions(ModelClasses, OnDevice):
 
 @dataclass(frozen=True)
 class Retrained:
-    """What was trained and written.
-
-    Attributes:
-        matrix: failure rates before and after, a row a training.
-        files: the figures.
-        model: the folder of the first model; None where none was kept.
-    """
+    """Failure rates before and after, a row a training; files with them; the first model kept."""
 
     matrix: Matrix
     files: tuple[Path, ...]
@@ -85,10 +79,9 @@ class Retrained:
 def retrain(options: RetrainOptions, bars: Bars) -> Retrained:
     """Fine-tune on capabilities: what is learned, what forgotten."""
     from s2lct.analysis.judge import Judge, load_model
-    from s2lct.analysis.retrain.changes import Matrix, Row, row_of
+    from s2lct.analysis.retrain.records import Matrix, Row, TrainOptions, row_of
     from s2lct.analysis.retrain.report import write_matrix
-    from s2lct.analysis.retrain.runs import TrainOptions
-    from s2lct.analysis.retrain.train import Retrainer
+    from s2lct.analysis.retrain.train import MODEL_FOLDER, Retrainer
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.extras import require
     from s2lct.files import check_folder_out
@@ -101,22 +94,20 @@ def retrain(options: RetrainOptions, bars: Bars) -> Retrained:
     trainings = _trainings(options.on, rows.capabilities)
     select_rows(rows, [name for names in trainings.values() for name in names])
     source = _corpus(options.corpus, options.suite)
-    judge = Judge(
-        load_model(options.model, device=options.device),
-        label_map=label_map,
-        neutral_band=options.neutral_band,
-    )
+    model = load_model(options.model, device=options.device)
+    judge = Judge(model, label_map=label_map, neutral_band=options.neutral_band)
     settings = TrainOptions(
         epochs=options.epochs, lr=options.lr, batch_size=options.batch_size, mix=options.mix
     )
     bar = bars("retraining", len(trainings) * options.seeds)
+    keep_models = EACH not in options.on if options.keep_models is None else options.keep_models
     retrainer = Retrainer(
         judge,
         rows,
         source,
         options.out,
         settings,
-        keep_models=EACH not in options.on if options.keep_models is None else options.keep_models,
+        keep_models=keep_models,
         tell=lambda line: bar(0, line),
     )
     results: list[Row] = []
@@ -134,8 +125,8 @@ def retrain(options: RetrainOptions, bars: Bars) -> Retrained:
         else:
             results.append(row_of(name, runs))
     matrix = Matrix(
-        model=judge.model.name,
-        model_fingerprint=judge.model.fingerprint,
+        model=model.name,
+        model_fingerprint=model.fingerprint,
         label_rule=str(judge),
         suite=rows.name,
         suite_fingerprint=rows.fingerprint,
@@ -146,48 +137,48 @@ def retrain(options: RetrainOptions, bars: Bars) -> Retrained:
         rows=tuple(results),
     )
     files = tuple(write_matrix(matrix, options.out))
-    trained = [row.name for row in results if not row.problem]
-    kept = retrainer.keep_models and bool(trained)
-    return Retrained(matrix, files, retrainer.folder_of(trained[0], 0) / "model" if kept else None)
+    first = next((row.name for row in results if not row.problem), None)
+    kept = first is not None and keep_models
+    return Retrained(
+        matrix, files, retrainer.folder_of(str(first), 0) / MODEL_FOLDER if kept else None
+    )
 
 
 def _trainings(on: tuple[str, ...], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """The name of each training and the capabilities it is on."""
     from s2lct.suite.capability_ids import spelled
 
-    if {ALL, EACH} & set(on):
-        if len(on) > 1:
-            raise AnalysisError(
-                f"--on {' --on '.join(on)}", mend=f"give {ALL} or {EACH} alone, or capabilities"
-            )
-        if on == (ALL,):
-            return {ALL: capabilities}
+    if {ALL, EACH} & set(on) and len(on) > 1:
+        raise AnalysisError(
+            f"--on {' --on '.join(on)}", mend=f"give {ALL} or {EACH} alone, or capabilities"
+        )
+    if EACH in on:
         return {name: (name,) for name in capabilities}
+    if ALL in on:
+        return {ALL: capabilities}
     names = spelled(on, capabilities)
     return {"+".join(names): names}
 
 
 def _corpus(named: str | None, suite: str) -> Corpus | None:
-    from s2lct.analysis.retrain.train import corpus_of_suite
+    """The corpus that is named, or else what a suite's folder says that it was built from."""
     from s2lct.builder.corpus.read import read_corpus
+    from s2lct.suite.read import read_description
 
-    if named == NONE:
-        return None
     if named is not None:
-        return read_corpus(named)
-    built_from = corpus_of_suite(suite)
-    if not built_from.get("corpus"):
+        return None if named == NONE else read_corpus(named)
+    try:
+        built = read_description(Path(suite))["options"]
+    except SuiteError:
+        built = {}
+    if not built.get("corpus"):
         raise AnalysisError(
             f"--suite {suite}: does not say what corpus it was built from",
             mend="name it with --corpus, or --corpus none to do without",
         )
+    read_as = {name: built[name] for name in ("text_column", "label_column", "label_map")}
     try:
-        return read_corpus(
-            built_from["corpus"],
-            text_column=built_from["text_column"],
-            label_column=built_from["label_column"],
-            label_map=built_from["label_map"],
-        )
+        return read_corpus(built["corpus"], **read_as)
     except CorpusError as error:
         raise AnalysisError(
             f"--suite {suite}: its corpus cannot be read: {error.problem}",

@@ -43,15 +43,10 @@ def export_study(options: ExportOptions, bars: Bars) -> WrittenStudy:
     from s2lct.suite.cases import load_cases
 
     cases = load_cases(options.suite).select(options.capability or None)
-    study = draw(
-        cases,
-        suite_titles(options.suite),
-        sets=options.sets,
-        seeds=options.seeds,
-        seed=options.seed,
-    )
+    titles = suite_titles(options.suite)
+    study = draw(cases, titles, sets=options.sets, seeds=options.seeds, seed=options.seed)
     *forms, key = write_study(study, options.out)
-    return WrittenStudy(study.id, tuple(forms), key)
+    return WrittenStudy(study.key.study, tuple(forms), key)
 
 
 class ImportOptions(Options):
@@ -92,9 +87,8 @@ def import_answers(options: ImportOptions, bars: Bars) -> StudyResult:
     require("krippendorff")
     check_files_out(out=options.out, disputed=options.disputed)
     key = read_key(options.key)
-    result = evaluate(
-        read_answers(list(options.answers), key), key, by=options.disputed_by, seed=options.seed
-    )
+    answers = read_answers(options.answers, key)
+    result = evaluate(answers, key, by=options.disputed_by, seed=options.seed)
     if options.out is not None:
         write_text(options.out, result_json(result, key))
     if options.disputed is not None:

@@ -8,27 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from s2lct.analysis.arrays import check_memory
 from s2lct.analysis.coverage.criteria import Coverage, Marks
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.memory import check_memory
 from s2lct.analysis.progress import Advance, silently
-from s2lct.errors import AnalysisError
 
-SHUFFLES = 10
-POINTS = 20
-CONFIDENCE = 0.95
 _MOST_SUITES_COMBINED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One figure's growth with a suite, averaged over shuffles of its cases.
-
-    Attributes:
-        sizes: numbers of cases, increasing; the last is the whole suite.
-        mean: the figure at each size, mean over shuffles.
-        low, high: between them lie 95 % of the shuffles.
-    """
+    """One figure's growth with a suite: mean over shuffles at sizes, and where 95 % of them lie."""
 
     sizes: tuple[int, ...]
     mean: tuple[float, ...]
@@ -36,84 +26,9 @@ class Curve:
     high: tuple[float, ...]
 
 
-class CurveRecorder:
-    """Takes a suite's cases in any order and gives the curves of its shuffles.
-
-    What is held is a state for each shuffle (orders to average over) and point (sizes at which
-    coverage is taken), whatever the number of cases.
-
-    Raises:
-        AnalysisError: the states would not fit into memory.
-    """
-
-    def __init__(
-        self,
-        metric: Coverage,
-        cases: int,
-        shuffles: int,
-        points: int,
-        seed: int,
-    ) -> None:
-        if min(cases, shuffles, points) < 1:
-            raise AnalysisError(
-                f"curves of {cases} cases, {shuffles} shuffles, {points} points",
-                mend="pass 1 or more of each",
-            )
-        self._metric = metric
-        sizes = np.unique(np.ceil(np.linspace(0, cases, min(points, cases) + 1)[1:]).astype(int))
-        self.sizes = tuple(int(size) for size in sizes)
-        check_memory(
-            shuffles * len(sizes) * sum(bits.nbytes for bits in metric.state.values()),
-            f"curves of {shuffles} shuffles and {len(sizes)} points",
-            "fewer --shuffles or --points",
-        )
-        rng = np.random.default_rng(seed)
-        ranks = np.stack([rng.permutation(cases) for _ in range(shuffles)])
-        self._point = np.searchsorted(sizes, ranks + 1)
-        self._states = {
-            part: np.zeros((shuffles, len(sizes), *bits.shape), dtype=bits.dtype)
-            for part, bits in metric.state.items()
-        }
-
-    def add(self, case: int, marks: Marks) -> None:
-        """Take what the case of that number in the suite covers."""
-        for shuffle, point in enumerate(self._point[:, case]):
-            for part, (where, bits) in marks.items():
-                self._states[part][shuffle, point][where] |= bits
-
-    def curves(self) -> dict[str, Curve]:
-        """A curve for each figure of the metric."""
-        figures = tuple(self._metric.values)
-        # Shape (figures, shuffles, points).
-        values = np.empty((len(figures), len(self._point), len(self.sizes)))
-        for shuffle in range(len(self._point)):
-            so_far = self._metric.emptied()
-            for point in range(len(self.sizes)):
-                for part, states in self._states.items():
-                    so_far.state[part] |= states[shuffle, point]
-                values[:, shuffle, point] = list(so_far.values.values())
-        tail = (1 - CONFIDENCE) / 2
-        return {
-            figure: Curve(
-                self.sizes,
-                tuple(np.mean(rows, axis=0).tolist()),
-                tuple(np.quantile(rows, tail, axis=0).tolist()),
-                tuple(np.quantile(rows, 1 - tail, axis=0).tolist()),
-            )
-            for figure, rows in zip(figures, values, strict=True)
-        }
-
-
 @dataclass(frozen=True)
 class Measured:
-    """What one suite covers.
-
-    Attributes:
-        suite: its name.
-        cases: how many were run.
-        states: by metric.
-        curves: by figure.
-    """
+    """What one suite of so many cases covers: states by metric, and curves by figure."""
 
     suite: str
     cases: int
@@ -128,36 +43,82 @@ class Measured:
         }
 
 
+class _Recorder:
+    """Takes cases in any order and gives curves; holds a state for each shuffle and point."""
+
+    def __init__(self, metric: Coverage, cases: int, shuffles: int, points: int, seed: int) -> None:
+        self._metric = metric
+        sizes = np.unique(np.ceil(np.linspace(0, cases, min(points, cases) + 1)[1:]).astype(int))
+        self._sizes = tuple(sizes.tolist())
+        check_memory(
+            shuffles * len(sizes) * sum(bits.nbytes for bits in metric.state.values()),
+            f"curves of {shuffles} shuffles and {len(sizes)} points",
+            "fewer --shuffles or --points",
+        )
+        rng = np.random.default_rng(seed)
+        ranks = np.stack([rng.permutation(cases) for _ in range(shuffles)])
+        self._points = np.searchsorted(sizes, ranks + 1)
+        self._states = {
+            part: np.zeros((shuffles, len(sizes), *bits.shape), dtype=bits.dtype)
+            for part, bits in metric.state.items()
+        }
+
+    def add(self, case: int, marks: Marks) -> None:
+        """Take what the case of that number in the suite covers."""
+        for shuffle, point in enumerate(self._points[:, case]):
+            for part, (where, bits) in marks.items():
+                self._states[part][shuffle, point][where] |= bits
+
+    def curves(self) -> dict[str, Curve]:
+        """A curve for each figure of the metric."""
+        for states in self._states.values():
+            np.bitwise_or.accumulate(states, axis=1, out=states)
+        state = self._metric.emptied()
+        values = []
+        for place in np.ndindex(len(self._points), len(self._sizes)):
+            state.state = {part: states[place] for part, states in self._states.items()}
+            values.append(list(state.values.values()))
+        by_figure = np.array(values).T.reshape(-1, len(self._points), len(self._sizes))
+        return {
+            figure: Curve(
+                self._sizes,
+                tuple(rows.mean(axis=0).tolist()),
+                *(tuple(np.quantile(rows, share, axis=0).tolist()) for share in (0.025, 0.975)),
+            )
+            for figure, rows in zip(state.values, by_figure, strict=True)
+        }
+
+
 def measure(
     name: str,
     texts: Sequence[str],
     encoder: EncoderModel,
     metrics: Mapping[str, Coverage],
-    *,
-    shuffles: int = SHUFFLES,
-    points: int = POINTS,
+    shuffles: int = 10,
+    points: int = 20,
     seed: int = 0,
+    *,
     advance: Advance = silently,
 ) -> Measured:
-    """Run a suite's texts once, for all metrics and their curves.
+    """Run a suite's texts once, for all metrics and their curves; 0 shuffles give none.
 
-    The metrics, by name, have nothing covered and stay so. For the curves see `CurveRecorder`; 0
-    shuffles give none.
+    The metrics, by name, have nothing covered and stay so.
+
+    Raises:
+        AnalysisError: the curves would not fit into memory.
     """
     states = {metric: of.emptied() for metric, of in metrics.items()}
-    for state in states.values():
-        state.check_model(encoder)
     recorders = {
-        metric: CurveRecorder(of, len(texts), shuffles, points, seed)
+        metric: _Recorder(of, len(texts), shuffles, points, seed)
         for metric, of in metrics.items()
         if shuffles
     }
-    for number, one in encoder.each(texts, advance):
+    for one in encoder.activations(texts, advance):
         for metric, state in states.items():
             marks = state.marks(one)
             state.add(marks)
             if shuffles:
-                recorders[metric].add(number, marks)
+                recorders[metric].add(one.number, marks)
     curves = {
         figure: curve
         for recorder in recorders.values()
@@ -169,15 +130,13 @@ def measure(
 def together(measured: Sequence[Measured]) -> list[Measured]:
     """Each suite alone, then every union of two or more (of more than four: all in one)."""
     rows = list(measured)
-    counts = range(2, len(rows) + 1)
-    if len(rows) > _MOST_SUITES_COMBINED:
-        counts = range(len(rows), len(rows) + 1)
-    for count in counts:
+    first = 2 if len(rows) <= _MOST_SUITES_COMBINED else len(rows)
+    for count in range(first, len(measured) + 1):
         for chosen in itertools.combinations(measured, count):
             states = {metric: state.emptied() for metric, state in chosen[0].states.items()}
-            for other in chosen:
-                for metric, state in other.states.items():
-                    states[metric].merge(state)
+            for metric, state in states.items():
+                for one in chosen:
+                    state.merge(one.states[metric])
             names, cases = " + ".join(one.suite for one in chosen), sum(o.cases for o in chosen)
             rows.append(Measured(names, cases, states, {}))
     return rows

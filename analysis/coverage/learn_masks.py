@@ -1,32 +1,65 @@
-"""Masks of the words and pairs that matter to a model, as WIMASK learns them."""
+"""Masks of the words and pairs that matter to a model, learned with WIMASK's bottleneck.
+
+M_W(v) is 1 where the mean probability over v's occurrences in the training texts is above 1/2, and
+M_A(u, v) where the pair's is. A pair that never occurred stays at 1/2, hence 0. An interrupt does
+not lose the training.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
-from s2lct.analysis.coverage.activations import Booleans, Floats
-from s2lct.analysis.coverage.bottleneck import KEPT_ABOVE, Bottleneck, MaskedModel
-from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.mask_training import (
-    AdvanceSteps,
-    TokenisedTexts,
-    Training,
-    WimaskSettings,
-)
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.memory import SHARE, check_memory, machine_memory
-from s2lct.analysis.coverage.vocabulary import Vocabulary
+from s2lct.analysis import arrays
+from s2lct.analysis.coverage.bottleneck import KEPT_ABOVE, Bottleneck, MaskedModel, loss_terms
+from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.errors import AnalysisError
+from s2lct.identity import fingerprint_of, rng_for, shuffle_key
+
+STEPS_A_CHECKPOINT = 200
+_KIND = "masks in training"
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+_BYTES_A_PAIR = 12  # a logit and two moments of its gradient, in single precision
+
+AdvanceSteps = Callable[[int, dict[str, float]], object]
+"""Is told how many steps were done, and the last one's loss terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class WimaskSettings:
+    """How masks are learned; the defaults are the paper's where it gives them."""
+
+    epochs: int = 10
+    learning_rate: float = 1e-5
+    beta_words: float = 1e-3  # β_i, weight of the word mask's KL divergence
+    beta_pairs: float = 1e-3  # β_g, weight of the pair mask's
+    beta_sparse: float = 1e-3  # weight of |M_A|₁
+    temperature: float = 1.0  # of the Gumbel-Softmax
+    batch_size: int = 32
+    seed: int = 0  # of weights, order and draws
+
+    def steps(self, texts: int) -> int:
+        """How many steps training takes."""
+        return self.epochs * -(-texts // self.batch_size)
+
+    def total_loss(self, terms: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Equation 15: the weighted sum of `loss_terms`."""
+        return (
+            terms["cross_entropy"]
+            + self.beta_words * terms["words"]
+            + self.beta_pairs * terms["pairs"]
+            + self.beta_sparse * terms["sparse"]
+        )
+
 
 _BY_DEFAULT = WimaskSettings()
-_BYTES_A_PAIR = 12  # a logit and two moments of its gradient, in single precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,45 +67,19 @@ class LearnedMasks:
     """What WIMASK learned.
 
     Attributes:
-        vocabulary: the task vocabulary, of V entries.
         words: probability that a word is let through, shape (V,); 0 for one that never occurred,
             1 for a special token.
-        pairs: probability that a pair is, shape (V, V); row i's word receives column j's.
-        fidelity: share of held-out texts of which the masked model says what the model says,
-            words masked by the trained layer, text by text (the paper's Table 5).
-        fidelity_of_masks: the same, words masked by the vocabulary's mask M_W, which coverage uses.
-        held_out: how many held-out texts.
-        losses: mean loss and its terms over the last epoch's steps.
-        most_words: share of the V entries of which M_W may be 1, the most probable ones.
+        pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
+            training has not seen the pair.
+        masks: M_W and M_A, and about them how many words and pairs are ``…_kept``, how many
+            ``pairs_seen``; mean ``losses`` over the last epoch; and the ``fidelity``: the share
+            of ``held_out`` texts of which the masked model says what the model says, words masked
+            by the trained layer (the paper's Table 5), and ``…_of_masks``, masked by M_W.
     """
 
-    vocabulary: Vocabulary
     words: Floats
     pairs: Floats
-    fidelity: float
-    fidelity_of_masks: float
-    held_out: int
-    losses: dict[str, float]
-    most_words: float = 1.0
-
-    def masks(self, about: Mapping[str, Any] | None = None) -> Masks:
-        """M_W and M_A, as coverage takes them; ``about`` is kept with them."""
-        return Masks(self.vocabulary, self.word_mask, self.pair_mask, about or {})
-
-    @property
-    def pairs_seen(self) -> Booleans:
-        """Which pairs training moved, shape (V, V)."""
-        return np.not_equal(self.pairs, KEPT_ABOVE)
-
-    @property
-    def word_mask(self) -> Booleans:
-        """M_W, shape (V,)."""
-        return kept_words(self.words, self.most_words)
-
-    @property
-    def pair_mask(self) -> Booleans:
-        """M_A, shape (V, V)."""
-        return np.greater(self.pairs, KEPT_ABOVE)
+    masks: Masks
 
 
 def kept_words(words: Floats, most: float = 1.0) -> Booleans:
@@ -82,25 +89,180 @@ def kept_words(words: Floats, most: float = 1.0) -> Booleans:
     there: with little training every word stays above. The order of probabilities then still says
     which words matter most; of equally probable ones the commoner.
     """
-    ranked = np.argsort(-words, kind="stable")[: int(most * len(words))]
-    among = np.zeros(len(words), dtype=bool)
-    among[ranked] = True
-    kept: Booleans = among & (words > KEPT_ABOVE)
-    return kept
+    kept = np.zeros(len(words), dtype=bool)
+    kept[np.argsort(-words, kind="stable")[: int(most * len(words))]] = True
+    return np.asarray(kept & (words > KEPT_ABOVE))
 
 
-def check_room(entries: int) -> None:
-    """Refuse a vocabulary of V entries whose pairs take too much memory.
+class _Texts:
+    """Tokenised texts."""
 
-    Raises:
-        AnalysisError: they do, with the numbers.
-    """
-    most = int((machine_memory() * SHARE / _BYTES_A_PAIR) ** 0.5) - 1
-    check_memory(
-        _BYTES_A_PAIR * entries**2,
-        f"--vocab {entries - 1}: {entries:,} × {entries:,} word pairs and their moments",
-        f"--vocab {most} or less",
-    )
+    def __init__(self, encoder: EncoderModel, texts: Sequence[str]) -> None:
+        self._ids = [torch.tensor(encoder.token_ids(text)) for text in texts]
+        self._padding = encoder.tokenizer.pad_token_id or 0
+        self._device = encoder.device
+
+    def batch(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids and mask, shape (texts, tokens of the longest)."""
+        ids = [self._ids[number] for number in numbers]
+        padded = pad_sequence(ids, batch_first=True, padding_value=self._padding)
+        mask = pad_sequence([torch.ones_like(one) for one in ids], batch_first=True)
+        return padded.to(self._device), mask.to(self._device)
+
+    def batches(self, size: int, key: Callable[[int], Any] = int) -> list[list[int]]:
+        """Texts of like length together; equally long ones in the order of ``key``."""
+        order = sorted(range(len(self._ids)), key=lambda n: (len(self._ids[n]), key(n)))
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+class _Training:
+    """Steps of one training, each random only in the seed and its own number."""
+
+    def __init__(
+        self,
+        model: MaskedModel,
+        texts: Sequence[str],
+        vocabulary: Vocabulary,
+        settings: WimaskSettings,
+        checkpoint: Path | None,
+    ) -> None:
+        self._model, self._settings, self._checkpoint = model, settings, checkpoint
+        self._texts = _Texts(model.encoder, texts)
+        self._steps = settings.steps(len(texts))
+        self._done = 0
+        self._sums: dict[str, float] = {}
+        bottleneck = model.bottleneck
+        self._pairs = bottleneck.pair_logits.weight
+        dense = [*bottleneck.neighbours.parameters(), *bottleneck.word_layer.parameters()]
+        self._parameters: dict[str, torch.Tensor] = {
+            f"dense.{number}": one for number, one in enumerate(dense)
+        }
+        self._parameters["pairs"] = self._pairs
+        self._adam = torch.optim.Adam(dense, lr=settings.learning_rate)
+        self._sparse = torch.optim.SparseAdam([self._pairs], lr=settings.learning_rate)
+        self._identity = {
+            "settings": asdict(settings),
+            "model": model.encoder.fingerprint,
+            "texts": fingerprint_of(list(texts)),
+            "vocabulary": fingerprint_of(vocabulary.pieces),
+        }
+        if checkpoint is not None and checkpoint.exists():
+            self._resume(checkpoint)
+
+    def run(self, advance: AdvanceSteps) -> dict[str, float]:
+        """Do the steps that are left, and give means of the losses over the last epoch."""
+        if self._done:
+            advance(self._done, {})
+        an_epoch = self._steps // self._settings.epochs
+        predicted = self._predictions() if self._done < self._steps else {}
+        while self._done < self._steps:
+            epoch, first = divmod(self._done, an_epoch)
+            for numbers in self._order(epoch)[first:]:
+                if self._done % an_epoch == 0:
+                    self._sums = {}
+                terms = self._step(numbers, torch.stack([predicted[n] for n in numbers]))
+                for name, value in terms.items():
+                    self._sums[name] = self._sums.get(name, 0.0) + value
+                self._done += 1
+                if self._done % STEPS_A_CHECKPOINT == 0 or self._done == self._steps:
+                    self._save()
+                advance(1, terms)
+        return {name: value / an_epoch for name, value in self._sums.items()}
+
+    @torch.no_grad()
+    def _predictions(self) -> dict[int, torch.Tensor]:
+        predicted: dict[int, torch.Tensor] = {}
+        for numbers in self._texts.batches(self._settings.batch_size):
+            classes = self._model.logits(*self._texts.batch(numbers)).argmax(1)
+            predicted |= zip(numbers, classes, strict=True)
+        return predicted
+
+    def _order(self, epoch: int) -> list[list[int]]:
+        seed = self._settings.seed
+        batches = self._texts.batches(
+            self._settings.batch_size, lambda n: shuffle_key(seed, "text", str(epoch), str(n))
+        )
+        rng_for(seed, "batches", str(epoch)).shuffle(batches)
+        return batches
+
+    def _step(self, numbers: Sequence[int], predicted: torch.Tensor) -> dict[str, float]:
+        ids, mask = self._texts.batch(numbers)
+        draws = torch.Generator().manual_seed(
+            rng_for(self._settings.seed, "step", str(self._done)).getrandbits(62)
+        )
+        logits, masked = self._model.masked_logits(ids, mask, draws=draws)
+        terms = loss_terms(logits, predicted, masked, self._model.words_of(ids, mask))
+        loss = self._settings.total_loss(terms)
+        self._adam.zero_grad()
+        self._sparse.zero_grad()
+        loss.backward(inputs=list(self._parameters.values()))  # the model's own stay as they are
+        self._adam.step()
+        self._sparse.step()
+        return {"loss": loss.item(), **{name: value.item() for name, value in terms.items()}}
+
+    @torch.no_grad()
+    def word_probabilities(self) -> Floats:
+        """Mean probability over each word's occurrences in the texts, shape (V,)."""
+        size = self._model.bottleneck.entries
+        sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
+        for numbers in self._texts.batches(self._settings.batch_size):
+            ids, mask = self._texts.batch(numbers)
+            _, masked = self._model.masked_logits(ids, mask)
+            real = self._model.words_of(ids, mask).bool()
+            entries = self._model.entries_of(ids)[real].cpu()
+            sums.index_add_(0, entries, masked.words[real].double().cpu())
+            counts.index_add_(0, entries, torch.ones(len(entries)))
+        means = sums / counts.clamp(min=1)
+        special = self._model.entries_of(self._model.special).cpu()
+        means[special[special < size - 1]] = 1.0
+        return means.float().numpy()
+
+    def _save(self) -> None:
+        """Weights and both optimizers' moments; of the pairs, those that a step has touched."""
+        if self._checkpoint is None:
+            return
+        touched = self._sparse.state[self._pairs]["exp_avg_sq"][:, 0].nonzero()[:, 0]
+        tensors = {
+            "pairs.index": touched,
+            "sums": torch.tensor(list(self._sums.values()), dtype=torch.float64),
+        }
+        for name, parameter in self._parameters.items():
+            sparse = parameter is self._pairs
+            state = (self._sparse if sparse else self._adam).state[parameter]
+            parts = {"value": parameter.detach()} | {key: state[key] for key in _MOMENTS}
+            for key, tensor in parts.items():
+                tensors[f"{name}.{key}"] = tensor[touched] if sparse else tensor
+        arrays.save_arrays(
+            self._checkpoint,
+            _KIND,
+            {name: tensor.cpu().numpy() for name, tensor in tensors.items()},
+            {"identity": self._identity, "steps": self._done, "sums": list(self._sums)},
+        )
+
+    @torch.no_grad()
+    def _resume(self, checkpoint: Path) -> None:
+        with arrays.unreadable(
+            f"{checkpoint}: is no checkpoint of masks", "remove it, or choose another --out"
+        ):
+            found, described = arrays.load_arrays(checkpoint, _KIND)
+            identity, steps, names = (described[key] for key in ("identity", "steps", "sums"))
+        if changed := [n for n, value in self._identity.items() if identity.get(n) != value]:
+            raise AnalysisError(
+                f"{checkpoint}: belongs to a training with other {' and '.join(changed)}",
+                mend="give the options it was started with, choose another --out, or --restart",
+            )
+        kept = {
+            name: torch.from_numpy(array).to(self._pairs.device) for name, array in found.items()
+        }
+        for name, parameter in self._parameters.items():
+            sparse = parameter is self._pairs
+            moments = {key: torch.zeros_like(parameter) for key in _MOMENTS}
+            for key, tensor in ({"value": parameter} | moments).items():
+                tensor[kept["pairs.index"] if sparse else ...] = kept[f"{name}.{key}"]
+            state = {"step": steps if sparse else torch.tensor(float(steps)), **moments}
+            (self._sparse if sparse else self._adam).state[parameter] = state
+        self._sums = dict(zip(names, found["sums"].tolist(), strict=True))
+        self._done = steps
 
 
 def learn_masks(
@@ -116,16 +278,8 @@ def learn_masks(
 ) -> LearnedMasks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
 
-    Args:
-        encoder: the target model.
-        texts: to train on. Labels play no part.
-        held_out: to measure fidelity on.
-        vocabulary: see `Vocabulary.of_texts`.
-        settings: see `WimaskSettings`.
-        most_words: see `kept_words`; 1 is the paper's reading.
-        checkpoint: takes what was learned so far; the same training goes on from it, to the same
-            bytes.
-        advance: see `AdvanceSteps`.
+    For ``most_words`` see `kept_words`; 1 is the paper's reading. The checkpoint takes what was
+    learned so far; the same training goes on from it, to the same bytes.
 
     Raises:
         AnalysisError: there are no texts, the vocabulary is larger than memory, the model has no
@@ -136,49 +290,32 @@ def learn_masks(
             f"{len(texts)} texts to learn masks from and {len(held_out)} to test them on",
             mend="give a corpus of some hundred sentences at least",
         )
-    check_room(vocabulary.size)
-    torch.manual_seed(settings.seed)
-    model = MaskedModel(
-        encoder,
-        vocabulary,
-        Bottleneck(vocabulary.size, encoder.model.config.hidden_size, settings.temperature),
-    )
-    with _frozen(encoder):
-        training = Training(model, texts, vocabulary, settings, checkpoint)
-        training.run(advance)
-        words = training.word_probabilities()
-        fidelity, of_masks = _fidelity(
-            model, held_out, settings.batch_size, torch.from_numpy(kept_words(words, most_words))
-        )
     size = vocabulary.size
-    pairs = model.bottleneck.pair_logits.weight.detach().view(size, size).sigmoid()
-    return LearnedMasks(
-        vocabulary,
-        words,
-        pairs.cpu().numpy(),
-        fidelity,
-        of_masks,
-        len(held_out),
-        training.mean_losses(),
-        most_words,
+    arrays.check_memory(
+        _BYTES_A_PAIR * size**2,
+        f"--vocab {size - 1}: {size:,} × {size:,} word pairs and their moments",
+        f"--vocab {int((arrays.machine_memory() / 2 / _BYTES_A_PAIR) ** 0.5) - 1} or less",
     )
-
-
-@contextmanager
-def _frozen(encoder: EncoderModel) -> Iterator[None]:
-    """No gradients for the model's own weights, no dropout."""
-    model = encoder.model
-    wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    in_training = model.training
-    model.eval()
-    for parameter in wanted:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in wanted:
-            parameter.requires_grad_(True)
-        model.train(in_training)
+    torch.manual_seed(settings.seed)
+    bottleneck = Bottleneck(size, encoder.model.config.hidden_size, settings.temperature)
+    model = MaskedModel(encoder, vocabulary, bottleneck)
+    training = _Training(model, texts, vocabulary, settings, checkpoint)
+    losses = training.run(advance)
+    words = training.word_probabilities()
+    word_mask = kept_words(words, most_words)
+    pairs = bottleneck.pair_logits.weight.detach().view(size, size).sigmoid().cpu().numpy()
+    pair_mask = pairs > KEPT_ABOVE
+    by_layer, by_mask = _fidelity(model, held_out, settings.batch_size, torch.from_numpy(word_mask))
+    about = {
+        "held_out": len(held_out),
+        "fidelity": by_layer,
+        "fidelity_of_masks": by_mask,
+        "losses": losses,
+        "words_kept": int(word_mask.sum()),
+        "pairs_kept": int(pair_mask.sum()),
+        "pairs_seen": int((pairs != KEPT_ABOVE).sum()),
+    }
+    return LearnedMasks(words, pairs, Masks(vocabulary, word_mask, pair_mask, about))
 
 
 @torch.no_grad()
@@ -186,13 +323,12 @@ def _fidelity(
     model: MaskedModel, texts: Sequence[str], batch_size: int, word_mask: torch.Tensor
 ) -> tuple[float, float]:
     """Agreement with the model itself: words masked by the layer, and by the vocabulary's mask."""
-    held_out = TokenisedTexts(model.encoder, texts)
-    word_mask = word_mask.to(model.encoder.device)
-    agree = agree_of_mask = 0
+    held_out = _Texts(model.encoder, texts)
+    agree = [0, 0]
     for numbers in held_out.batches(batch_size):
         ids, mask = held_out.batch(numbers)
         target = model.logits(ids, mask).argmax(1)
-        agree += int((model.masked_logits(ids, mask)[0].argmax(1) == target).sum())
-        by_mask = model.masked_logits(ids, mask, word_mask=word_mask)[0].argmax(1)
-        agree_of_mask += int((by_mask == target).sum())
-    return agree / len(texts), agree_of_mask / len(texts)
+        for place, given in enumerate((None, word_mask.to(ids.device))):
+            masked, _ = model.masked_logits(ids, mask, word_mask=given)
+            agree[place] += int((masked.argmax(1) == target).sum())
+    return agree[0] / len(texts), agree[1] / len(texts)

@@ -1,8 +1,9 @@
-"""Masks of words and word pairs: which tokens and pairs MNCOVER counts."""
+"""The task vocabulary, and masks of its words and pairs: which of them MNCOVER counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,41 @@ from typing import Any
 import numpy as np
 
 from s2lct.analysis.arrays import load_arrays, save_arrays, unreadable
-from s2lct.analysis.coverage.activations import Booleans
-from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.memory import check_memory
-from s2lct.analysis.coverage.vocabulary import Vocabulary
+from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Integers
 from s2lct.errors import AnalysisError
 
+VOCABULARY = 5_000
 _KIND, _FORMAT = "masks", "1"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The commonest word pieces, as the tokenizer writes them, and one more entry for the rest."""
+
+    pieces: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """V: pieces and the entry for the rest, which is the last one."""
+        return len(self.pieces) + 1
+
+    @classmethod
+    def of_texts(
+        cls, encoder: EncoderModel, texts: Iterable[str], most: int = VOCABULARY
+    ) -> Vocabulary:
+        """The ``most`` commonest, special tokens included; of equals the lower id first."""
+        counts = Counter(token for text in texts for token in encoder.token_ids(text))
+        ranked = sorted(counts, key=lambda token: (-counts[token], token))[:most]
+        return cls(tuple(encoder.tokenizer.convert_ids_to_tokens(ranked)))
+
+    def table(self, tokenizer: Any) -> Integers:
+        """The vocabulary entry of each token id, shape (tokenizer's length,)."""
+        entries = np.full(len(tokenizer), len(self.pieces), dtype=np.int64)
+        known = tokenizer.get_vocab()
+        for entry, piece in enumerate(self.pieces):
+            if piece in known:
+                entries[known[piece]] = entry
+        return entries
 
 
 @dataclass(frozen=True)
@@ -24,7 +53,7 @@ class Masks:
     """Which words and word pairs matter to a model (Sekhon et al. 2022, §3.2).
 
     Attributes:
-        vocabulary: what the axes stand for; its last entry is every other word piece.
+        vocabulary: what the axes stand for.
         words: M_W, boolean of shape (V,).
         pairs: M_A, boolean of shape (V, V); [i, j] is word i looking at word j.
         about: how they were made, as plain JSON values.
@@ -34,22 +63,6 @@ class Masks:
     words: Booleans
     pairs: Booleans
     about: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        size = self.vocabulary.size
-        if self.words.shape != (size,) or self.pairs.shape != (size, size):
-            raise AnalysisError(
-                f"masks of shapes {self.words.shape} and {self.pairs.shape} for a vocabulary of "
-                f"{size} entries",
-                mend=f"pass shapes ({size},) and ({size}, {size})",
-            )
-
-    @classmethod
-    def full(cls, vocabulary: Vocabulary) -> Masks:
-        """Masks that let everything count."""
-        size = vocabulary.size
-        check_memory(size * size, f"masks of {size:,} × {size:,} word pairs", "a smaller --vocab")
-        return cls(vocabulary, np.ones(size, dtype=bool), np.ones((size, size), dtype=bool))
 
     def save(self, path: Path) -> None:
         """Write them as safetensors, whole or not at all."""
@@ -61,33 +74,23 @@ class Masks:
         )
 
     @classmethod
-    def load(cls, path: Path) -> Masks:
-        """Read masks.
-
-        Raises:
-            AnalysisError: the file is missing or holds no masks.
-        """
-        with unreadable(f"masks {path}: cannot be read", "make one with `s2lct masks`"):
-            arrays, described = load_arrays(path, _KIND)
-            if described.get("format") != _FORMAT:
-                raise ValueError("it holds no masks")
-            vocabulary = Vocabulary(tuple(map(str, described["pieces"])))
-            return cls(
-                vocabulary,
-                np.unpackbits(arrays["words"], count=vocabulary.size).astype(bool),
-                np.unpackbits(arrays["pairs"], axis=1, count=vocabulary.size).astype(bool),
-                dict(described["about"]),
-            )
-
-    @classmethod
-    def load_for(cls, path: Path, encoder: EncoderModel) -> Masks:
-        """Read masks that were learned for a model.
+    def load(cls, path: Path, encoder: EncoderModel | None = None) -> Masks:
+        """Read masks, of a model where one is given.
 
         Raises:
             AnalysisError: the file is missing, holds no masks, or those of another model.
         """
-        masks = cls.load(path)
-        if masks.about.get("weights_sha256", encoder.fingerprint) != encoder.fingerprint:
+        with unreadable(f"masks {path}: cannot be read", "make one with `s2lct masks`"):
+            arrays, described = load_arrays(path, _KIND)
+            vocabulary = Vocabulary(tuple(map(str, described["pieces"])))
+            words = np.unpackbits(arrays["words"], count=vocabulary.size).astype(bool)
+            pairs = np.unpackbits(arrays["pairs"], axis=1, count=vocabulary.size).astype(bool)
+            if described.get("format") != _FORMAT or len(pairs) != len(words):
+                raise ValueError("it holds no masks")
+            masks = cls(vocabulary, words, pairs, dict(described["about"]))
+        if encoder and masks.about.get("weights_sha256", encoder.fingerprint) != (
+            encoder.fingerprint
+        ):
             raise AnalysisError(
                 f"--masks {path}: were learned for {masks.about.get('model', 'another model')}",
                 mend=f"learn them for {encoder.name}: s2lct masks CORPUS --model {encoder.name}",

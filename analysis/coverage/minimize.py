@@ -6,26 +6,21 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.progress import Advance, silently
-from s2lct.errors import AnalysisError
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.suite.cases import Case
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What is left of a suite at one threshold.
+    """Ids of the cases that stay, each raising coverage by more than the threshold.
 
-    Attributes:
-        threshold: by more than it a case had to raise coverage.
-        kept: ids of the cases that stay.
-        for_expansions: ids of those of them that stay only because an expansion of theirs does.
+    ``for_expansions`` are those of them that stay only because an expansion of theirs does.
     """
 
     threshold: float
@@ -35,19 +30,12 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What reducing did to one capability.
-
-    Attributes:
-        cases: before.
-        kept: after, at each threshold.
-        before: failure rate of all cases, in [0, 1].
-        after: of the kept ones, at each threshold; None where none is kept.
-    """
+    """What reducing did to one capability: sizes and failure rates in [0, 1]."""
 
     cases: int
-    kept: tuple[int, ...]
+    kept: tuple[int, ...]  # at each threshold
     before: float
-    after: tuple[float | None, ...]
+    after: tuple[float | None, ...]  # likewise; None where no case is kept
 
     @property
     def mean_reduction(self) -> float:
@@ -57,13 +45,17 @@ class Reduction:
     @property
     def mean_after(self) -> float | None:
         """Failure rate after, mean over the thresholds that keep a case."""
-        rates = [rate for rate in self.after if rate is not None]
-        return sum(rates) / len(rates) if rates else None
+        return _mean(self.after)
 
     @property
     def max_after(self) -> float | None:
         """Failure rate after, at the best threshold."""
         return max((rate for rate in self.after if rate is not None), default=None)
+
+
+def _mean(rates: Sequence[float | None]) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) / len(known) if known else None
 
 
 def minimize(
@@ -76,22 +68,11 @@ def minimize(
 ) -> list[Reduced]:
     """Greedy passes over a suite, one for each threshold, in one run of the model.
 
-    A capability's first case raises coverage from 0, thresholds are shares of the metric's main
-    figure. A seed whose expansion stays stays too, so that every expansion keeps its seed.
-
-    Raises:
-        AnalysisError: a negative threshold, or a metric of another model.
+    Thresholds are shares of the metric's main figure. A seed whose expansion stays stays too.
     """
-    if not thresholds or not all(0 <= one < math.inf for one in thresholds):
-        raise AnalysisError(
-            f"--threshold {','.join(map(str, thresholds))}", mend="pass 0 or more, such as 0,1e-4"
-        )
-    metric.check_model(encoder)
-    by_capability: dict[str, list[Case]] = {}
-    for case in cases:
-        by_capability.setdefault(case.capability, []).append(case)
     kept: list[set[str]] = [set() for _ in thresholds]
-    for own in by_capability.values():
+    for capability in dict.fromkeys(case.capability for case in cases):
+        own = [case for case in cases if case.capability == capability]
         states = [metric.emptied() for _ in thresholds]
         found = encoder.in_order([case.text for case in own], metric.marks)
         for case, marks in zip(own, found, strict=True):
@@ -101,11 +82,11 @@ def minimize(
                     ids.add(case.id)
             advance(1)
     known = {case.id for case in cases}
-    reduced = []
-    for threshold, ids in zip(thresholds, kept, strict=True):
-        seeds = {case.seed_id for case in cases if case.id in ids} & known
-        reduced.append(Reduced(threshold, frozenset(ids | seeds), frozenset(seeds - ids)))
-    return reduced
+    seeds = [{case.seed_id for case in cases if case.id in ids} & known for ids in kept]
+    return [
+        Reduced(threshold, frozenset(ids | own), frozenset(own - ids))
+        for threshold, ids, own in zip(thresholds, kept, seeds, strict=True)
+    ]
 
 
 def reductions(
@@ -118,13 +99,19 @@ def reductions(
     table: dict[str, Reduction] = {}
     for capability in dict.fromkeys(case.capability for case in cases):
         own = [n for n, case in enumerate(cases) if case.capability == capability]
-        sizes: list[int] = []
-        rates: list[float | None] = []
-        for one in reduced:
-            left = [n for n in own if cases[n].id in one.kept]
-            sizes.append(len(left))
-            rates.append(float(failed[left].mean()) if left else None)
-        table[capability] = Reduction(
-            len(own), tuple(sizes), float(failed[own].mean()), tuple(rates)
-        )
+        left = [[n for n in own if cases[n].id in one.kept] for one in reduced]
+        rates = tuple(float(failed[some].mean()) if some else None for some in left)
+        before = float(failed[own].mean())
+        table[capability] = Reduction(len(own), tuple(map(len, left)), before, rates)
     return table
+
+
+def overall(table: Mapping[str, Reduction]) -> Reduction:
+    """All capabilities: sizes summed, failure rates averaged over those that keep a case."""
+    rows = list(table.values())
+    return Reduction(
+        cases=sum(row.cases for row in rows),
+        kept=tuple(map(sum, zip(*(row.kept for row in rows), strict=True))),
+        before=sum(row.before for row in rows) / len(rows),
+        after=tuple(map(_mean, zip(*(row.after for row in rows), strict=True))),
+    )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from s2lct.analysis.coverage.curves import Curve, Measured
-from s2lct.analysis.coverage.minimize import Reduction
+from s2lct.analysis.coverage.curves import Measured, together
+from s2lct.analysis.coverage.minimize import Reduction, overall
 from s2lct.analysis.plots import COLOURS, picture
 from s2lct.analysis.tables import figures_table
 from s2lct.extras import require
@@ -33,39 +34,31 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 40
 _TICKS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CoverageReport:
-    """What `s2lct coverage` found.
-
-    Attributes:
-        model: its name.
-        fingerprint: SHA-256 over tokenizer and weights.
-        reference: name of the corpus that set bounds, and how many of its sentences did.
-        shuffles: over which curves are averaged.
-        measured: each suite.
-        rows: of the table: each suite alone, then unions.
-        notes: what the user should know.
-    """
+    """What `s2lct coverage` found of a model, by name and SHA-256 over tokenizer and weights."""
 
     model: str
     fingerprint: str
-    reference: str
-    shuffles: int
-    measured: tuple[Measured, ...]
-    rows: tuple[Measured, ...]
-    notes: tuple[str, ...]
+    reference: str  # name of the corpus that set bounds, and how many of its sentences did
+    shuffles: int  # over which curves are averaged
+    measured: Sequence[Measured]  # each suite
+    notes: Sequence[str]  # what the user should know
+
+    @cached_property
+    def rows(self) -> list[Measured]:
+        """Of the table: each suite alone, then unions."""
+        return together(self.measured)
 
     @property
     def figures(self) -> tuple[str, ...]:
         """Names of the figures."""
-        return tuple(self.rows[0].values)
+        return tuple(self.measured[0].values)
 
 
 def percent(value: float) -> str:
     """A share in percent: two decimals, more where they would say nothing."""
-    if 0 < value < 0.001:
-        return f"{100 * value:.2g}"
-    return f"{100 * value:.2f}"
+    return f"{100 * value:.2g}" if 0 < value < 0.001 else f"{100 * value:.2f}"
 
 
 def coverage_table(report: CoverageReport) -> Table:
@@ -73,8 +66,7 @@ def coverage_table(report: CoverageReport) -> Table:
     table = figures_table(("cases", *report.figures), title=Text(f"Coverage of {report.model}, %"))
     table.columns[0].min_width = 24
     for row in report.rows:
-        values = [percent(row.values[figure]) for figure in report.figures]
-        table.add_row(Text(row.suite), f"{row.cases:,}", *values)
+        table.add_row(Text(row.suite), f"{row.cases:,}", *map(percent, row.values.values()))
     return table
 
 
@@ -90,35 +82,13 @@ def reduction_table(
     for name, row in (*reductions.items(), ("all", overall(reductions))):
         if name == "all":
             table.add_section()
+        shares = (row.mean_reduction, row.before, row.mean_after, row.max_after)
         table.add_row(
             Text(name),
-            f"{row.cases:,}",
-            *(f"{count:,}" for count in row.kept),
-            f"{100 * row.mean_reduction:.1f}",
-            f"{100 * row.before:.1f}",
-            _rate(row.mean_after),
-            _rate(row.max_after),
+            *(f"{count:,}" for count in (row.cases, *row.kept)),
+            *("–" if share is None else f"{100 * share:.1f}" for share in shares),
         )
     return table
-
-
-def _rate(rate: float | None) -> str:
-    return "–" if rate is None else f"{100 * rate:.1f}"
-
-
-def overall(reductions: Mapping[str, Reduction]) -> Reduction:
-    """All capabilities: sizes summed, failure rates averaged over those that keep a case."""
-    rows = list(reductions.values())
-    after: list[float | None] = []
-    for at_threshold in zip(*(row.after for row in rows), strict=True):
-        rates = [rate for rate in at_threshold if rate is not None]
-        after.append(sum(rates) / len(rates) if rates else None)
-    return Reduction(
-        cases=sum(row.cases for row in rows),
-        kept=tuple(map(sum, zip(*(row.kept for row in rows), strict=True))),
-        before=sum(row.before for row in rows) / len(rows),
-        after=tuple(after),
-    )
 
 
 def write_curves(report: CoverageReport, path: Path) -> None:
@@ -146,51 +116,45 @@ def coverage_page(report: CoverageReport) -> str:
 
 def _plot(report: CoverageReport, figure: str) -> dict[str, Any]:
     """The curves of one figure in the plot's coordinates."""
-    curves = [(one.suite, one.curves[figure]) for one in report.measured]
-    most_cases = max(curve.sizes[-1] for _, curve in curves)
-    most = max(*(max(curve.high) for _, curve in curves), 1e-9)
-    step = _step(most)
+    curves = {one.suite: one.curves[figure] for one in report.measured}
+    most_cases = max(curve.sizes[-1] for curve in curves.values())
+    most = max(*(max(curve.high) for curve in curves.values()), 1e-9)
+    step, case_step = _step(most), _step(most_cases)
     top = math.ceil(most / step - 1e-9) * step
 
-    def x(cases: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * cases / most_cases, 2)
-
-    def y(value: float) -> float:
-        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top, 2)
+    def at(cases: float, value: float) -> tuple[float, float]:
+        x = LEFT + (WIDTH - LEFT - RIGHT) * cases / most_cases
+        return round(x, 2), round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top, 2)
 
     def line(sizes: Sequence[int], values: Sequence[float]) -> str:
-        return " ".join(f"{x(n)},{y(v)}" for n, v in zip(sizes, values, strict=True))
+        places = (at(size, value) for size, value in zip(sizes, values, strict=True))
+        return " ".join(f"{x},{y}" for x, y in places)
 
-    case_step = _step(most_cases)
+    lines = []
+    for suite, curve in curves.items():
+        sizes, upper = (0, *curve.sizes), line((0, *curve.sizes), (0.0, *curve.high))
+        each = zip(curve.sizes, curve.mean, curve.low, curve.high, strict=True)
+        points = [
+            (*at(n, m), f"{suite}, {n:,} cases: {percent(m)} % ({percent(a)} to {percent(b)})")
+            for n, m, a, b in each
+        ]
+        lines.append(
+            {
+                "suite": suite,
+                "mean": line(sizes, (0.0, *curve.mean)),
+                "band": f"{upper} {line(curve.sizes[::-1], curve.low[::-1])}",
+                "points": points,
+                "end": percent(curve.mean[-1]),
+            }
+        )
+    cases = [n * case_step for n in range(int(most_cases / case_step) + 1)]
+    values = [n * step for n in range(round(top / step) + 1)]
     return {
         "figure": figure,
         "title": TITLES.get(figure, figure),
-        "lines": [
-            {
-                "suite": suite,
-                "mean": line((0, *curve.sizes), (0.0, *curve.mean)),
-                "band": line((0, *curve.sizes), (0.0, *curve.high))
-                + " "
-                + line(curve.sizes[::-1], curve.low[::-1]),
-                "points": [
-                    (
-                        x(n),
-                        y(m),
-                        f"{suite}, {n:,} cases: {percent(m)} % ({percent(a)} to {percent(b)})",
-                    )
-                    for n, m, a, b in zip(
-                        curve.sizes, curve.mean, curve.low, curve.high, strict=True
-                    )
-                ],
-                "end": percent(curve.mean[-1]),
-            }
-            for suite, curve in curves
-        ],
-        "x_ticks": [
-            (x(n * case_step), f"{n * case_step:,.0f}")
-            for n in range(int(most_cases / case_step) + 1)
-        ],
-        "y_ticks": [(y(n * step), f"{100 * n * step:.4g}") for n in range(round(top / step) + 1)],
+        "lines": lines,
+        "x_ticks": [(at(n, 0)[0], f"{n:,.0f}") for n in cases],
+        "y_ticks": [(at(0, value)[1], f"{100 * value:.4g}") for value in values],
     }
 
 
@@ -212,7 +176,7 @@ def _png(report: CoverageReport) -> bytes:
     for place, figure in enumerate(figures):
         axes = drawing.add_subplot(rows, columns, place + 1)
         for number, one in enumerate(report.measured):
-            curve: Curve = one.curves[figure]
+            curve = one.curves[figure]
             colour = COLOURS[number % len(COLOURS)]
             sizes = (0, *curve.sizes)
             axes.plot(sizes, [0, *(100 * v for v in curve.mean)], color=colour, label=one.suite)

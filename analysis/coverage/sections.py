@@ -1,173 +1,206 @@
-"""The ranges of word-level and attention neurons on a reference corpus, cut into sections."""
+"""COVER and MNCOVER: k-multisection coverage of word-level and attention neurons.
+
+Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
+NAACL 2022), sections 3.1 and 3.2, equations 4 to 7, after Ma et al. 2018 (DeepGauge).
+
+- A word-level neuron is h_{d,t}^l: dimension d of layer l's hidden state at t. An attention neuron
+  is α_{ij}^{l,k}: how much j weighs for i in head k of layer l.
+- Each neuron's range [low, high] on a reference corpus is cut into B sections of equal width. A
+  value v lies in section ⌊(v - low) · B / (high - low)⌋, and high itself in the last one. A value
+  outside covers nothing.
+- COVER = (C_w + λ C_a) / (B (N_w + λ N_a)): C counts covered sections, N neurons, of words and of
+  attention (eq. 4 to 6).
+- MNCOVER (eq. 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair (x_i, x_j)
+  only where M_A[x_i, x_j] = 1.
+
+The paper leaves open, and is read here, as follows. t, i and j are places in the text, or, with a
+vocabulary, entries of it: then the neurons of what the masks leave out do not exist. λ weighs
+attention neurons above and below, so that coverage stays in [0, 1]. A neuron that never varied on
+the reference corpus has no range to cut: it is in neither C nor N. Ranges are taken over all
+tokens, special and masked ones too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from s2lct.analysis.coverage.activations import Activations, Booleans, Floats
-from s2lct.analysis.coverage.criteria import Bits, Index, reference_texts
-from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.layers import Layers
-from s2lct.analysis.coverage.memory import check_memory
-from s2lct.analysis.coverage.section_neurons import BINS, PLACES, AtPlaces, AtWords, SectionNeurons
-from s2lct.analysis.coverage.vocabulary import Vocabulary
+from s2lct.analysis.arrays import Arrays, check_memory
+from s2lct.analysis.coverage.criteria import Bits, Coverage, Marks
+from s2lct.analysis.coverage.encoder import Activations, EncoderModel, Floats
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.errors import AnalysisError
 
-_BYTES_OF_RANGE = 8  # low and high
+BINS = 10
+PLACES = 128
+_NO_TABLE = np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class TextSections:
-    """The sections that one text's values lie in, one bit each; none where a value is outside.
+class SectionCoverage(Coverage):
+    """COVER, or MNCOVER where masks are given; see the module's text for both.
 
-    Attributes:
-        at: where its tokens stand among the neurons.
-        words: shape (layers, tokens, dim).
-        pairs: shape (layers, heads, tokens, tokens).
+    Settings: ``layers`` (see `parse_layers`), ``bins`` (B, 1 to 64), ``places``, ``vocabulary``
+    (pieces, or None for neurons of places), ``attention_weight`` (λ) and ``masked`` (the masks'
+    pieces, or None). Constants: ranges, ``words_low`` … of shape (layers, n, dim) and ``pairs_low``
+    … of shape (layers, heads, n, n), where n is the number of places or entries, low above high
+    where the corpus had no value; masks; the entry of each token id in both vocabularies.
     """
 
-    at: AtPlaces | AtWords
-    words: Bits
-    pairs: Bits
+    kind = "sections"
 
-
-class Sections:
-    """Each neuron's range on a reference corpus, cut into sections.
-
-    Attributes:
-        neurons: which.
-        low, high: ranges, float32, by kind: ``words``, shape (layers, n, dim), and ``pairs``, shape
-            (layers, heads, n, n), where n is the number of places or vocabulary entries. Low is
-            above high where the corpus had no value.
-    """
-
-    def __init__(
-        self, neurons: SectionNeurons, low: dict[str, Floats], high: dict[str, Floats]
-    ) -> None:
-        self.neurons, self.low, self.high = neurons, low, high
-        self._last: tuple[Activations, TextSections] | None = None
+    def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
+        self.bits = np.min_scalar_type(2 ** settings["bins"] - 1)
+        parts = ("words", "pairs")
+        state = {part: np.zeros(constants[f"{part}_low"].shape, dtype=self.bits) for part in parts}
+        super().__init__(model, settings, constants, state)
+        self.weights["pairs"] = settings["attention_weight"]
+        self.of_words = settings["vocabulary"] is not None
+        self.masked = settings["masked"] is not None
+        self.name = "MNCOVER" if self.masked else "COVER"
 
     @classmethod
     def unset(
         cls,
         encoder: EncoderModel,
         texts: Iterable[str],
-        layers: Layers,
+        layers: Mapping[str, Any],
         *,
         bins: int = BINS,
         places: int = PLACES,
         vocabulary: Vocabulary | None = None,
-    ) -> Sections:
-        """No neuron has a range yet; `widen` gives them one.
+    ) -> SectionCoverage:
+        """COVER without ranges yet, for `widen`.
 
-        Args:
-            encoder: the model.
-            texts: that they will be widened by: no text is longer than so many places.
-            layers: whose neurons; the pooler has none.
-            bins: B, 1 to 64.
-            places: tokens from this number on do not count.
-            vocabulary: for neurons of words; None for neurons of places.
+        Its neurons are of the vocabulary's words, or of as many places as the longest text has.
 
         Raises:
-            AnalysisError: neurons that memory cannot hold.
+            AnalysisError: the layers have no attention, or memory cannot hold the neurons.
         """
+        config, attentions = encoder.model.config, [n for n in layers["hidden"] if n]
+        if layers["pooler"] or not attentions:
+            raise AnalysisError(
+                "--layers: pooler and embeddings have no attention neurons",
+                mend="name encoder layers, such as --layers encoder",
+            )
         if vocabulary is None:
-            places = min(places, encoder.longest(texts))
-            table, axis = np.zeros(0, dtype=np.int64), "places"
+            places = size = min(places, max(len(encoder.token_ids(text)) for text in texts))
+            pieces, table, axis = None, _NO_TABLE, "places"
             smaller = "a smaller --places or fewer --layers"
         else:
-            table, axis = vocabulary.table(encoder.tokenizer), "words"
-            smaller = "a smaller --vocab, or --neurons places"
-        neurons = SectionNeurons(layers, bins, places, vocabulary, table)
-        config = encoder.model.config
-        shapes = neurons.shapes(int(config.hidden_size), int(config.num_attention_heads))
+            size, pieces, axis = vocabulary.size, list(vocabulary.pieces), "words"
+            table, smaller = (
+                vocabulary.table(encoder.tokenizer),
+                "a smaller --vocab, or --neurons places",
+            )
+        shapes = {
+            "words": (len(layers["hidden"]), size, int(config.hidden_size)),
+            "pairs": (len(attentions), int(config.num_attention_heads), size, size),
+        }
         count = sum(int(np.prod(shape)) for shape in shapes.values())
         check_memory(
-            count * (_BYTES_OF_RANGE + neurons.bits_type.itemsize),
-            f"{count:,} neurons of {neurons.size:,} {axis} and their pairs",
+            count * (8 + np.min_scalar_type(2**bins - 1).itemsize),  # low, high and bits
+            f"{count:,} neurons of {size:,} {axis} and their pairs",
             smaller,
         )
+        settings = {"layers": layers, "bins": bins, "places": places, "vocabulary": pieces}
+        ranges = {
+            f"{part}_{end}": np.full(shape, worst, dtype=np.float32)
+            for part, shape in shapes.items()
+            for end, worst in (("low", np.inf), ("high", -np.inf))
+        }
         return cls(
-            neurons,
-            {kind: np.full(shape, np.inf, dtype=np.float32) for kind, shape in shapes.items()},
-            {kind: np.full(shape, -np.inf, dtype=np.float32) for kind, shape in shapes.items()},
+            encoder.fingerprint,
+            settings | {"attention_weight": 1.0, "masked": None},
+            ranges | {"neurons_table": table, "masks_table": _NO_TABLE},
         )
 
-    @classmethod
-    def of_texts(
-        cls, encoder: EncoderModel, texts: Iterable[str], layers: Layers, **options: Any
-    ) -> Sections:
-        """Ranges from a reference corpus, in one pass; for the options see `unset`.
+    def weighed(
+        self, encoder: EncoderModel, masks: Masks | None, attention_weight: float
+    ) -> SectionCoverage:
+        """The same neurons and ranges with masks (of the neurons' vocabulary, if any) and λ."""
+        settings = {**self.settings, "attention_weight": attention_weight, "masked": None}
+        constants = dict(self.constants)
+        if masks is not None:
+            settings["masked"] = list(masks.vocabulary.pieces)
+            constants["masks_table"] = masks.vocabulary.table(encoder.tokenizer)
+            constants |= {"mask_words": masks.words, "mask_pairs": masks.pairs}
+        return SectionCoverage(self.model, settings, constants)
 
-        Raises:
-            AnalysisError: fewer than two different texts, or neurons that memory cannot hold.
-        """
-        texts = reference_texts(texts)
-        sections = cls.unset(encoder, texts, layers, **options)
-        for _, one in encoder.each(texts):
-            sections.widen(one)
-        return sections
+    def marks(self, one: Activations) -> Marks:
+        """The sections that a text lies in."""
+        found = {
+            part: (where, self._sections(part, where, values))
+            for part, (where, values) in self._values(one).items()
+        }
+        if self.masked:
+            words, pairs = found["words"][1], found["pairs"][1]
+            tokens = self.constants["masks_table"][one.input_ids[: words.shape[1]]]
+            words *= self.constants["mask_words"][tokens][:, None]
+            pairs *= self.constants["mask_pairs"][np.ix_(tokens, tokens)]
+        return self._together(found, np.bitwise_or)
 
-    def widen(self, activations: Activations) -> None:
-        """Take one text, whose activations alone these are, into the ranges."""
-        at, values = self.neurons.of_text(activations)
-        for ranges, extreme in ((self.low, np.minimum), (self.high, np.maximum)):
-            for kind, by in (("words", at.by_word), ("pairs", at.by_pair)):
-                where, own = by(values[kind], extreme)
-                ranges[kind][where] = extreme(ranges[kind][where], own)
+    def extremes(self, one: Activations, extreme: np.ufunc) -> Marks:
+        """Each neuron's least or greatest value in a text."""
+        found = self._together(self._values(one), extreme)
+        return {f"{part}_": mark for part, mark in found.items()}
 
-    def merged(self, other: Sections) -> Sections:
-        """The ranges on both corpora together.
+    def _values(self, one: Activations) -> Marks:
+        """Each token's and each pair's values in a text, of one neuron perhaps several."""
+        kept = slice(None if self.of_words else self.settings["places"])
+        layers = self.settings["layers"]["hidden"]
+        words = np.stack([one.hidden[number][kept] for number in layers])
+        pairs = np.stack([one.attentions[n - 1][:, kept, kept] for n in layers if n])
+        at: Any = slice(words.shape[1])
+        looking = at
+        if self.of_words:
+            at = self.constants["neurons_table"][one.input_ids]
+            looking = at[:, None]
+        return {"words": ((slice(None), at), words), "pairs": ((..., looking, at), pairs)}
 
-        Raises:
-            AnalysisError: they are of other neurons.
-        """
-        if self.neurons.settings() != other.neurons.settings():
-            raise AnalysisError(
-                "ranges of different neurons",
-                mend="take both with one model, one vocabulary or number of places, one --bins",
-            )
-        return Sections(
-            self.neurons,
-            {kind: np.minimum(low, other.low[kind]) for kind, low in self.low.items()},
-            {kind: np.maximum(high, other.high[kind]) for kind, high in self.high.items()},
-        )
+    def _together(self, marks: Marks, ufunc: np.ufunc) -> Marks:
+        """Values of one neuron put together."""
+        if not self.of_words:
+            return marks
+        (_, entries), words = marks["words"]
+        order = np.argsort(entries, kind="stable")
+        distinct, starts = np.unique(entries[order], return_index=True)
 
-    def varying(self, kind: str) -> Booleans:
-        """Which neurons have a range to cut."""
-        return np.asarray(self.low[kind] < self.high[kind])
+        def grouped(values: Bits, axis: int) -> Bits:
+            return np.asarray(ufunc.reduceat(values.take(order, axis), starts, axis))
 
-    def of_text(self, activations: Activations) -> TextSections:
-        """The sections that each token and pair of one text lies in.
+        pairs = grouped(grouped(marks["pairs"][1], 2), 3)
+        return {
+            "words": ((slice(None), distinct), grouped(words, 1)),
+            "pairs": ((..., distinct[:, None], distinct), pairs),
+        }
 
-        The last answer is kept: COVER and MNCOVER ask for the same.
-        """
-        if self._last is None or self._last[0] is not activations:
-            at, values = self.neurons.of_text(activations)
-            found = TextSections(
-                at,
-                self._bits(values["words"], "words", at.words),
-                self._bits(values["pairs"], "pairs", at.pairs),
-            )
-            self._last = activations, found
-        return self._last[1]
-
-    def _bits(self, values: Floats, kind: str, where: Index) -> Bits:
-        low, high, bins = self.low[kind][where], self.high[kind][where], self.neurons.bins
+    def _sections(self, part: str, where: Any, values: Floats) -> Bits:
+        """The sections that values lie in, a bit each; none where a value is outside."""
+        low, high = (self.constants[f"{part}_{end}"][where] for end in ("low", "high"))
+        bins = self.settings["bins"]
         # In double precision: the difference of two floats is then (nearly always) exact.
         span = np.subtract(high, low, dtype=np.float64)
         within = (values >= low) & (values <= high) & (span > 0)
-        np.copyto(span, 1.0, where=~within)
-        section = np.subtract(values, low, dtype=np.float64)
-        section *= bins
-        section /= span
-        np.copyto(section, 0.0, where=~within)
-        numbers = np.minimum(section, bins - 1).astype(np.uint8)
-        one_bit = (np.uint64(1) << np.arange(bins, dtype=np.uint64)).astype(self.neurons.bits_type)
-        bits: Bits = one_bit[numbers]
-        bits *= within
-        return bits
+        section = np.subtract(values, low, dtype=np.float64) * bins / np.where(within, span, 1.0)
+        numbers = np.where(within, np.minimum(section, bins - 1), 0).astype(np.uint8)
+        one_bit = (np.uint64(1) << np.arange(bins, dtype=np.uint64)).astype(self.bits)
+        return np.asarray(one_bit[numbers] * within)
+
+    @cached_property
+    def total(self) -> float:
+        """B (N_w + λ N_a)."""
+        count = 0.0
+        for part, weight in self.weights.items():
+            varying = self.constants[f"{part}_low"] < self.constants[f"{part}_high"]
+            if self.masked and self.of_words:
+                mask = self.constants[f"mask_{part}"]
+                varying &= mask[:, None] if part == "words" else mask
+            count += weight * int(varying.sum())
+        if not count:
+            raise AnalysisError(
+                "no neuron has a range to cut", mend="pass a larger reference corpus, other masks"
+            )
+        return float(self.settings["bins"] * count)

@@ -9,37 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.diversity.readings import Reader, Reading
-from s2lct.analysis.progress import Advance, silently
+from s2lct.analysis.diversity.sources import ALL_CASES, Groups, Text
 from s2lct.identity import rng_for
+from s2lct.progress import Bars, no_bars
 
 NGRAMS = (1, 2, 3)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BLEU_ORDER = 4
 GROWTH_ORDERS = 20
 GROWTH_STEPS = 40
-ALL_CASES = "all"
-SEEDS = "seeds"
-
-Floats = npt.NDArray[np.float64]
-
-
-class Text(NamedTuple):
-    """A case to measure.
-
-    Attributes:
-        text: the case.
-        family: what it shares with others that are not independent of it: its seed's id.
-    """
-
-    text: str
-    family: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +48,9 @@ class Spread:
 class Diversity:
     """How diverse some cases are.
 
-    Attributes:
-        cases: how many.
-        self_bleu: mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018).
-        productions: distinct productions of the parses.
-        distinct: by n, distinct n-grams of words in all n-grams (Li et al. 2016), in [0, 1].
-        words: words in a case.
-        depth: depth of its deepest tree, in edges.
-        unparsed: cases with a sentence that the parser refuses.
+    By self-BLEU, 0 to 100, of each case against all others (Zhu et al. 2018), distinct productions
+    of the parses, distinct n-grams of words in all n-grams (Li et al. 2016), by n, words in a case,
+    and depth of its deepest tree in edges. Unparsed cases have a sentence the parser refuses.
     """
 
     cases: int
@@ -84,30 +63,12 @@ class Diversity:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where cases come from, and how to take some of them.
-
-    Attributes:
-        name: shown beside its figures.
-        texts: by group (``all``, ``seeds``, a capability): what its cases are drawn from.
-        whole: whether the texts are measured as they are, rather than drawn from.
-    """
-
-    name: str
-    texts: Mapping[str, Sequence[Text]]
-    whole: bool = False
-
-
-@dataclass(frozen=True)
 class DiversityComparison:
-    """Sources side by side.
+    """Sources side by side, the suite first: figures by group and source.
 
-    Attributes:
-        sources: their names, the suite first.
-        groups: the figures by group and source; ``all`` first, then ``seeds``, whose expansions
-            do not count, then the capabilities.
-        growth: by source, (number of cases, mean distinct productions among so many).
-        draws: how often cases were drawn from a source that is not the suite.
+    The group ``all`` is first, then ``seeds``, whose expansions do not count, then capabilities.
+    Growth is, by source, the mean of distinct productions among so many cases. What is not the
+    suite was drawn so often.
     """
 
     sources: tuple[str, ...]
@@ -116,7 +77,7 @@ class DiversityComparison:
     draws: int = 1
 
 
-def self_bleu(texts: Sequence[str]) -> Floats:
+def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     """BLEU of each text, of at least two, against all the others, 0 to 100, shape (texts,).
 
     What sacreBLEU gives for a sentence and references (13a tokens, exponential smoothing,
@@ -130,59 +91,48 @@ def self_bleu(texts: Sequence[str]) -> Floats:
     counted = [
         extract_all_word_ngrams(bleu.tokenizer(text.rstrip()), 1, BLEU_ORDER) for text in texts
     ]
-    greatest: dict[tuple[str, ...], tuple[int, int]] = {}
+    greatest: dict[tuple[str, ...], list[int]] = {}
     for ngrams, _ in counted:
         for ngram, count in ngrams.items():
-            first, second = greatest.get(ngram, (0, 0))
-            greatest[ngram] = (count, first) if count > first else (first, max(second, count))
+            greatest[ngram] = sorted([*greatest.get(ngram, (0, 0)), count])[1:]
     lengths = Counter(length for _, length in counted)
     scores = np.zeros(len(texts))
     for number, (ngrams, length) in enumerate(counted):
         correct, total = [0] * BLEU_ORDER, [0] * BLEU_ORDER
         for ngram, count in ngrams.items():
-            first, second = greatest[ngram]
+            second, first = greatest[ngram]
             total[len(ngram) - 1] += count
             correct[len(ngram) - 1] += min(count, second if count == first else first)
+        others = lengths if lengths[length] > 1 else lengths.keys() - {length}
+        closest = min(others, key=lambda other: (abs(other - length), other))
         scores[number] = bleu.compute_bleu(
             correct,
             total,
             length,
-            _closest(length, lengths),
+            closest,
             smooth_method=bleu.smooth_method,
             effective_order=bleu.effective_order,
         ).score
     return scores
 
 
-def _closest(length: int, lengths: Counter[int]) -> int:
-    """The length nearest to a text's among the other texts, the shorter of two."""
-    if lengths[length] > 1:
-        return length
-    others = (other for other in lengths if other != length)
-    return min(others, key=lambda other: (abs(other - length), other))
-
-
-def measure(texts: Sequence[Text], readings: Sequence[Reading], seed: int = 0) -> Diversity:
-    """Measure cases, at least one; the seed is of the bootstrap that gives self-BLEU's interval."""
-    found = frozenset[str]().union(*(reading.productions for reading in readings))
+def measure(texts: Sequence[Text], readings: Sequence[Reading]) -> Diversity:
+    """Measure cases, at least one, of which the tagger and the parser see these readings."""
+    bleu = Figure(0.0)
+    if len(texts) > 1:
+        scores = self_bleu([one.text for one in texts])
+        _, ci = mean_and_interval([one.family for one in texts], scores, seed=0)
+        bleu = Figure(float(scores.mean()), *ci)
     depths = [reading.depth for reading in readings if reading.depth is not None]
     return Diversity(
         cases=len(texts),
-        self_bleu=_self_bleu_figure(texts, seed),
-        productions=Figure(len(found)),
+        self_bleu=bleu,
+        productions=Figure(len(frozenset().union(*(one.productions for one in readings)))),
         distinct={n: Figure(distinct([one.words for one in readings], n)) for n in NGRAMS},
         words=spread([len(reading.words) for reading in readings]),
         depth=spread(depths),
         unparsed=len(readings) - len(depths),
     )
-
-
-def _self_bleu_figure(texts: Sequence[Text], seed: int) -> Figure:
-    if len(texts) < 2:
-        return Figure(0.0)
-    scores = self_bleu([one.text for one in texts])
-    _, ci = mean_and_interval([one.family for one in texts], scores, seed)
-    return Figure(float(scores.mean()), *ci)
 
 
 def distinct(texts: Sequence[Sequence[str]], n: int) -> float:
@@ -195,11 +145,9 @@ def distinct(texts: Sequence[Sequence[str]], n: int) -> float:
 
 def spread(values: Sequence[float]) -> Spread:
     """Mean, standard deviation and quantiles; zeros for no values."""
-    if not values:
-        return Spread(0.0, 0.0, (0.0,) * len(QUANTILES))
-    numbers = np.asarray(values, dtype=np.float64)
-    quantiles = tuple(float(one) for one in np.quantile(numbers, QUANTILES))
-    return Spread(float(numbers.mean()), float(numbers.std()), quantiles)
+    numbers = np.asarray(values or [0], dtype=np.float64)
+    quantiles = np.quantile(numbers, QUANTILES).tolist()
+    return Spread(float(numbers.mean()), float(numbers.std()), tuple(quantiles))
 
 
 def growth(readings: Sequence[Reading], seed: int = 0) -> list[tuple[int, float]]:
@@ -209,14 +157,12 @@ def growth(readings: Sequence[Reading], seed: int = 0) -> list[tuple[int, float]
     rng = np.random.default_rng(seed)
     for _ in range(GROWTH_ORDERS):
         seen: set[str] = set()
-        sizes = np.zeros(len(readings) + 1)
-        for place, number in enumerate(rng.permutation(len(readings)), 1):
+        sizes = [0]
+        for number in rng.permutation(len(readings)):
             seen |= readings[number].productions
-            sizes[place] = len(seen)
-        sums += sizes[steps]
-    return [
-        (int(step), float(total / GROWTH_ORDERS)) for step, total in zip(steps, sums, strict=True)
-    ]
+            sizes.append(len(seen))
+        sums += np.array(sizes)[steps]
+    return list(zip(steps.tolist(), (sums / GROWTH_ORDERS).tolist(), strict=True))
 
 
 def merged(measured: Sequence[Diversity]) -> Diversity:
@@ -224,83 +170,64 @@ def merged(measured: Sequence[Diversity]) -> Diversity:
     if len(measured) == 1:
         return measured[0]
 
-    def figure(values: Sequence[float]) -> Figure:
+    def figure(figures: Sequence[Figure]) -> Figure:
+        values = [one.value for one in figures]
         return Figure(float(np.mean(values)), min(values), max(values))
 
-    def mean_spread(spreads: Sequence[Spread]) -> Spread:
-        return Spread(
-            float(np.mean([one.mean for one in spreads])),
-            float(np.mean([one.sd for one in spreads])),
-            tuple(float(q) for q in np.mean([one.quantiles for one in spreads], axis=0)),
-        )
+    def mean(spreads: Sequence[Spread]) -> Spread:
+        rows = [(one.mean, one.sd, *one.quantiles) for one in spreads]
+        of_means, of_sds, *quantiles = np.mean(rows, axis=0).tolist()
+        return Spread(of_means, of_sds, tuple(quantiles))
 
     return Diversity(
         cases=measured[0].cases,
-        self_bleu=figure([one.self_bleu.value for one in measured]),
-        productions=figure([one.productions.value for one in measured]),
-        distinct={n: figure([one.distinct[n].value for one in measured]) for n in NGRAMS},
-        words=mean_spread([one.words for one in measured]),
-        depth=mean_spread([one.depth for one in measured]),
+        self_bleu=figure([one.self_bleu for one in measured]),
+        productions=figure([one.productions for one in measured]),
+        distinct={n: figure([one.distinct[n] for one in measured]) for n in NGRAMS},
+        words=mean([one.words for one in measured]),
+        depth=mean([one.depth for one in measured]),
         unparsed=round(float(np.mean([one.unparsed for one in measured]))),
     )
 
 
-def drawn(source: Source, group: str, cases: int, draw: int, seed: int) -> list[Text]:
-    """Texts of a group of a source, so many if it has them, drawn without replacement."""
-    texts = source.texts[group]
-    if source.whole:
-        return list(texts)
-    rng = rng_for(seed, "diversity", source.name, group, str(draw))
-    return rng.sample(list(texts), min(cases, len(texts)))
-
-
 def compare(
-    suite: Source,
-    others: Sequence[Source],
+    sources: Mapping[str, Groups],
     reader: Reader,
     *,
     draws: int = 3,
     seed: int = 0,
-    start: Advance = silently,
-    advance: Advance = silently,
+    bars: Bars = no_bars,
 ) -> DiversityComparison:
-    """Measure a suite beside sources with the same groups, the same number of cases from each.
+    """Measure a suite, the first, beside sources with the same groups, so many cases from each.
 
-    From the others they are drawn several times. ``start`` is told how many texts are to be read.
+    From the others they are drawn several times, without replacement; fewer where they have fewer.
     """
-    plan = {
-        group: {
-            source.name: [
-                drawn(source, group, len(texts), draw, seed)
-                for draw in range(1 if source.whole else draws)
-            ]
-            for source in (suite, *others)
-        }
-        for group, texts in suite.texts.items()
-    }
-    every = [
-        one.text
-        for by_source in plan.values()
-        for taken in by_source.values()
-        for texts in taken
-        for one in texts
-    ]
-    start(len(reader.missing(every)))
-    reader.read(every, advance)
+    suite, *_ = sources
+
+    def drawn(name: str, group: str) -> list[Sequence[Text]]:
+        texts, own = sources[name][group], sources[suite][group]
+        if name == suite:
+            return [own]
+        keys = (("diversity", name, group, str(draw)) for draw in range(draws))
+        most = min(len(own), len(texts))
+        return [rng_for(seed, *key).sample(list(texts), most) for key in keys]
+
+    taken = {(group, name): drawn(name, group) for group in sources[suite] for name in sources}
+    every = [one.text for parts in taken.values() for texts in parts for one in texts]
+    reader.read(every, bars("read and parse", len(reader.missing(every))))
+
+    def read(texts: Sequence[Text]) -> list[Reading]:
+        return reader.read([one.text for one in texts])
+
     return DiversityComparison(
-        sources=tuple(source.name for source in (suite, *others)),
+        sources=tuple(sources),
         groups={
             group: {
-                name: merged(
-                    [measure(texts, reader.read([one.text for one in texts])) for texts in taken]
-                )
-                for name, taken in by_source.items()
+                name: merged([measure(texts, read(texts)) for texts in taken[group, name]])
+                for name in sources
             }
-            for group, by_source in plan.items()
+            for group in sources[suite]
         },
-        growth={
-            name: growth(reader.read([one.text for one in taken[0]]), seed)
-            for name, taken in plan[ALL_CASES].items()
-        },
+        growth={name: growth(read(taken[ALL_CASES, name][0]), seed) for name in sources},
         draws=draws,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from nltk import Tree
 
 from s2lct.analysis.progress import Advance, silently
-from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.suite.records import Token
 
@@ -14,15 +15,14 @@ SENTENCES_AT_ONCE = 64
 _CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What the tagger and the parser see in a text.
 
     Attributes:
         words: its words in lower case, without punctuation.
         productions: its distinct productions above the parts of speech, as ``NP -> DT NN``.
-        depth: edges from the root to the deepest word of its deepest sentence; None where a
-            sentence could not be parsed.
+        depth: edges from the root to the part of speech of the deepest word of its deepest
+            sentence; None where a sentence could not be parsed.
     """
 
     words: tuple[str, ...]
@@ -51,16 +51,11 @@ def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     return parts
 
 
-def productions(tree: Node) -> Iterator[str]:
-    """The productions of a tree above its parts of speech."""
-    for node in tree.nodes():
-        if not node.is_word:
-            yield f"{node.label} -> {' '.join(node.child_labels)}"
-
-
-def depth(tree: Node) -> int:
-    """Edges from the root to the deepest word's part of speech."""
-    return 1 + max(map(depth, tree.children)) if tree.children else 0
+def seen_in(tree: str) -> tuple[frozenset[str], int]:
+    """The productions above a tree's parts of speech, and the deepest of these in edges."""
+    root = Tree.fromstring(tree)
+    productions = (str(one) for one in root.productions() if one.is_nonlexical())
+    return frozenset(productions), root.height() - 2
 
 
 class Reader:
@@ -83,20 +78,14 @@ class Reader:
             chunk = missing[start : start + SENTENCES_AT_ONCE]
             tagged = self._tagger.tag(chunk)
             parts = [sentences(tokens) for tokens in tagged]
-            self._parse([sentence for group in parts for sentence in group])
+            found = {_shape(one): one for group in parts for one in group}
+            new = {shape: one for shape, one in found.items() if shape not in self._trees}
+            for shape, tree in zip(new, self._parser.parse(list(new.values())), strict=True):
+                self._trees[shape] = None if tree is None else seen_in(tree)
             for text, tokens, group in zip(chunk, tagged, parts, strict=True):
                 self._readings[text] = self._reading(tokens, group)
             advance(len(chunk))
         return [self._readings[text] for text in texts]
-
-    def _parse(self, found: Iterable[tuple[Token, ...]]) -> None:
-        new = {key: one for one in found if (key := _shape(one)) not in self._trees}
-        for key, tree in zip(new, self._parser.parse(list(new.values())), strict=True):
-            if tree is None:
-                self._trees[key] = None
-            else:
-                root = read_tree(tree)
-                self._trees[key] = frozenset(productions(root)), depth(root)
 
     def _reading(self, tokens: Sequence[Token], parts: Sequence[tuple[Token, ...]]) -> Reading:
         trees = [self._trees[_shape(sentence)] for sentence in parts]

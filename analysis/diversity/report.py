@@ -1,32 +1,41 @@
-"""Diversity as a table, as CSV, as JSON and as one HTML page."""
+"""Diversity as a table, CSV, JSON, an HTML page with plots, or the plots as one PNG."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict, astuple
+from functools import partial
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from s2lct.analysis.diversity.measures import (
-    ALL_CASES,
     NGRAMS,
     QUANTILES,
     Diversity,
     DiversityComparison,
     Figure,
+    Spread,
 )
-from s2lct.analysis.plots import COLOURS
+from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS
+from s2lct.analysis.plots import COLOURS, INK, picture, style
 from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.pages import page_templates
 from s2lct.plain_text import spreadsheet_cell
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from rich.table import Table
 
+MARKERS = ("o", "s", "^")
+PANEL = (5.0, 4.4)
+_STAND_IN = "#010203"
+_Row = tuple[float, float, list[tuple[float, float, float]]]
+"""Of a plot: where a marker stands, its size, and lines behind it with their widths."""
 COLUMNS = ("cases", "self-BLEU", "productions", "distinct 1/2/3", "words", "depth")
 
 
@@ -51,41 +60,34 @@ def table(comparison: DiversityComparison) -> Table:
         shown.add_column(narrow, justify="right", no_wrap=True)
     for group, by_source in comparison.groups.items():
         for number, (name, measured) in enumerate(by_source.items()):
-            last = number == len(by_source) - 1
-            shown.add_row(group if number == 0 else "", name, *cells(measured), end_section=last)
+            shown.add_row("" if number else group, name, *cells(measured))
+        shown.add_section()
     return shown
 
 
 def caption(comparison: DiversityComparison) -> str:
     """How the figures were made, in a few sentences."""
     several = comparison.draws > 1 and len(comparison.sources) > 1
+    drawn = f" What is not the suite: means of {comparison.draws} draws of as many cases."
     return (
         "Self-BLEU: BLEU (0 to 100) of a case against all others, mean; less is more diverse. "
         "Productions: distinct ones of the parses above the parts of speech. Distinct-n: distinct "
         "n-grams of words in all n-grams. Words, and depth of the deepest tree in edges: "
-        "mean ± standard deviation."
-        + (
-            f" What is not the suite: means of {comparison.draws} draws of as many cases."
-            if several
-            else ""
-        )
+        f"mean ± standard deviation.{drawn if several else ''}"
     )
 
 
-def figures(comparison: DiversityComparison) -> Iterator[dict[str, Any]]:
-    """Every figure as a flat record: group, source, cases, metric, value, low, high."""
+def as_csv(comparison: DiversityComparison) -> str:
+    """Every figure, one a row."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(("group", "source", "cases", "metric", "value", "low", "high"))
     for group, by_source in comparison.groups.items():
         for source, measured in by_source.items():
             for metric, figure in _figures_of(measured):
-                yield {
-                    "group": group,
-                    "source": source,
-                    "cases": measured.cases,
-                    "metric": metric,
-                    "value": figure.value,
-                    "low": figure.low,
-                    "high": figure.high,
-                }
+                row = (group, source, measured.cases, metric, *astuple(figure))
+                writer.writerow(map(spreadsheet_cell, row))
+    return written.getvalue()
 
 
 def _figures_of(measured: Diversity) -> Iterator[tuple[str, Figure]]:
@@ -101,18 +103,6 @@ def _figures_of(measured: Diversity) -> Iterator[tuple[str, Figure]]:
     yield "unparsed", Figure(measured.unparsed)
 
 
-def as_csv(comparison: DiversityComparison) -> str:
-    """Every figure, one a row."""
-    records = list(figures(comparison))
-    written = io.StringIO()
-    writer = csv.DictWriter(written, fieldnames=list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {name: spreadsheet_cell(value) for name, value in record.items()} for record in records
-    )
-    return written.getvalue()
-
-
 def as_json(comparison: DiversityComparison) -> str:
     """The whole comparison."""
     return json.dumps(asdict(comparison) | {"quantiles": QUANTILES}, indent=1) + "\n"
@@ -120,14 +110,12 @@ def as_json(comparison: DiversityComparison) -> str:
 
 def as_html(comparison: DiversityComparison, suite: str) -> str:
     """One page with plots and table that needs no network; ``suite`` is where it was read from."""
-    from s2lct.analysis.diversity.plot import svg_panels
-
-    environment = page_templates("s2lct.analysis.diversity")
-    return environment.get_template("diversity.html.jinja").render(
+    template = page_templates("s2lct.analysis.diversity").get_template("diversity.html.jinja")
+    return template.render(
         suite=suite,
         cases=comparison.groups[ALL_CASES][comparison.sources[0]].cases,
         sources=list(zip(comparison.sources, COLOURS, strict=False)),
-        panels=[Markup(panel) for panel in svg_panels(comparison)],
+        panels=list(svg_panels(comparison)),
         caption=caption(comparison),
         columns=COLUMNS,
         groups={
@@ -136,3 +124,103 @@ def as_html(comparison: DiversityComparison, suite: str) -> str:
         },
         several=comparison.draws > 1,
     )
+
+
+def _interval(figure: Figure) -> _Row:
+    if figure.low is None or figure.high is None:
+        return figure.value, 5, []
+    return figure.value, 5, [(figure.low, figure.high, 1.5)]
+
+
+def _quantiles(spread: Spread) -> _Row:
+    low, quarter, middle, three_quarters, high = spread.quantiles
+    return middle, 4.5, [(low, high, 1), (quarter, three_quarters, 3.5)]
+
+
+def _growth(axes: Axes, comparison: DiversityComparison) -> None:
+    for number, name in enumerate(comparison.sources):
+        cases, found = zip(*comparison.growth[name], strict=True)
+        axes.plot(cases, found, color=COLOURS[number], label=name, linewidth=2)
+        axes.plot(cases[-1:], found[-1:], MARKERS[number], color=COLOURS[number])
+    axes.set_xlabel("cases, in random order")
+    axes.set_ylabel("distinct productions")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=9)
+
+
+def _rows(drawn: Callable[[Diversity], _Row], axes: Axes, comparison: DiversityComparison) -> None:
+    """A row a group and source, group by group."""
+    groups = comparison.groups
+    apart = 0.7 / len(comparison.sources)
+    for group, by_source in enumerate(groups.values()):
+        for number, name in enumerate(comparison.sources):
+            row, colour = group + (number + 0.5) * apart - 0.35, COLOURS[number]
+            middle, size, lines = drawn(by_source[name])
+            for low, high, width in lines:
+                axes.plot([low, high], [row, row], color=colour, linewidth=width)
+            axes.plot([middle], [row], MARKERS[number], color=colour, markersize=size, label=name)
+    axes.set_yticks(range(len(groups)), list(groups))
+    axes.set_ylim(len(groups) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    together = sum(group in (ALL_CASES, SEEDS) for group in groups)
+    if len(groups) > together:
+        axes.axhline(together - 0.5, color=axes.spines["left"].get_edgecolor(), linewidth=0.6)
+    axes.set_xlim(left=0)
+
+
+_Q = [f"{100 * one:.0f}" for one in QUANTILES]
+_SHOWN = f"({_Q[0]} to {_Q[-1]} %, {_Q[1]} to {_Q[-2]} %, median)"
+PANELS: dict[str, Callable[[Axes, DiversityComparison], None]] = {
+    "Distinct productions as cases grow": _growth,
+    "Self-BLEU (less is more diverse)": partial(_rows, lambda one: _interval(one.self_bleu)),
+    "Distinct productions": partial(_rows, lambda one: _interval(one.productions)),
+    "Distinct word pairs in all pairs": partial(_rows, lambda one: _interval(one.distinct[2])),
+    f"Words in a case {_SHOWN}": partial(_rows, lambda one: _quantiles(one.words)),
+    f"Depth of the tree {_SHOWN}": partial(_rows, lambda one: _quantiles(one.depth)),
+}
+_STYLE = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "grid.alpha": 0.18,
+    "legend.frameon": False,
+}
+_INKED = (
+    *("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "grid.color", "text.color"),
+    *("xtick.color", "ytick.color"),
+)
+
+
+def _style(ink: str) -> AbstractContextManager[None]:
+    return style(**_STYLE, **dict.fromkeys(_INKED, ink))
+
+
+def _draw(axes: Axes, title: str, comparison: DiversityComparison) -> None:
+    PANELS[title](axes, comparison)
+    axes.set_title(title)
+
+
+def svg_panels(comparison: DiversityComparison) -> Iterator[Markup]:
+    """Each panel as an SVG element whose text takes the page's colour."""
+    from matplotlib.figure import Figure as Canvas
+
+    with _style(_STAND_IN):
+        for title in PANELS:
+            canvas = Canvas(figsize=PANEL, layout="constrained")
+            _draw(canvas.subplots(), title, comparison)
+            svg = picture(canvas, "svg", transparent=True).decode()
+            yield Markup(svg[svg.index("<svg") :].replace(_STAND_IN, "currentColor"))
+
+
+def as_png(comparison: DiversityComparison) -> bytes:
+    """Every panel in one picture on white."""
+    from matplotlib.figure import Figure as Canvas
+
+    with _style(INK):
+        canvas = Canvas(figsize=(3 * PANEL[0], 2 * PANEL[1]), layout="constrained")
+        for axes, title in zip(canvas.subplots(2, 3).flat, PANELS, strict=True):
+            _draw(axes, title, comparison)
+        return picture(canvas, "png", dpi=80)

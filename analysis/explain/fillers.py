@@ -1,115 +1,172 @@
-"""Fill the hidden words of a text with samples, to ask a model about what is left."""
+"""Whole words of a text, and texts whose hidden words are filled with samples, to ask a model."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from s2lct.analysis.explain.words import Word, respelled
 from s2lct.builder.models.masked_lm import TransformersMaskedLM
 from s2lct.identity import shuffle_key
 
 UNIFORM = "uniform"
 ROWS_A_PASS = 32
 _MARKS = (".", ",", "'", '"', "!", "?", "-", ";", ":", "(", ")")
+_WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:['’-]\w+)*|[^\w\s]")
+_SLOT = re.compile(r"\{(\w+)(?:\|\w+)?(?::[^{}→]*→\s*([^{}]*?))?\}")
+
+Kind = Literal["template", "source", "inserted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A text some of whose words are hidden.
-
-    Attributes:
-        text: the whole text.
-        words: its words.
-        shown: the numbers of the words that are not hidden.
-    """
+class Word(NamedTuple):
+    """A whole word or a punctuation mark, with its place (character offsets, end exclusive)."""
 
     text: str
-    words: tuple[Word, ...]
-    shown: frozenset[int]
+    start: int
+    end: int
 
-    @property
-    def hidden(self) -> list[int]:
-        """The numbers of the hidden words, from left to right."""
-        return [number for number in range(len(self.words)) if number not in self.shown]
 
-    def filled(self, fills: Sequence[str]) -> str:
-        """The text with other words in the hidden places, from left to right; see `respelled`."""
-        fill = dict(zip(self.hidden, fills, strict=True))
-        pieces = [fill.get(number, word.text) for number, word in enumerate(self.words)]
-        return respelled(self.text, self.words, pieces)
+class Part(NamedTuple):
+    """What a word belongs to: the template, the corpus sentence of a slot, or inserted words.
+
+    The name is the template's wording, such as ``But now I hate it``, or the slot's name.
+    """
+
+    kind: Kind
+    name: str
+
+
+@lru_cache(maxsize=256)
+def words_of(text: str) -> tuple[Word, ...]:
+    """All words and punctuation marks; "isn't", "cat-and-mouse" and "1.5" are one word each."""
+    return tuple(Word(m.group(), m.start(), m.end()) for m in _WORD.finditer(text))
+
+
+def respelled(text: str, changed: Mapping[int, str | None]) -> str:
+    """A text with other words in some places; with None, the space before goes too.
+
+    Two words that no longer have a mark between them are kept apart.
+    """
+    made, end = "", 0
+    for number, word in enumerate(words_of(text)):
+        piece = changed.get(number, word.text)
+        if piece is not None:
+            between = text[end : word.start]
+            touching = not between and made[-1:].isalnum() and piece[:1].isalnum()
+            made += (" " if touching else between) + piece
+        end = word.end
+    return made + text[end:]
+
+
+def parts_of(
+    text: str, template: str, inserted: Sequence[tuple[int, int]] = ()
+) -> tuple[Part, ...]:
+    """The part of each of `words_of`'s words of a case.
+
+    The template is as a suite's column ``template`` has it, empty without one; the inserted words
+    are named by their places.
+    """
+    spans = _spans(text, template)
+    parts = []
+    for word in words_of(text):
+        found = Part("source", "sentence")
+        if any(start < word.end and word.start < end for start, end in inserted):
+            found = Part("inserted", "")
+        else:
+            found = next((p for start, end, p in spans if start <= word.start < end), found)
+        parts.append(found)
+    return tuple(parts)
+
+
+def _spans(text: str, template: str) -> list[tuple[int, int, Part]]:
+    """Where the template's pieces stand in a text, from left to right."""
+    slots = list(_SLOT.finditer(template))
+    if not slots:
+        return []
+    if slots[0].span() == (0, len(template)) and (rewritten := slots[0].group(2)):
+        # The sentence itself, with a phrase rewritten: "This is → This is not".
+        start = text.find(rewritten)
+        whole = (start, start + len(rewritten), Part("template", rewritten))
+        return [whole] if start >= 0 else []
+    edges = [0, *(edge for slot in slots for edge in slot.span()), len(template)]
+    literals = [template[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    pattern = "(.*?)".join(f"({re.escape(literal)})" for literal in literals)
+    found = re.fullmatch(pattern, text, re.DOTALL)
+    if found is None:
+        return []
+    parts: list[Part] = []
+    for literal, slot in zip(literals, [*slots, None], strict=True):
+        parts.append(Part("template", literal.strip(' \t\n.,;:"“”?!') or "quotes"))
+        if slot is not None:
+            parts.append(Part("source", slot.group(1)))
+    return [(*found.span(number), part) for number, part in enumerate(parts, 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How many samples of a template, and what their randomness is tied to."""
+    """So many samples to draw of a text, of whose words only those of these numbers are shown.
 
-    template: Template
+    Their randomness is tied to the key, beside the text and what is shown.
+    """
+
+    text: str
+    shown: frozenset[int]
     samples: int
     key: tuple[str, ...]
 
-
-class Filler(Protocol):
-    """Where the samples come from."""
-
     @property
-    def description(self) -> str:
-        """In words, for reports."""
+    def hidden(self) -> list[int]:
+        """The numbers of the hidden words, from left to right."""
+        return [number for number in range(len(words_of(self.text))) if number not in self.shown]
 
-    @property
-    def fingerprint(self) -> str:
-        """What decides the samples; empty if that is unknown."""
+    def filled(self, fills: Sequence[str]) -> str:
+        """The text with other words in the hidden places, from left to right; see `respelled`."""
+        return respelled(self.text, dict(zip(self.hidden, fills, strict=True)))
 
-    def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
-        """For each draw its filled texts."""
+    def generator(self, seed: int) -> np.random.Generator:
+        """The samples' randomness."""
+        shown = ",".join(map(str, sorted(self.shown)))
+        digest = shuffle_key(seed, self.text, shown, *self.key)
+        return np.random.default_rng(int.from_bytes(digest, "big"))
 
+    def texts(self, words: Sequence[str], rows: Sequence[Sequence[int]]) -> list[str]:
+        """The text once for each row of numbers of words.
 
-def _generator(draw: Draw, seed: int) -> np.random.Generator:
-    shown = ",".join(map(str, sorted(draw.template.shown)))
-    digest = shuffle_key(seed, draw.template.text, shown, *draw.key)
-    return np.random.default_rng(int.from_bytes(digest, "big"))
-
-
-def _filled(draw: Draw, rows: Iterable[Sequence[str]]) -> list[str]:
-    """The text once for each row of fills.
-
-    They get a capital where the hidden word had one, for models that tell them apart.
-    """
-    template = draw.template
-    capitals = [template.words[place].text[:1].isupper() for place in template.hidden]
-    return [
-        template.filled(
-            [
-                fill[:1].upper() + fill[1:] if capital else fill
-                for fill, capital in zip(fills, capitals, strict=True)
-            ]
-        )
-        for fills in rows
-    ]
+        They get a capital where the hidden word had one, for models that tell them apart.
+        """
+        capitals = [words_of(self.text)[place].text[:1].isupper() for place in self.hidden]
+        return [
+            self.filled(
+                [
+                    words[number][:1].upper() + words[number][1:] if capital else words[number]
+                    for number, capital in zip(row, capitals, strict=True)
+                ]
+            )
+            for row in rows
+        ]
 
 
 class UniformFiller:
     """Every word of a vocabulary is as likely as any other (the paper's option)."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        self._vocabulary = tuple(vocabulary)
-        self.description = f"uniform samples of {len(self._vocabulary):,} words"
-        self.fingerprint = " ".join((UNIFORM, *self._vocabulary))
+        self._words = tuple(vocabulary)
+        self.description = f"uniform samples of {len(self._words):,} words"
+        self.fingerprint = " ".join((UNIFORM, *self._words))
 
     def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
-        """See `Filler`."""
-        results: list[list[str]] = []
-        for draw in draws:
-            drawn = _generator(draw, seed).integers(
-                len(self._vocabulary), size=(draw.samples, len(draw.template.hidden))
-            )
-            fills = ([self._vocabulary[number] for number in row] for row in drawn.tolist())
-            results.append(_filled(draw, fills))
-        return results
+        """For each draw its filled texts."""
+        most = len(self._words)
+        numbers = [
+            draw.generator(seed).integers(most, size=(draw.samples, len(draw.hidden))).tolist()
+            for draw in draws
+        ]
+        return [draw.texts(self._words, rows) for draw, rows in zip(draws, numbers, strict=True)]
 
 
 class MaskedLMFiller:
@@ -137,21 +194,18 @@ class MaskedLMFiller:
         self.fingerprint = masked_lm.fingerprint
 
     def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
-        """See `Filler`."""
+        """For each draw its filled texts."""
         results: list[list[str]] = [[] for _ in draws]
         mask = str(self._tokenizer.mask_token)
-        masked = [draw.template.filled([mask] * len(draw.template.hidden)) for draw in draws]
+        masked = [draw.filled([mask] * len(draw.hidden)) for draw in draws]
         encoded: list[list[int]] = self._tokenizer(masked, truncation=True, max_length=self._room)[
             "input_ids"
         ]
         order = sorted(range(len(draws)), key=lambda number: len(encoded[number]))
         for _, group in itertools.groupby(order, key=lambda number: len(encoded[number])):
-            numbers = list(group)
-            for start in range(0, len(numbers), ROWS_A_PASS):
-                batch = numbers[start : start + ROWS_A_PASS]
-                for number, cumulated in zip(
-                    batch, self._distributions([encoded[n] for n in batch]), strict=True
-                ):
+            while batch := list(itertools.islice(group, ROWS_A_PASS)):
+                chances = self._distributions([encoded[number] for number in batch])
+                for number, cumulated in zip(batch, chances, strict=True):
                     results[number] = self._drawn(draws[number], cumulated, seed)
         return results
 
@@ -162,10 +216,9 @@ class MaskedLMFiller:
         with torch.inference_mode():
             ids = torch.tensor(rows, device=self._model.device)
             at_mask = ids == self._tokenizer.mask_token_id
-            hidden = self._model.base_model(input_ids=ids).last_hidden_state[at_mask]
             head = getattr(self._model, "cls", None) or getattr(self._model, "lm_head", None)
             if isinstance(head, torch.nn.Module):
-                logits = head(hidden)
+                logits = head(self._model.base_model(input_ids=ids).last_hidden_state[at_mask])
             else:
                 logits = self._model(input_ids=ids).logits[at_mask]
             chances = torch.softmax(logits[:, self._ids].double(), dim=-1).cumsum(dim=-1)
@@ -174,16 +227,19 @@ class MaskedLMFiller:
     def _drawn(self, draw: Draw, cumulated: Any, seed: int) -> list[str]:
         import torch
 
-        places = draw.template.hidden
-        points = _generator(draw, seed).random((draw.samples, len(places)))
-        if len(cumulated) < len(places):
+        places, words = len(draw.hidden), len(self._words)
+        points = draw.generator(seed).random((draw.samples, places))
+        if len(cumulated) < places:
             # Masks behind the model's last position: any word.
-            flat = torch.linspace(0, 1, len(self._words) + 1, dtype=torch.float64)[1:]
-            missing = flat.to(cumulated.device).repeat(len(places) - len(cumulated), 1)
+            flat = torch.linspace(0, 1, words + 1, dtype=torch.float64)[1:]
+            missing = flat.to(cumulated.device).repeat(places - len(cumulated), 1)
             cumulated = torch.cat([cumulated, missing])
         wanted = torch.from_numpy(points.T.copy()).to(cumulated.device)
-        chosen = torch.searchsorted(cumulated, wanted, right=True).clamp(max=len(self._words) - 1)
-        return _filled(draw, ([self._words[number] for number in row] for row in chosen.T.tolist()))
+        chosen = torch.searchsorted(cumulated, wanted, right=True).clamp(max=words - 1)
+        return draw.texts(self._words, chosen.T.tolist())
+
+
+Filler = UniformFiller | MaskedLMFiller
 
 
 def load_filler(name: str, masked_lm: str) -> Filler:
@@ -193,6 +249,4 @@ def load_filler(name: str, masked_lm: str) -> Filler:
         ModelError: there is no such masked language model.
     """
     loaded = TransformersMaskedLM.load(masked_lm)
-    if name == UNIFORM:
-        return UniformFiller(loaded.words)
-    return MaskedLMFiller(loaded)
+    return UniformFiller(loaded.words) if name == UNIFORM else MaskedLMFiller(loaded)

@@ -1,18 +1,24 @@
-"""What the explanations of many cases have in common: words and template parts, by capability."""
+"""What ``s2lct explain`` writes, and what explanations have in common: words and template parts."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+from typing import Literal, TypeVar
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+from pydantic import Field, ValidationError
 from rich.table import Table
 
-from s2lct.analysis.explain.records import Explanation, ExplanationFile
-from s2lct.analysis.explain.words import Kind
+from s2lct.analysis.explain.attribution import Method
+from s2lct.analysis.explain.fillers import Kind
+from s2lct.analysis.records import Record, fault_of
 from s2lct.analysis.tables import NARROW, figures_table
+from s2lct.errors import AnalysisError
 from s2lct.files import write_text
 from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
@@ -24,17 +30,119 @@ KIND_NAMES: dict[Kind, str] = {
     "source": "corpus sentence",
     "inserted": "inserted word",
 }
+Key = TypeVar("Key", bound=Hashable)
+
+
+class ExplainedWord(Record):
+    """A word of an explained text, its part (see `fillers.Part`) and what it contributes.
+
+    Kept words belong to the set that holds the prediction, whose estimated P is ``without`` if the
+    word is left out.
+    """
+
+    text: str
+    start: int
+    end: int
+    part: Kind
+    part_name: str
+    contribution: float
+    kept: bool
+    without: float | None = None
+
+
+class Explanation(Record):
+    """What holds a prediction: a case, what the model says of it, and the words it rests on.
+
+    Its P(f(T(x)) = f(x)), with a 95 % interval (Clopper and Pearson), is of samples that the search
+    did not see; that of the fully masked text is as the search estimated it.
+    """
+
+    id: str
+    capability: str
+    kind: Literal["seed", "expansion"]
+    seed_id: str
+    text: str
+    template: str
+    said: str
+    passes: tuple[str, ...]
+    failed: bool
+    words: tuple[ExplainedWord, ...]
+    probability: float = Field(ge=0, le=1)
+    ci: tuple[float, float]
+    nothing_shown: float = Field(ge=0, le=1)
+    samples: int = Field(ge=1)
+
+    @property
+    def kept(self) -> tuple[ExplainedWord, ...]:
+        """The words that hold the prediction."""
+        return tuple(word for word in self.words if word.kept)
+
+
+class Options(Record):
+    """How explanations are made.
+
+    ``threshold`` is P_thresh, the share of fillings of which the model must say the same;
+    ``samples`` are those a reported P rests on, ``search_samples`` the most of a set in the search.
+    No method stands for gradients or Kernel SHAP, as the model allows.
+    """
+
+    threshold: float = Field(default=0.9, gt=0, le=1)
+    samples: int = Field(default=100, ge=1)
+    search_samples: int = Field(default=50, ge=1)
+    method: Method | None = None
+    seed: int = 0
+
+
+class ExplanationFile(Record):
+    """What ``s2lct explain`` writes."""
+
+    format: Literal[1] = 1
+    suite: str
+    suite_fingerprint: str
+    model: str
+    model_fingerprint: str
+    label_rule: str
+    fillings: str
+    attribution: str
+    options: Options
+    explanations: tuple[Explanation, ...]
+
+
+def write_explanations(file: ExplanationFile, path: Path) -> None:
+    """Write explanations as JSON, whole or not at all."""
+    text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
+    write_text(path, text + "\n")
+
+
+def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFile:
+    """Read what ``s2lct explain`` wrote, of a suite if one is named by its fingerprint.
+
+    Raises:
+        AnalysisError: it cannot be read, is something else, or is about another suite.
+    """
+    mend = "make one with `s2lct explain MODEL --suite DIR --out explain.json`"
+    try:
+        file = ExplanationFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be read ({error.strerror})", mend=mend) from error
+    except ValidationError as error:
+        raise AnalysisError(
+            f"{path}: holds no explanations ({fault_of(error)})", mend=mend
+        ) from error
+    if suite_fingerprint and file.suite_fingerprint != suite_fingerprint:
+        raise AnalysisError(
+            f"{path}: explains cases of another suite ({file.suite_fingerprint[:12] or '?'}, the "
+            f"results are of {suite_fingerprint[:12]})",
+            mend="explain and score on one version of the suite",
+        )
+    return file
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """In how many failures something helps to hold the prediction.
+    """In how many failures, whose text has it, a word or a part helps to hold the prediction.
 
-    Attributes:
-        name: a word, or a template part.
-        kind: the part it belongs to; a word's is the one it has most often.
-        held: failures whose set has it.
-        cases: failures whose text has it.
+    The kind is the part it belongs to; a word's is the one it has most often.
     """
 
     name: str
@@ -45,21 +153,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What holds the failures of one capability.
+    """What holds the failures of one capability, beside how many passing cases were explained.
 
-    Attributes:
-        capability: ``LC1`` …
-        failures: how many failing cases were explained.
-        families: of how many seed families.
-        passing: how many passing cases were explained beside them.
-        kept: mean number of words that hold a failure.
-        words_in_all: mean number of words of a failing text.
-        unprompted: failures that are said of the fully masked text too.
-        kinds: for template, source and inserted words, failures that rest on at least one.
-        source_alone: failures that rest on words of the corpus sentences alone: nothing of what
-            makes the capability is needed for the wrong answer.
-        words: the words that hold most failures, most first.
-        parts: the template's parts and the slots, likewise.
+    Means are of the words that hold a failure, and of a failing text's. ``unprompted`` are said of
+    the fully masked text too, ``source_alone`` rest on words of the corpus sentences alone: nothing
+    of what makes the capability is needed for the wrong answer. Shares come most first.
     """
 
     capability: str
@@ -76,81 +174,65 @@ class Aggregate:
 
 
 def aggregate(explanations: Sequence[Explanation]) -> list[Aggregate]:
-    """What holds the failures, capability by capability, by number.
-
-    Punctuation is no word here; it stays in the sets.
-    """
-    groups: dict[str, list[Explanation]] = defaultdict(list)
-    for one in explanations:
-        groups[one.capability].append(one)
-
-    return [_aggregate(name, groups[name]) for name in sorted(groups, key=natural_order)]
+    """What holds the failures, capability by capability, by number."""
+    names = sorted({one.capability for one in explanations}, key=natural_order)
+    return [
+        _aggregate(name, [one for one in explanations if one.capability == name]) for name in names
+    ]
 
 
 def _aggregate(capability: str, explanations: Sequence[Explanation]) -> Aggregate:
     failing = [one for one in explanations if one.failed]
-    # An empty set rests on nothing, which `unprompted` counts.
-    sets = [one for one in failing if one.kept]
+
+    def counted(key: Callable[[ExplainedWord], Key]) -> tuple[Counter[Key], Counter[Key]]:
+        """Failures whose set, and whose text, has a word of each key."""
+        held, cases = Counter[Key](), Counter[Key]()
+        for one in failing:
+            held.update({key(word) for word in one.kept})
+            cases.update({key(word) for word in one.words})
+        return held, cases
+
+    of_kind, with_kind = counted(lambda word: word.part)
+    of_word, with_word = counted(lambda word: word.text.lower())
+    of_part, with_part = counted(lambda word: (word.part, word.part_name))
+    kinds = Counter((word.text.lower(), word.part) for one in failing for word in one.kept)
+    words = sorted(
+        (word for word in of_word if word[:1].isalnum()),
+        key=lambda word: (-of_word[word], with_word[word], word),
+    )
     return Aggregate(
         capability=capability,
         failures=len(failing),
         families=len({one.seed_id for one in failing}),
         passing=len(explanations) - len(failing),
-        kept=_mean([len(one.kept) for one in failing]),
-        words_in_all=_mean([len(one.words) for one in failing]),
+        kept=fmean([len(one.kept) for one in failing] or [0]),
+        words_in_all=fmean([len(one.words) for one in failing] or [0]),
         unprompted=sum(not one.kept for one in failing),
         kinds=tuple(
-            Share(
-                KIND_NAMES[kind],
-                kind,
-                sum(any(word.part == kind for word in one.kept) for one in failing),
-                sum(any(word.part == kind for word in one.words) for one in failing),
-            )
-            for kind in KIND_NAMES
+            Share(name, kind, of_kind[kind], with_kind[kind]) for kind, name in KIND_NAMES.items()
         ),
-        source_alone=sum(all(word.part == "source" for word in one.kept) for one in sets),
-        words=_word_shares(failing),
-        parts=_part_shares(failing),
-    )
-
-
-def _mean(values: Sequence[int]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _word_shares(failing: Sequence[Explanation]) -> tuple[Share, ...]:
-    held, cases = Counter[str](), Counter[str]()
-    kinds: dict[str, Counter[Kind]] = defaultdict(Counter)
-    for one in failing:
-        cases.update({word.text.lower() for word in one.words})
-        held.update({word.text.lower() for word in one.kept if word.text[:1].isalnum()})
-        for word in one.kept:
-            kinds[word.text.lower()][word.part] += 1
-    ranked = sorted(held, key=lambda word: (-held[word], cases[word], word))
-    return tuple(
-        Share(word, kinds[word].most_common(1)[0][0], held[word], cases[word])
-        for word in ranked[:TOP]
-    )
-
-
-def _part_shares(failing: Sequence[Explanation]) -> tuple[Share, ...]:
-    held, cases = Counter[tuple[Kind, str]](), Counter[tuple[Kind, str]]()
-    for one in failing:
-        cases.update({(word.part, word.part_name) for word in one.words})
-        held.update({(word.part, word.part_name) for word in one.kept})
-    ranked = sorted(cases, key=lambda part: (-held[part], cases[part], part))
-    return tuple(
-        Share(_part_name(kind, name), kind, held[kind, name], cases[kind, name])
-        for kind, name in ranked
+        # An empty set rests on nothing, which `unprompted` counts.
+        source_alone=sum({word.part for word in one.kept} == {"source"} for one in failing),
+        words=tuple(
+            Share(
+                word,
+                next(kind for (name, kind), _ in kinds.most_common() if name == word),
+                of_word[word],
+                with_word[word],
+            )
+            for word in words[:TOP]
+        ),
+        parts=tuple(
+            Share(_part_name(*part), part[0], of_part[part], with_part[part])
+            for part in sorted(with_part, key=lambda part: (-of_part[part], with_part[part], part))
+        ),
     )
 
 
 def _part_name(kind: Kind, name: str) -> str:
     if kind == "inserted":
         return "inserted words"
-    if kind == "source":
-        return "sentence" if name == "sentence" else f"sentence {name}"
-    return name
+    return f"sentence {name}" if kind == "source" and name != "sentence" else name
 
 
 def aggregate_table(file: ExplanationFile) -> Table:
@@ -165,12 +247,11 @@ def aggregate_table(file: ExplanationFile) -> Table:
     for column in table.columns:
         column.overflow = "fold"
     for one in aggregate(file.explanations):
-        of_kind = {share.kind: share for share in one.kinds}
         table.add_row(
             one.capability,
             str(one.failures),
             f"{one.kept:.1f} of {one.words_in_all:.0f}",
-            f"{of_kind['template'].held} of {of_kind['template'].cases}",
+            f"{one.kinds[0].held} of {one.kinds[0].cases}",
             str(one.source_alone),
             str(one.unprompted),
             ", ".join(f"{word.name} {word.held}/{word.cases}" for word in one.words[:5]),
@@ -178,57 +259,36 @@ def aggregate_table(file: ExplanationFile) -> Table:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    explanation: Explanation
-    seed: Explanation | None
-
-
-def shown_cases(explanations: Sequence[Explanation], capability: str) -> list[_Shown]:
-    """Failing cases beside their passing seeds where those were explained; of a family one."""
-    of_id = {one.id: one for one in explanations}
-    chosen: dict[str, _Shown] = {}
+def shown_cases(
+    explanations: Sequence[Explanation], capability: str
+) -> list[tuple[Explanation | None, Explanation]]:
+    """Failing cases behind their passing seeds where those were explained; of a family one."""
+    seeds = {one.id: one for one in explanations if one.kind == "seed" and not one.failed}
+    chosen: dict[str, Explanation] = {}
     for one in explanations:
         if one.failed and one.capability == capability:
-            seed = of_id.get(one.seed_id)
-            beside = seed if seed is not None and seed.id != one.id and not seed.failed else None
-            chosen.setdefault(one.seed_id, _Shown(one, beside))
-    return sorted(chosen.values(), key=lambda shown: shown.seed is None)[:PAIRS]
+            chosen.setdefault(one.seed_id, one)
+    shown = [(seeds.get(seed), one) for seed, one in chosen.items()]
+    return sorted(shown, key=lambda pair: pair[0] is None)[:PAIRS]
 
 
-def marked(explanation: Explanation) -> Markup:
-    """A text, escaped, with the words that hold the prediction marked by their part."""
-    html, end = Markup(""), 0
-    for word in explanation.kept:
-        html += escape(explanation.text[end : word.start])
-        without = "" if word.without is None else f"P without it: {word.without:.2f}"
-        html += Markup('<mark class="{}" title="{}">{}</mark>').format(
-            word.part, without, explanation.text[word.start : word.end]
-        )
-        end = word.end
-    return html + escape(explanation.text[end:])
-
-
-def html_section(file: ExplanationFile) -> Markup:
-    """The explanations as a section of a page."""
-    return Markup(
+def _rendered(template: str, file: ExplanationFile) -> str:
+    return (
         page_templates("s2lct.analysis.explain")
-        .get_template("explain_section.html.jinja")
+        .get_template(template)
         .render(
             file=file,
             aggregates=aggregate(file.explanations),
             shown=lambda name: shown_cases(file.explanations, name),
-            marked=marked,
         )
     )
 
 
+def html_section(file: ExplanationFile) -> Markup:
+    """The explanations as a section of a page."""
+    return Markup(_rendered("explain_section.html.jinja", file))
+
+
 def html_page(file: ExplanationFile) -> str:
     """The explanations as one HTML page that needs no network."""
-    template = page_templates("s2lct.analysis.explain").get_template("explain_page.html.jinja")
-    return template.render(file=file, section=html_section(file))
-
-
-def write_html(file: ExplanationFile, path: Path) -> None:
-    """Write the page, whole or not at all."""
-    write_text(path, html_page(file))
+    return _rendered("explain_page.html.jinja", file)

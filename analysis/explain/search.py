@@ -9,78 +9,85 @@ search has chosen for being high is too high.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from functools import cache
+import itertools
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from s2lct.analysis.explain.attribution import attribute, default_method
-from s2lct.analysis.explain.fillers import Draw, Filler, Template
-from s2lct.analysis.explain.records import ExplainedWord, Explanation, Options
-from s2lct.analysis.explain.words import parts_of, words_of
+from s2lct.analysis.explain.fillers import Draw, Filler, parts_of, words_of
+from s2lct.analysis.explain.report import ExplainedWord, Explanation, Options
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.progress import Advance, silently
 from s2lct.analysis.suite_rows import SuiteRow
-from s2lct.files import write_bytes
+from s2lct.builder.checkpoint import Checkpoints
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 
 CONFIDENCE = 0.95
 STAGES = (10, 20, 50, 100, 200, 500)
-"""The search's samples of a template: more are drawn while the threshold lies in the interval."""
+"""The search's samples of a text: more are drawn while the threshold lies in the interval."""
 CASES_AT_ONCE = 16
 _BY_DEFAULT = Options()
-
-Search = Generator[frozenset[int], bool, frozenset[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """How often, of all samples, the model said the same."""
-
-    hits: int
-    samples: int
-
-    @property
-    def probability(self) -> float:
-        """The share of hits."""
-        return self.hits / self.samples
-
-    def interval(self, method: str = "exact") -> tuple[float, float]:
-        """The exact interval (Clopper and Pearson 1934), which holds P at least that often."""
-        return _interval(self.hits, self.samples, method)
-
-    def may_be(self, threshold: float) -> bool:
-        """Whether the threshold lies in Wilson's narrower interval (1927)."""
-        low, high = self.interval("wilson")
-        return low < threshold <= high
+_LIST = TypeAdapter(list[Explanation])
 
 
 @cache
-def _interval(hits: int, samples: int, method: str) -> tuple[float, float]:
+def interval(hits: int, samples: int, method: str = "exact") -> tuple[float, float]:
+    """The 95 % interval of a share: Clopper and Pearson's (1934), or another that scipy knows."""
     from scipy.stats import binomtest
 
     bounds = binomtest(hits, samples).proportion_ci(CONFIDENCE, method=method)
     return float(bounds.low), float(bounds.high)
 
 
-def search(order: Sequence[int]) -> Search:
-    """Look for a minimal set of words.
+def chosen_rows(
+    rows: Sequence[SuiteRow],
+    said: Sequence[int],
+    *,
+    pass_to_fail: bool = False,
+    limit: int | None = None,
+) -> list[SuiteRow]:
+    """The failures to explain, of cases and what the model says of each.
 
-    Args:
-        order: the numbers of a text's words, by falling contribution.
+    With ``pass_to_fail`` failing expansions alone, each behind its passing seed; at most ``limit``
+    of a capability, of different seed families where there are enough.
+    """
+    failed = {
+        row.case.id: label not in row.case.passes for row, label in zip(rows, said, strict=True)
+    }
+    passing_seeds = {
+        row.case.id: row for row in rows if row.case.kind == "seed" and not failed[row.case.id]
+    }
+    wanted: dict[str, list[tuple[int, int, SuiteRow]]] = {}
+    nth = Counter[tuple[str, str]]()
+    for number, row in enumerate(rows):
+        case = row.case
+        turned = case.kind != "seed" and case.seed_id in passing_seeds
+        if failed[case.id] and (turned or not pass_to_fail):
+            # The first of each family comes before the second of any.
+            family = case.capability, case.seed_id
+            wanted.setdefault(case.capability, []).append((nth[family], number, row))
+            nth[family] += 1
+    chosen: dict[str, SuiteRow] = {}
+    for found in wanted.values():
+        for _, _, row in sorted(sorted(found)[:limit], key=lambda one: one[1]):
+            if pass_to_fail:
+                chosen.setdefault(row.case.seed_id, passing_seeds[row.case.seed_id])
+            chosen[row.case.id] = row
+    return list(chosen.values())
 
-    Yields:
-        A set of shown words; it is to be sent whether they hold the prediction. The same set may
-        be asked again and must get the same answer.
 
-    Returns:
-        A set that holds the prediction, and does not without any one of its words. All words are
-        taken to hold it.
+def search(order: Sequence[int]) -> Generator[frozenset[int], bool, frozenset[int]]:
+    """Look for a minimal set of a text's words, which are given by falling contribution.
+
+    Yields sets of shown words, and is to be sent whether they hold the prediction: a set that is
+    asked again has the same answer, and all words are taken to hold it. Returns a set that holds
+    the prediction, and does not without any one of its words.
     """
     # Doubling, then halving: the first length that holds where more words never hold less.
     fails, holds, shown = -1, len(order), 0
@@ -106,51 +113,34 @@ def search(order: Sequence[int]) -> Search:
     return kept
 
 
-class _Case:
-    """One text on its way to an explanation."""
+Shares = dict[frozenset[int], float]
+"""How often each set of words that was asked holds the prediction."""
 
-    def __init__(self, row: SuiteRow, said: int, contributions: Sequence[float]) -> None:
-        self.row, self.said, self.contributions = row, said, contributions
-        self.words = words_of(row.case.text)
-        order = np.argsort(-np.array(self.contributions), kind="stable").tolist()
-        self._search = search(order)
-        self.estimates: defaultdict[frozenset[int], Estimate] = defaultdict(lambda: Estimate(0, 0))
-        self._decided: dict[frozenset[int], bool] = {}
-        self.kept: frozenset[int] | None = None
-        self.shown: frozenset[int] = frozenset()
-        self._advance(None)
 
-    def _advance(self, answer: bool | None) -> None:
-        try:
-            self.shown = self._search.send(answer) if answer is not None else next(self._search)
-            while (known := self._decided.get(self.shown)) is not None:
-                self.shown = self._search.send(known)
-        except StopIteration as done:
-            self.kept = done.value
+def _asked(
+    text: str, order: Sequence[int], options: Options
+) -> Generator[Draw, int | None, tuple[frozenset[int], Shares]]:
+    """A `search` whose questions are draws; it is to be sent of how many the model says the same.
 
-    def wanted(self, options: Options) -> Draw:
-        """The next samples."""
-        drawn = self.estimates[self.shown].samples
-        most = next(
-            (stage for stage in STAGES if drawn < stage <= options.search_samples),
-            options.search_samples,
-        )
-        return self.draw(self.shown, most - drawn, "search", str(drawn))
-
-    def draw(self, shown: frozenset[int], samples: int, *key: str) -> Draw:
-        """Samples of the text where some words are shown."""
-        return Draw(Template(self.row.case.text, self.words, shown), samples, key)
-
-    def take(self, hits: int, samples: int, options: Options) -> None:
-        """Go on with the outcome of `wanted`."""
-        before = self.estimates[self.shown]
-        now = Estimate(before.hits + hits, before.samples + samples)
-        self.estimates[self.shown] = now
-        if now.samples < options.search_samples and now.may_be(options.threshold):
-            return
-        answer = now.probability >= options.threshold
-        self._decided[self.shown] = answer
-        self._advance(answer)
+    More are drawn of a set of words while Wilson's interval (1927) has the threshold in it.
+    """
+    shares: Shares = {}
+    running = search(order)
+    try:
+        shown = next(running)
+        while True:
+            hits = samples = 0
+            while shown not in shares:
+                stages = (one for one in STAGES if samples < one <= options.search_samples)
+                most = next(stages, options.search_samples)
+                hits += (yield Draw(text, shown, most - samples, ("search", str(samples)))) or 0
+                samples = most
+                low, high = interval(hits, samples, "wilson")
+                if samples >= options.search_samples or not low < options.threshold <= high:
+                    shares[shown] = hits / samples
+            shown = running.send(shares[shown] >= options.threshold)
+    except StopIteration as done:
+        return done.value, shares
 
 
 def explain(
@@ -171,112 +161,102 @@ def explain(
         ScoringError: the model's outputs cannot be used.
         AnalysisError: the model has no gradients, and they were asked for.
     """
-    model = judge.model
-    done: list[Explanation] = []
+    about = {
+        "format": 1,
+        "model": judge.model.fingerprint,
+        "rule": str(judge),
+        "filler": filler.fingerprint,
+        "options": options.model_dump(),
+        "method": options.method or default_method(judge),
+    }
+    checkpoints = Checkpoints(keep) if keep and about["model"] and about["filler"] else None
+    explained: list[Explanation] = []
+    told: list[int] = []
+
+    def tell(done: int) -> None:
+        told.append(done)
+        advance(done)
+
     # Texts that are computed together decide the last bits: always the same ones are.
     for start in range(0, len(rows), CASES_AT_ONCE):
         part = rows[start : start + CASES_AT_ONCE]
-        kept = None
-        if keep is not None and model.fingerprint and filler.fingerprint:
-            described = {
-                "format": 1,
-                "model": model.fingerprint,
-                "rule": str(judge),
-                "filler": filler.fingerprint,
-                "options": options.model_dump(),
-                "method": options.method or default_method(judge),
-                "cases": [[row.case.id, row.case.text, row.template] for row in part],
-            }
-            kept = keep / f"{fingerprint_of(described)[:32]}.json"
-        explained = _read_kept(kept)
-        if explained is not None:
-            advance(len(part))
-        else:
-            explained = _explain_together(judge, part, filler, options, advance)
-            if kept is not None:
-                write_bytes(kept, _LIST.dump_json(explained))
-        done += explained
-    return done
-
-
-_LIST = TypeAdapter(list[Explanation])
-
-
-def _read_kept(path: Path | None) -> list[Explanation] | None:
-    if path is None or not path.exists():
-        return None
-    try:
-        return _LIST.validate_json(path.read_bytes())
-    except ValidationError:
-        return None  # a damaged file is made anew
+        cases = [[row.case.id, row.case.text, row.template] for row in part]
+        name = fingerprint_of(about | {"cases": cases})[:32]
+        compute = partial(_explain_together, judge, part, filler, options, tell)
+        found = compute() if checkpoints is None else checkpoints.get(name, _LIST, compute)
+        explained += found
+        tell(len(explained) - sum(told))
+    return explained
 
 
 def _explain_together(
     judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options, advance: Advance
 ) -> list[Explanation]:
     texts = [row.case.text for row in rows]
-    said = [int(label) for label in judge.labels(texts)]
+    said: list[int] = judge.labels(texts).tolist()
     contributions = attribute(judge, texts, said, method=options.method, seed=options.seed)
-    cases = [
-        _Case(row, label, shares.tolist())
-        for row, label, shares in zip(rows, said, contributions, strict=True)
+
+    def hits(draws: Mapping[int, Draw]) -> dict[int, int]:
+        """For each draw, of how many of its samples the model says what it said of the text."""
+        filled = filler.fill(list(draws.values()), options.seed)
+        labels = iter(judge.labels([text for part in filled for text in part]).tolist())
+        return {
+            number: sum(label == said[number] for label in itertools.islice(labels, draw.samples))
+            for number, draw in draws.items()
+        }
+
+    searches = [
+        _asked(text, np.argsort(-shares, kind="stable").tolist(), options)
+        for text, shares in zip(texts, contributions, strict=True)
     ]
-    while open_cases := [case for case in cases if case.kept is None]:
-        draws = [case.wanted(options) for case in open_cases]
-        hits = _hits(judge, filler, draws, [case.said for case in open_cases], options.seed)
-        for case, draw, count in zip(open_cases, draws, hits, strict=True):
-            case.take(count, draw.samples, options)
-        advance(sum(case.kept is not None for case in open_cases))
-    reported = [case.draw(case.kept or frozenset(), options.samples, "report") for case in cases]
-    hits = _hits(judge, filler, reported, said, options.seed)
-    return [
-        _explanation(case, Estimate(count, options.samples))
-        for case, count in zip(cases, hits, strict=True)
-    ]
-
-
-def _hits(
-    judge: Judge, filler: Filler, draws: Sequence[Draw], said: Sequence[int], seed: int
-) -> list[int]:
-    """For each draw, of how many of its samples the model says what it said of the text."""
-    filled = filler.fill(draws, seed)
-    labels = judge.labels([text for texts in filled for text in texts])
-    parts = np.split(labels, np.cumsum([len(texts) for texts in filled])[:-1])
-    return [int((part == label).sum()) for part, label in zip(parts, said, strict=True)]
-
-
-def _explanation(case: _Case, estimate: Estimate) -> Explanation:
-    row, kept = case.row, case.kept or frozenset()
-    parts = parts_of(row.case.text, row.template, row.inserted)
-    words = tuple(
-        ExplainedWord(
-            text=word.text,
-            start=word.start,
-            end=word.end,
-            part=part.kind,
-            part_name=part.name,
-            contribution=round(share, 6),
-            kept=number in kept,
-            without=case.estimates[kept - {number}].probability if number in kept else None,
+    found: dict[int, tuple[frozenset[int], Shares]] = {}
+    answers: dict[int, int | None] = dict.fromkeys(range(len(rows)))
+    while len(found) < len(rows):
+        draws: dict[int, Draw] = {}
+        for number, answer in answers.items():
+            try:
+                draws[number] = searches[number].send(answer)
+            except StopIteration as done:
+                found[number] = done.value
+                advance(1)
+        answers = {**hits(draws)} if draws else {}
+    reported = {
+        number: Draw(text, found[number][0], options.samples, ("report",))
+        for number, text in enumerate(texts)
+    }
+    explanations: list[Explanation] = []
+    for (number, count), row in zip(hits(reported).items(), rows, strict=True):
+        case, (kept, shares) = row.case, found[number]
+        parts = parts_of(case.text, row.template, row.inserted)
+        words = tuple(
+            ExplainedWord(
+                **word._asdict(),
+                part=part.kind,
+                part_name=part.name,
+                contribution=round(share, 6),
+                kept=place in kept,
+                without=shares[kept - {place}] if place in kept else None,
+            )
+            for place, (word, part, share) in enumerate(
+                zip(words_of(case.text), parts, contributions[number].tolist(), strict=True)
+            )
         )
-        for number, (word, part, share) in enumerate(
-            zip(case.words, parts, case.contributions, strict=True)
+        explanations.append(
+            Explanation(
+                id=case.id,
+                capability=case.capability,
+                kind="seed" if case.kind == "seed" else "expansion",
+                seed_id=case.seed_id,
+                text=case.text,
+                template=row.template,
+                said=LABELS[said[number]],
+                passes=tuple(LABELS[label] for label in sorted(case.passes)),
+                failed=said[number] not in case.passes,
+                words=words,
+                probability=count / options.samples,
+                ci=interval(count, options.samples),
+                nothing_shown=shares.get(frozenset(), 1.0),
+                samples=options.samples,
+            )
         )
-    )
-    nothing = case.estimates.get(frozenset())
-    return Explanation(
-        id=row.case.id,
-        capability=row.case.capability,
-        kind="seed" if row.case.kind == "seed" else "expansion",
-        seed_id=row.case.seed_id,
-        text=row.case.text,
-        template=row.template,
-        said=LABELS[case.said],
-        passes=tuple(LABELS[label] for label in sorted(row.case.passes)),
-        failed=case.said not in row.case.passes,
-        words=words,
-        probability=estimate.probability,
-        ci=estimate.interval(),
-        nothing_shown=1.0 if nothing is None else nothing.probability,
-        samples=estimate.samples,
-    )
+    return explanations

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.table import Table
 
 from s2lct.analysis.plots import INK, picture, style
-from s2lct.analysis.retrain.changes import Matrix, Row
+from s2lct.analysis.retrain.records import Matrix, Row
 from s2lct.analysis.tables import figures_table
-from s2lct.extras import require
-from s2lct.files import write_bytes, write_text
+from s2lct.files import write_bytes
 from s2lct.pages import page_templates
-
-JSON_FILE, HTML_FILE = "retrain.json", "retrain.html"
-PNG_FILE, SVG_FILE = "retrain.png", "retrain.svg"
 
 
 def points(value: float) -> str:
@@ -49,10 +44,9 @@ def forgotten_line(row: Row) -> str:
     """Accuracy on the corpus's own test split, in a line."""
     if row.corpus is None:
         return "No corpus: what was forgotten is not known."
-    one = row.corpus
     return (
-        f"Accuracy on {one.sentences} sentences of the corpus's own test split: "
-        f"{100 * one.before:.1f} % before, {100 * one.after:.1f} % after"
+        f"Accuracy on {row.corpus.sentences} sentences of the corpus's own test split: "
+        f"{100 * row.corpus.before:.1f} % before, {100 * row.corpus.after:.1f} % after"
     )
 
 
@@ -64,47 +58,28 @@ def matrix_table(matrix: Matrix) -> Table:
         title="Change of the failure rate in points, on cases whose sentences were not trained on",
         padding=(0, 1, 0, 0),
     )
-    for row in matrix.rows:
-        cells = [
-            "–" if (one := row.unseen.get(name)) is None else points(one.change)
-            for name in matrix.capabilities
-        ]
-        accuracy = "–" if row.corpus is None else points(row.corpus.after - row.corpus.before)
-        table.add_row(row.name, *cells, accuracy)
+    for row, values in zip(matrix.rows, _changes(matrix), strict=True):
+        table.add_row(row.name, *("–" if np.isnan(value) else points(value) for value in values))
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    text: str
-    title: str
-    strength: float
-    better: bool
-    own: bool
-    clear: bool
-
-
-def _cell(row: Row, capability: str) -> _Cell:
-    one = row.unseen.get(capability)
-    if one is None:
-        return _Cell("–", row.problem or "no such case is unseen", 0.0, True, False, False)
-    return _Cell(
-        points(one.change),
-        f"{one.failures_before} of {one.cases} failures before, {one.failures_after} after; "
-        f"{one.fail_to_pass} fail-to-pass, {one.pass_to_fail} pass-to-fail; "
-        f"95 % interval {points(one.ci[0])} to {points(one.ci[1])}",
-        abs(one.change),
-        one.change < 0,
-        capability in row.trained_on,
-        one.clear,
-    )
+def _changes(matrix: Matrix) -> list[list[float]]:
+    """A row a training: the change of each capability's failure rate, and of the accuracy."""
+    capabilities = matrix.capabilities
+    return [
+        [
+            *(row.unseen[name].change if name in row.unseen else np.nan for name in capabilities),
+            np.nan if row.corpus is None else row.corpus.after - row.corpus.before,
+        ]
+        for row in matrix.rows
+    ]
 
 
 def html_page(matrix: Matrix) -> str:
     """The matrix and each training's figures as one HTML page that needs no network."""
     environment = page_templates("s2lct.analysis.retrain")
     environment.filters["points"] = points
-    return environment.get_template("retrain.html.jinja").render(matrix=matrix, cell=_cell)
+    return environment.get_template("retrain.html.jinja").render(matrix=matrix)
 
 
 def write_matrix(matrix: Matrix, out: Path) -> list[Path]:
@@ -113,67 +88,50 @@ def write_matrix(matrix: Matrix, out: Path) -> list[Path]:
     Returns:
         The paths.
     """
-    write_text(
-        out / JSON_FILE, json.dumps(matrix.model_dump(mode="json"), indent=1, sort_keys=True) + "\n"
-    )
-    write_text(out / HTML_FILE, html_page(matrix))
-    written = [out / JSON_FILE, out / HTML_FILE]
+    described = json.dumps(matrix.model_dump(mode="json"), indent=1, sort_keys=True) + "\n"
+    files = {"retrain.json": described.encode(), "retrain.html": html_page(matrix).encode()}
     if len(matrix.rows) > 1:
-        for name, content in plots(matrix).items():
-            write_bytes(out / name, content)
-            written.append(out / name)
-    return written
+        files |= plots(matrix)
+    for name, content in files.items():
+        write_bytes(out / name, content)
+    return [out / name for name in files]
 
 
 def plots(matrix: Matrix) -> dict[str, bytes]:
     """The heat map by file name; on a white card, to be read on pages of either theme."""
-    require("matplotlib")
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Rectangle
-
-    columns = [*matrix.capabilities, "corpus"]
-    values = np.full((len(matrix.rows), len(columns)), np.nan)
-    for number, row in enumerate(matrix.rows):
-        for place, name in enumerate(matrix.capabilities):
-            if (one := row.unseen.get(name)) is not None:
-                values[number, place] = one.change
-        if row.corpus is not None:
-            # A lower accuracy is as bad as a higher failure rate.
-            values[number, -1] = row.corpus.before - row.corpus.after
+    values = np.array(_changes(matrix))
+    # A lower accuracy is as bad as a higher failure rate.
+    values[:, -1] *= -1
     with style():
+        from matplotlib.figure import Figure
+        from matplotlib.patches import Rectangle
+
         figure = Figure(
-            figsize=(1.6 + 0.62 * len(columns), 1.7 + 0.42 * len(matrix.rows)),
+            figsize=(1.6 + 0.62 * values.shape[1], 1.7 + 0.42 * len(values)),
             layout="constrained",
             facecolor="white",
         )
         axes = figure.subplots()
         axes.imshow(values, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-        for number, row in enumerate(matrix.rows):
-            for place, name in enumerate(columns):
-                value = values[number, place]
-                if np.isnan(value):
-                    axes.text(place, number, "–", ha="center", va="center", color="#57606a")
-                    continue
-                own = row.unseen.get(name)
-                axes.text(
-                    place,
-                    number,
-                    points(-value if name == "corpus" else value),
-                    ha="center",
-                    va="center",
-                    color="white" if abs(value) > 0.65 else INK,
-                    fontweight="bold" if own is not None and own.clear else "normal",
+        for (number, place), value in np.ndenumerate(values):
+            row, name = matrix.rows[number], (*matrix.capabilities, "")[place]
+            text, colour, weight = "–", "#57606a", "normal"
+            if not np.isnan(value):
+                text = points(value if name else -value)
+                colour = "white" if abs(value) > 0.65 else INK
+                if name and row.unseen[name].clear:
+                    weight = "bold"
+            axes.text(
+                place, number, text, ha="center", va="center", color=colour, fontweight=weight
+            )
+            if name in row.trained_on and name in row.unseen:
+                corner = (place - 0.47, number - 0.46)
+                axes.add_patch(
+                    Rectangle(corner, 0.94, 0.92, fill=False, edgecolor=INK, linewidth=1.4)
                 )
-                if name in row.trained_on:
-                    axes.add_patch(
-                        Rectangle(
-                            (place - 0.47, number - 0.46), 0.94, 0.92, fill=False,
-                            edgecolor=INK, linewidth=1.4,
-                        )
-                    )  # fmt: skip
-        axes.axvline(len(columns) - 1.5, color="white", linewidth=4)
-        axes.set_xticks(range(len(columns)), [*matrix.capabilities, "corpus\naccuracy"])
-        axes.set_yticks(range(len(matrix.rows)), [row.name for row in matrix.rows])
+        axes.axvline(values.shape[1] - 1.5, color="white", linewidth=4)
+        axes.set_xticks(range(values.shape[1]), [*matrix.capabilities, "corpus\naccuracy"])
+        axes.set_yticks(range(len(values)), [row.name for row in matrix.rows])
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         for spine in axes.spines.values():
@@ -184,6 +142,6 @@ def plots(matrix: Matrix) -> dict[str, bytes]:
             "in points;\nblue is better. Bold: the 95 % interval leaves out 0. Framed: trained on."
         )
         return {
-            PNG_FILE: picture(figure, "png", facecolor="white", dpi=130),
-            SVG_FILE: picture(figure, "svg", facecolor="white"),
+            "retrain.png": picture(figure, "png", facecolor="white", dpi=130),
+            "retrain.svg": picture(figure, "svg", facecolor="white"),
         }

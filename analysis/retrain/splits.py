@@ -23,13 +23,7 @@ LEAST_GROUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class SeedFamily:
-    """A seed with its expansions.
-
-    Attributes:
-        id: of the seed.
-        cases: how many cases.
-        sentences: keys of the corpus sentences that they were made from.
-    """
+    """A seed's id, how many cases it has with its expansions, and keys of their sentences."""
 
     id: str
     cases: int
@@ -70,19 +64,12 @@ def sentences_of(rows: Iterable[SuiteRow]) -> frozenset[str]:
     return frozenset(sentence_key(text) for row in rows for text in row.sources or (row.case.text,))
 
 
-def families_of(rows: Sequence[SuiteRow]) -> list[SeedFamily]:
-    """The seed families of cases, by id."""
-    members: dict[str, list[SuiteRow]] = defaultdict(list)
-    for row in rows:
-        members[row.case.seed_id].append(row)
-    return [
-        SeedFamily(name, len(members[name]), sentences_of(members[name]))
-        for name in sorted(members)
-    ]
+def _cases(families: Iterable[SeedFamily]) -> int:
+    return sum(family.cases for family in families)
 
 
-def linked(families: Sequence[SeedFamily]) -> list[list[SeedFamily]]:
-    """Connected components: families that share a sentence, directly or through others."""
+def _linked(families: Sequence[SeedFamily]) -> list[list[SeedFamily]]:
+    """Families that share a sentence, directly or through others, together."""
     number_of: dict[str, int] = {}
     links = [
         (number, len(families) + number_of.setdefault(sentence, len(number_of)))
@@ -99,49 +86,49 @@ def linked(families: Sequence[SeedFamily]) -> list[list[SeedFamily]]:
     return list(groups.values())
 
 
-def _cases(families: Iterable[SeedFamily]) -> int:
-    return sum(family.cases for family in families)
-
-
 def unlinked_groups(
     families: Sequence[SeedFamily], most: float
 ) -> tuple[list[list[SeedFamily]], list[SeedFamily]]:
-    """Groups of families no two of which share a sentence.
+    """Groups of families no two of which share a sentence, and the families that are left out.
 
-    These are the connected components. One with more than ``most`` cases is cut: the families of
+    The groups are connected components. One with more than ``most`` cases is cut: the families of
     its most used sentence become a group, and where these share another sentence with the rest,
     the fewer cases of the two sides are left out.
-
-    Returns:
-        The groups, and the families that are left out.
     """
     groups: list[list[SeedFamily]] = []
     left_out: list[SeedFamily] = []
-    waiting = linked(sorted(families, key=lambda family: family.id))
+    waiting = _linked(sorted(families, key=lambda family: family.id))
     while waiting:
         group = waiting.pop()
         used = Counter[str]()
         for family in group:
             used.update(dict.fromkeys(family.sentences, family.cases))
         hub = min(used, key=lambda sentence: (-used[sentence], sentence))
-        inside = [family for family in group if hub in family.sentences]
-        if _cases(group) <= most or len(inside) == len(group):
-            groups.append(group)
-            continue
-        outside = [family for family in group if hub not in family.sentences]
-        while both := frozenset().union(*(f.sentences for f in inside)) & frozenset().union(
-            *(f.sentences for f in outside)
-        ):
-            sentence = min(both)
-            within = [family for family in inside if sentence in family.sentences]
-            beyond = [family for family in outside if sentence in family.sentences]
-            dropped = within if _cases(within) < _cases(beyond) else beyond
-            left_out += dropped
-            inside = [family for family in inside if family not in dropped]
-            outside = [family for family in outside if family not in dropped]
-        waiting += linked(outside)
-        groups.append(inside)
+        inside, outside = _parted(group, hub)
+        if outside and _cases(group) > most:
+            while both := _sentences(inside) & _sentences(outside):
+                within, inside_rest = _parted(inside, min(both))
+                beyond, outside_rest = _parted(outside, min(both))
+                if _cases(within) < _cases(beyond):
+                    left_out, inside = left_out + within, inside_rest
+                else:
+                    left_out, outside = left_out + beyond, outside_rest
+            waiting += _linked(outside)
+            group = inside
+        groups.append(group)
     return [group for group in groups if group], left_out
+
+
+def _parted(
+    families: Sequence[SeedFamily], sentence: str
+) -> tuple[list[SeedFamily], list[SeedFamily]]:
+    """The families with a sentence, and those without."""
+    having = [family for family in families if sentence in family.sentences]
+    return having, [family for family in families if sentence not in family.sentences]
+
+
+def _sentences(families: Sequence[SeedFamily]) -> frozenset[str]:
+    return frozenset().union(*(family.sentences for family in families))
 
 
 def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFamily]]:
@@ -163,9 +150,8 @@ def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFam
     def order(group: Sequence[SeedFamily]) -> tuple[int, bytes]:
         return -_cases(group), shuffle_key(seed, "fold", min(family.id for family in group))
 
-    groups.sort(key=order)
     folds: list[list[SeedFamily]] = [[] for _ in range(min(FOLDS, len(groups)))]
-    for group in groups:
+    for group in sorted(groups, key=order):
         min(folds, key=_cases).extend(group)
     return folds
 
@@ -179,11 +165,15 @@ def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 
     Raises:
         AnalysisError: too few families share no sentence.
     """
-    own = [row for row in rows if row.case.capability in trained_on]
-    families = families_of(own)
+    members: dict[str, list[SuiteRow]] = defaultdict(list)
+    for row in rows:
+        if row.case.capability in trained_on:
+            members[row.case.seed_id].append(row)
+    families = [
+        SeedFamily(name, len(own), sentences_of(own)) for name, own in sorted(members.items())
+    ]
     count = len(folds_of(families))
     folds = folds_of(families, seed // count)
-    place = {family.id: number for number, fold in enumerate(folds) for family in fold}
     tested = seed % count
     # Folds of like size take turns; a large one is rather trained on.
     validated = min(
@@ -191,12 +181,18 @@ def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 
         key=lambda number: (_cases(folds[number]), (number - tested) % count),
     )
     parts: dict[str, list[SuiteRow]] = defaultdict(list)
-    for row in own:
-        fold = place.get(row.case.seed_id)
-        part = {None: "left_out", tested: "test", validated: "validation"}.get(fold, "train")
-        parts[part].append(row)
-    seen = sentences_of((*parts["train"], *parts["validation"]))
+    part_of = {
+        family.id: {tested: "test", validated: "validation"}.get(number, "train")
+        for number, fold in enumerate(folds)
+        for family in fold
+    }
+    others: list[SuiteRow] = []
     for row in rows:
-        if row.case.capability not in trained_on:
-            parts["shared" if sentences_of([row]) & seen else "unseen"].append(row)
+        if row.case.capability in trained_on:
+            parts[part_of.get(row.case.seed_id, "left_out")].append(row)
+        else:
+            others.append(row)
+    seen = sentences_of((*parts["train"], *parts["validation"]))
+    for row in others:
+        parts["shared" if sentences_of([row]) & seen else "unseen"].append(row)
     return Split(**{one.name: tuple(parts[one.name]) for one in fields(Split)})

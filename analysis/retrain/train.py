@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -17,8 +18,7 @@ import numpy as np
 
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.judge import Judge
-from s2lct.analysis.retrain.fine_tune import Example, fine_tune, learnable
-from s2lct.analysis.retrain.runs import (
+from s2lct.analysis.retrain.records import (
     RUN_FILE,
     CaseOutcome,
     CorpusAccuracy,
@@ -30,21 +30,106 @@ from s2lct.analysis.retrain.runs import (
 from s2lct.analysis.retrain.splits import Split, sentence_key, sentences_of, split_of
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.errors import AnalysisError, SuiteError
+from s2lct.errors import AnalysisError
+from s2lct.extras import require
 from s2lct.files import one_folder, whole_folder, write_text
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.network import Network
-from s2lct.suite.read import read_description
-from s2lct.suite.records import Sentence
 
 MODEL_FOLDER = "model"
 CHECKPOINTS = "checkpoints"
 SMALLEST_PROBABILITY = 1e-12
 _BY_DEFAULT = TrainOptions()
 
-Tell = Callable[[str], None]
+
+@dataclass(frozen=True)
+class Example:
+    """A text to learn, with the number of its label among `LABELS`."""
+
+    text: str
+    label: int
+
+
+def learnable(rule: LabelRule, examples: Sequence[Example]) -> list[Example]:
+    """The examples whose label the model has a class for."""
+    return [one for one in examples if one.label in rule.meanings]
+
+
+def fine_tune(
+    network: Network,
+    rule: LabelRule,
+    examples: Sequence[Example],
+    options: TrainOptions,
+    seed: int,
+    folder: Path,
+    *,
+    callbacks: Sequence[Any] = (),
+) -> int:
+    """Train a network in place with `transformers.Trainer`, on `learnable` examples.
+
+    The loss is the negative log probability of all classes that mean the label, so that models
+    with several positive classes may choose among them; with one class each it is cross-entropy.
+    Where a checkpoint lies in the folder, training goes on from it.
+
+    Returns:
+        The number of optimiser steps, those before an interruption included.
+    """
+    require("accelerate")
+    import torch
+    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainingArguments
+    from transformers.trainer_utils import get_last_checkpoint
+
+    matching = torch.tensor(
+        [[meaning == label for meaning in rule.meanings] for label in range(len(LABELS))]
+    )
+
+    def loss(outputs: Any, labels: Any, num_items_in_batch: Any = None) -> Any:
+        logarithms = torch.log_softmax(outputs.logits.float(), dim=-1)
+        wanted = matching.to(labels.device)[labels].float().log()
+        return -torch.logsumexp(logarithms + wanted, dim=-1).mean()
+
+    encoded = network.tokenizer(
+        [one.text for one in examples], truncation=True, max_length=network.most_tokens
+    )
+    rows = [
+        {name: values[number] for name, values in encoded.items()} | {"label": one.label}
+        for number, one in enumerate(examples)
+    ]
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=options.epochs,
+        learning_rate=options.lr,
+        per_device_train_batch_size=options.batch_size,
+        average_tokens_across_devices=False,
+        seed=seed,
+        data_seed=seed,
+        save_strategy="steps",
+        save_steps=options.checkpoint_steps,
+        save_total_limit=1,
+        logging_strategy="no",
+        eval_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        use_cpu=network.model.device.type == "cpu",
+    )
+    torch.manual_seed(seed)
+    trainer = Trainer(
+        network.model,
+        arguments,
+        train_dataset=rows,
+        data_collator=DataCollatorWithPadding(network.tokenizer),
+        processing_class=network.tokenizer,
+        compute_loss_func=loss,
+        callbacks=list(callbacks),
+    )
+    trainer.remove_callback(PrinterCallback)
+    found = get_last_checkpoint(str(folder)) if folder.is_dir() else None
+    trainer.train(resume_from_checkpoint=found)
+    network.model.eval()
+    return int(trainer.state.global_step)
 
 
 def mixed_sentences(
@@ -65,7 +150,7 @@ class Retrainer:
     """Trains a model on capabilities of a suite, each time from the same weights.
 
     The corpus shows what is forgotten, and may be mixed in; None for neither. Trained models are
-    saved in the folder of the runs if they are to be kept. ``tell`` is told in a line what is being
+    saved in the folder of the runs if they are to be kept. ``tell`` gets a line on what is being
     done.
 
     Raises:
@@ -81,7 +166,7 @@ class Retrainer:
         options: TrainOptions = _BY_DEFAULT,
         *,
         keep_models: bool = True,
-        tell: Tell = lambda line: None,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         if not isinstance(judge.model, Network) or judge.rule is None:
             raise AnalysisError(
@@ -89,12 +174,11 @@ class Retrainer:
                 mend="pass embedded-2class, embedded-3class, or the folder or Hub id of a "
                 "sequence classifier",
             )
-        self.options = options
-        if self.options.mix and corpus is None:
+        if options.mix and corpus is None:
             raise AnalysisError("--mix: without a corpus", mend="name it with --corpus")
-        self.network, self.rule = judge.model, judge.rule
+        self.network, self.rule, self._judge = judge.model, judge.rule, judge
         self.suite, self.corpus, self.out = suite, corpus, out
-        self.keep_models, self._judge, self._tell = keep_models, judge, tell
+        self.options, self.keep_models, self._tell = options, keep_models, tell
         self._test = parts_of_corpus(corpus).test if corpus is not None else ()
         if not self.rule.has_neutral:
             self._test = tuple(one for one in self._test if one.label != "neutral")
@@ -112,10 +196,10 @@ class Retrainer:
             AnalysisError: too few cases, none that the model can learn, or the folder holds a
                 run of other inputs.
         """
-        folder = self.folder_of(name, seed)
-        split = split_of(self.suite.rows, on, seed)
+        folder, rule, rows = self.folder_of(name, seed), self.rule, self.suite.rows
+        split = split_of(rows, on, seed)
         examples = [Example(row.case.text, row.label) for row in split.train]
-        own = learnable(self.rule, examples)
+        own = learnable(rule, examples)
         if not own:
             raise AnalysisError(
                 f"{name}: none of {len(examples)} training cases has a label that "
@@ -124,30 +208,40 @@ class Retrainer:
             )
         mixed: list[Example] = []
         if self.corpus is not None and self.options.mix:
-            mixed = mixed_sentences(self.corpus, self.suite.rows, self.options.mix, seed)
-        learnt = learnable(self.rule, mixed)
-        inputs = self._inputs(on, seed)
+            mixed = mixed_sentences(self.corpus, rows, self.options.mix, seed)
+        learnt = learnable(rule, mixed)
+        inputs = fingerprint_of(
+            {
+                "format": 1,
+                "model": self.network.fingerprint,
+                "rule": str(rule),
+                "suite": [[row.case.id, row.label] for row in rows],
+                "corpus": self.corpus.fingerprint if self.corpus is not None else "",
+                "options": self.options.model_dump(exclude={"checkpoint_steps"}),
+                "on": list(on),
+                "seed": seed,
+            }
+        )
         done = read_run(folder, inputs)
         if done is not None and (not self.keep_models or (folder / MODEL_FOLDER).is_dir()):
             return done
-        before, right_before = self._before
+        failed, right = self._before
+        loss = self._loss(self._judge, split)
         self._tell(f"{name}, seed {seed}: training on {len(own) + len(learnt)} texts")
         model = copy.deepcopy(self.network.model)
         network = Network(self.network.tokenizer, model, self.network.name)
-        judge = _same_rule(network, self.rule)
-        loss_before = _loss(self._judge, self.rule, split.validation)
+        checkpoints = folder / CHECKPOINTS / inputs[:16]
         steps = fine_tune(
-            network,
-            self.rule,
-            [*own, *learnt],
-            self.options,
-            seed,
-            folder / CHECKPOINTS / inputs[:16],
-            callbacks=callbacks,
+            network, rule, [*own, *learnt], self.options, seed, checkpoints, callbacks=callbacks
         )
         self._tell(f"{name}, seed {seed}: scoring")
-        after = _failures(judge, self.suite.rows)
-        loss_after = _loss(judge, self.rule, split.validation)
+        meanings = dict(zip(rule.classes, (LABELS[one] for one in rule.meanings), strict=True))
+        judge = Judge(network, label_map=meanings, neutral_band=rule.neutral_band)
+        failed_after, right_after = self._scored(judge)
+        loss_after = self._loss(judge, split)
+        group_of: dict[str, Group] = {
+            row.case.id: group for group in get_args(Group) for row in getattr(split, group)
+        }
         result = Run(
             inputs=inputs,
             on=tuple(on),
@@ -158,11 +252,19 @@ class Retrainer:
             dropped_neutral=len(examples) - len(own) + len(mixed) - len(learnt),
             mixed=len(learnt),
             steps=steps,
-            validation_loss=None
-            if loss_before is None or loss_after is None
-            else (loss_before, loss_after),
-            corpus=self._corpus_accuracy(judge, split, right_before),
-            cases=_outcomes(self.suite.rows, split, before, after),
+            validation_loss=None if loss is None or loss_after is None else (loss, loss_after),
+            corpus=self._corpus_accuracy(split, right, right_after),
+            cases=tuple(
+                CaseOutcome(
+                    id=row.case.id,
+                    capability=row.case.capability,
+                    seed_id=row.case.seed_id,
+                    group=group_of[row.case.id],
+                    before=before,
+                    after=after,
+                )
+                for row, before, after in zip(rows, failed, failed_after, strict=True)
+            ),
         )
         if self.keep_models:
             with whole_folder(folder / MODEL_FOLDER) as partial:
@@ -172,99 +274,43 @@ class Retrainer:
         shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
         return result
 
-    def _inputs(self, on: Sequence[str], seed: int) -> str:
-        return fingerprint_of(
-            {
-                "format": 1,
-                "model": self.network.fingerprint,
-                "rule": str(self.rule),
-                "suite": [[row.case.id, row.label] for row in self.suite.rows],
-                "corpus": self.corpus.fingerprint if self.corpus is not None else "",
-                "options": self.options.model_dump(exclude={"checkpoint_steps"}),
-                "on": list(on),
-                "seed": seed,
-            }
-        )
-
     @cached_property
     def _before(self) -> tuple[list[bool], list[bool]]:
-        """Which cases the model fails, and which test sentences it gets right, as it is."""
         self._tell("scoring the model as it is")
-        failures = _failures(self._judge, self.suite.rows)
-        return failures, _right(self._judge, self.rule, self._test)
+        return self._scored(self._judge)
+
+    def _scored(self, judge: Judge) -> tuple[list[bool], list[bool]]:
+        """Which cases a model fails, and which of the corpus's test sentences it gets right.
+
+        A sentence's label has to be the likeliest of those that the model has a class for.
+        """
+        said = judge.labels([row.case.text for row in self.suite.rows]).tolist()
+        rows = zip(self.suite.rows, said, strict=True)
+        failures = [label not in row.case.passes for row, label in rows]
+        labels = np.array(sorted(set(self.rule.meanings)))
+        held = judge.supports([one.text for one in self._test])[:, labels]
+        likeliest = zip(self._test, labels[held.argmax(axis=1)], strict=True)
+        return failures, [LABELS[label] == one.label for one, label in likeliest]
+
+    def _loss(self, judge: Judge, split: Split) -> float | None:
+        """The mean negative log probability of the validation cases' labels."""
+        known = [row for row in split.validation if row.label in self.rule.meanings]
+        if not known:
+            return None
+        held = judge.support([row.case.text for row in known], [row.label for row in known])
+        return float(-np.log(np.maximum(held, SMALLEST_PROBABILITY)).mean())
 
     def _corpus_accuracy(
-        self, judge: Judge, split: Split, right_before: Sequence[bool]
+        self, split: Split, before: Sequence[bool], after: Sequence[bool]
     ) -> CorpusAccuracy | None:
+        """Accuracy on those of the corpus's test sentences that were not trained on."""
         if not self._test:
             return None
         trained = split.trained_sentences
-        kept = [
-            number for number, one in enumerate(self._test) if sentence_key(one.text) not in trained
-        ]
-        right_after = _right(judge, self.rule, [self._test[number] for number in kept])
+        kept = np.array([sentence_key(one.text) not in trained for one in self._test])
         return CorpusAccuracy(
-            sentences=len(kept),
-            left_out=len(self._test) - len(kept),
-            before=float(np.mean([right_before[number] for number in kept])) if kept else 0.0,
-            after=float(np.mean(right_after)) if kept else 0.0,
+            sentences=int(kept.sum()),
+            left_out=int((~kept).sum()),
+            before=float(np.mean(np.array(before)[kept])) if kept.any() else 0.0,
+            after=float(np.mean(np.array(after)[kept])) if kept.any() else 0.0,
         )
-
-
-def _same_rule(network: Network, rule: LabelRule) -> Judge:
-    meanings = {
-        name: LABELS[meaning] for name, meaning in zip(rule.classes, rule.meanings, strict=True)
-    }
-    return Judge(network, label_map=meanings, neutral_band=rule.neutral_band)
-
-
-def _failures(judge: Judge, rows: Sequence[SuiteRow]) -> list[bool]:
-    said = judge.labels([row.case.text for row in rows]).tolist()
-    return [label not in row.case.passes for row, label in zip(rows, said, strict=True)]
-
-
-def _right(judge: Judge, rule: LabelRule, sentences: Sequence[Sentence]) -> list[bool]:
-    """Which sentences' labels are the likeliest of those that the model has a class for."""
-    if not sentences:
-        return []
-    texts = [one.text for one in sentences]
-    labels = sorted(set(rule.meanings))
-    support = np.array([judge.support(texts, [label] * len(texts)) for label in labels])
-    said = np.array(labels)[support.argmax(axis=0)]
-    return [LABELS[label] == one.label for label, one in zip(said, sentences, strict=True)]
-
-
-def _loss(judge: Judge, rule: LabelRule, rows: Sequence[SuiteRow]) -> float | None:
-    known = [row for row in rows if row.label in rule.meanings]
-    if not known:
-        return None
-    held = judge.support([row.case.text for row in known], [row.label for row in known])
-    return float(-np.log(np.maximum(held, SMALLEST_PROBABILITY)).mean())
-
-
-def _outcomes(
-    rows: Sequence[SuiteRow], split: Split, before: Sequence[bool], after: Sequence[bool]
-) -> tuple[CaseOutcome, ...]:
-    group_of: dict[str, Group] = {
-        row.case.id: group for group in get_args(Group) for row in getattr(split, group)
-    }
-    return tuple(
-        CaseOutcome(
-            id=row.case.id,
-            capability=row.case.capability,
-            seed_id=row.case.seed_id,
-            group=group_of[row.case.id],
-            before=failed_before,
-            after=failed_after,
-        )
-        for row, failed_before, failed_after in zip(rows, before, after, strict=True)
-    )
-
-
-def corpus_of_suite(suite: str) -> dict[str, Any]:
-    """What a built suite says of its corpus: ``corpus``, ``text_column`` and the like; or {}."""
-    try:
-        options = read_description(Path(suite))["options"]
-    except SuiteError:
-        return {}
-    return {name: options[name] for name in ("corpus", "text_column", "label_column", "label_map")}

@@ -7,7 +7,7 @@ Capabilities of NLP Models"; agreement is Krippendorff's alpha, ordinal.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -22,13 +22,9 @@ from s2lct.labels import Label
 from s2lct.leaderboard.scoring.statistics import RESAMPLES, interval
 from s2lct.suite.capability_ids import natural_order
 
-ALL_CASES = "all"
-DISPUTED_FORMAT = "s2lct-disputed"
 IRRELEVANT = 2
 """A rating of relevance up to this disputes that the case tests its capability."""
-
 DisputedBy = Literal["majority", "any"]
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +37,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What raters said of a group of cases.
+    """What raters said of a group of cases, with so many ratings of sentiment.
 
-    Attributes:
-        cases: cases that somebody rated.
-        answers: ratings of sentiment.
-        label_consistency: share of those whose label passes (equation 1).
-        relevance: mean relevance, normalised to [0, 1] (equation 2).
-        alpha_sentiment, alpha_relevance: Krippendorff's alpha among the raters.
+    ``label_consistency`` is the share of those whose label passes (equation 1), ``relevance`` its
+    mean in [0, 1] (equation 2); the alphas are Krippendorff's, among the raters.
     """
 
     cases: int
@@ -63,11 +55,7 @@ class Agreement:
 class Disputed:
     """A case that raters disagree with the suite about.
 
-    Attributes:
-        id, kind, seed_id, capability, text: of the case.
-        passes: the labels that pass in the suite.
-        reasons: ``sentiment``, ``relevance`` or both.
-        sentiment, relevance: the ratings, the lowest first.
+    ``reasons`` are ``sentiment``, ``relevance`` or both; ratings have the lowest first.
     """
 
     id: str
@@ -83,14 +71,9 @@ class Disputed:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What a study found.
+    """What a study found, by kind (``seed``, ``expansion``, ``all``) and by capability.
 
-    Attributes:
-        raters: their names, sorted.
-        missing: ratings that were left out on the forms handed in.
-        kinds: by ``seed``, ``expansion`` and ``all``.
-        capabilities: by capability, in their order.
-        disputed: in the order of the key.
+    ``missing`` counts ratings that were left out on the forms handed in.
     """
 
     raters: tuple[str, ...]
@@ -103,11 +86,6 @@ class StudyResult:
 def label_of(sentiment: int) -> Label:
     """A rating of sentiment as a label: 1 and 2 negative, 3 neutral, 4 and 5 positive."""
     return "negative" if sentiment < 3 else "neutral" if sentiment == 3 else "positive"
-
-
-def normalised(relevance: int) -> float:
-    """A rating of relevance, 1 to 5, in [0, 1] (the Norm of equation 2)."""
-    return (relevance - RATINGS[0]) / (RATINGS[-1] - RATINGS[0])
 
 
 def evaluate(
@@ -127,24 +105,20 @@ def evaluate(
         raise AnalysisError(
             "the files hold no rating", mend="have the forms filled in, then import them"
         )
-    items = key.items
-    kinds = {
-        kind: _agreement(
-            [one for one in rated if kind in (ALL_CASES, items[one.item].kind)], items, seed
-        )
-        for kind in ("seed", "expansion", ALL_CASES)
-    }
-    names = sorted({items[one.item].capability for one in rated}, key=natural_order)
+
+    def of(wanted: Callable[[KeyItem], bool]) -> Agreement:
+        return _agreement([one for one in rated if wanted(key.items[one.item])], key.items, seed)
+
+    names = sorted({key.items[one.item].capability for one in rated}, key=natural_order)
     return StudyResult(
         raters=tuple(sorted({one.rater for one in rated})),
-        missing=sum(one.rating(scale) is None for one in ordered for scale in SCALES),
-        kinds=kinds,
-        capabilities={
-            name: _agreement(
-                [one for one in rated if items[one.item].capability == name], items, seed
-            )
-            for name in names
+        missing=sum(getattr(one, scale) is None for one in ordered for scale in SCALES),
+        kinds={
+            "seed": of(lambda item: item.kind == "seed"),
+            "expansion": of(lambda item: item.kind == "expansion"),
+            "all": of(lambda item: True),
         },
+        capabilities={name: of(lambda item, name=name: item.capability == name) for name in names},  # type: ignore[misc]
         disputed=tuple(disputed_cases(rated, key, by=by)),
     )
 
@@ -156,7 +130,8 @@ def _agreement(answers: Sequence[Answer], items: Mapping[str, KeyItem], seed: in
     consistent = [
         (family_of[item], float(label_of(said) in items[item].passes)) for item, said in sentiment
     ]
-    relevant = [(family_of[item], normalised(said)) for item, said in relevance]
+    low, *_, high = RATINGS
+    relevant = [(family_of[item], (said - low) / (high - low)) for item, said in relevance]
     return Agreement(
         cases=len(family_of),
         answers=len(sentiment),
@@ -195,17 +170,15 @@ def alpha_estimate(
         members.setdefault(family_of[item], []).append(row)
     groups = [np.array(group) for group in members.values()]
     rng = np.random.default_rng(seed)
-    drawn = (
-        _alpha(
-            counts[np.concatenate([groups[n] for n in rng.integers(len(groups), size=len(groups))])]
-        )
-        for _ in range(RESAMPLES)
-    )
-    defined = np.array([one for one in drawn if one is not None])
-    return Estimate(value, interval(defined) if len(defined) > RESAMPLES / 2 else None)
+    defined: list[float] = []
+    for _ in range(RESAMPLES):
+        drawn = rng.integers(len(groups), size=len(groups))
+        again = _alpha(counts[np.concatenate([groups[number] for number in drawn])])
+        defined += [again] if again is not None else []
+    return Estimate(value, interval(np.array(defined)) if len(defined) > RESAMPLES / 2 else None)
 
 
-def _alpha(counts: Counts) -> float | None:
+def _alpha(counts: npt.NDArray[np.int64]) -> float | None:
     """Alpha from how often each item (row) was given each rating (column)."""
     import krippendorff
 
@@ -224,36 +197,30 @@ def disputed_cases(
     a case is disputed unless more than half of those who rated it agree (HateCheck's rule:
     Röttger et al. 2021); with ``any`` one rater is enough.
     """
-    of_item: dict[str, list[Answer]] = {}
+    of_item: dict[str, list[Answer]] = {name: [] for name in key.items}
     for answer in answers:
-        of_item.setdefault(answer.item, []).append(answer)
+        of_item[answer.item].append(answer)
     for name, item in key.items.items():
-        given = of_item.get(name, [])
+        given = of_item[name]
         sentiment = sorted(one.sentiment for one in given if one.sentiment is not None)
         relevance = sorted(one.relevance for one in given if one.relevance is not None)
         agreeing = {
             "sentiment": [label_of(rating) in item.passes for rating in sentiment],
             "relevance": [rating > IRRELEVANT for rating in relevance],
         }
-        reasons = tuple(reason for reason, votes in agreeing.items() if _outvoted(votes, by))
+        reasons = tuple(
+            reason
+            for reason, votes in agreeing.items()
+            if not all(votes) and (by == "any" or sum(votes) <= len(votes) / 2)
+        )
         if reasons:
             yield Disputed(
                 id=item.case,
-                kind=item.kind,
-                seed_id=item.seed_id,
-                capability=item.capability,
-                text=item.text,
-                passes=item.passes,
+                **item.model_dump(include={"kind", "seed_id", "capability", "text", "passes"}),
                 reasons=reasons,
                 sentiment=tuple(sentiment),
                 relevance=tuple(relevance),
             )
-
-
-def _outvoted(agreeing: Sequence[bool], by: DisputedBy) -> bool:
-    if by == "any":
-        return not all(agreeing)
-    return bool(agreeing) and sum(agreeing) <= len(agreeing) / 2
 
 
 def result_json(result: StudyResult, key: Key) -> str:
@@ -265,7 +232,7 @@ def result_json(result: StudyResult, key: Key) -> str:
 def disputed_json(disputed: Sequence[Disputed], key: Key) -> str:
     """The list that ``s2lct build --exclude`` reads."""
     listed: dict[str, Any] = {
-        "format": DISPUTED_FORMAT,
+        "format": "s2lct-disputed",
         "study": key.study,
         "suite": key.suite.model_dump(),
         "cases": [asdict(one) for one in disputed],

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,25 +13,18 @@ from s2lct.analysis.records import fault_of
 from s2lct.analysis.study.form import RATINGS, Key
 from s2lct.errors import AnalysisError
 
-Scale = Literal["relevance", "sentiment"]
-SCALES: tuple[Scale, ...] = ("relevance", "sentiment")
+SCALES = ("relevance", "sentiment")
+_MEND_FILE = "pass the JSON or CSV that a form gave, or the CSV that `s2lct study export` wrote"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a rater said of an item.
-
-    Relevance and sentiment are 1 to 5; None where the rater left it out.
-    """
+    """What a rater said of an item: ratings from 1 to 5; None where the rater left one out."""
 
     rater: str
     item: str
     relevance: int | None
     sentiment: int | None
-
-    def rating(self, scale: Scale) -> int | None:
-        """The rating on one of the two scales."""
-        return self.relevance if scale == "relevance" else self.sentiment
 
 
 class _JsonItem(BaseModel):
@@ -50,9 +42,6 @@ class _JsonAnswers(BaseModel):
 
     rater: str = ""
     answers: list[_JsonItem]
-
-
-_MEND_FILE = "pass the JSON or CSV that a form gave, or the CSV that `s2lct study export` wrote"
 
 
 def read_answers(paths: Sequence[Path], key: Key) -> list[Answer]:
@@ -84,49 +73,39 @@ def read_answers(paths: Sequence[Path], key: Key) -> list[Answer]:
 def _read(path: Path) -> list[Answer]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise AnalysisError(f"{path}: {error.strerror}", mend=_MEND_FILE) from error
+        if not text.lstrip().startswith(("{", "[")):
+            return list(_from_csv(text, path))
+        read = _JsonAnswers.model_validate_json(text)
     except UnicodeDecodeError as error:
         raise AnalysisError(
             f"{path}: is not UTF-8 (byte {error.start})", mend="save it as UTF-8"
         ) from error
-    return _from_json(text, path) if text.lstrip().startswith(("{", "[")) else _from_csv(text, path)
-
-
-def _from_json(text: str, path: Path) -> list[Answer]:
-    try:
-        read = _JsonAnswers.model_validate_json(text)
-    except ValidationError as error:
-        raise AnalysisError(f"{path}: {fault_of(error)}", mend=_MEND_FILE) from error
+    except (OSError, ValidationError, csv.Error) as error:
+        said = fault_of(error) if isinstance(error, ValidationError) else str(error)
+        why = error.strerror if isinstance(error, OSError) else said
+        raise AnalysisError(f"{path}: {why}", mend=_MEND_FILE) from error
     rater = read.rater.strip() or path.stem
     return [Answer(rater, one.id, one.relevance, one.sentiment) for one in read.answers]
 
 
-def _from_csv(text: str, path: Path) -> list[Answer]:
+def _from_csv(text: str, path: Path) -> Iterator[Answer]:
     first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    rows = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
-    answers: list[Answer] = []
-    try:
-        columns = [(name or "").strip().lower() for name in rows.fieldnames or ()]
-        if missing := [name for name in ("id", *SCALES) if name not in columns]:
-            raise AnalysisError(f"{path}: has no column {', '.join(missing)}", mend=_MEND_FILE)
-        rows.fieldnames = columns
-        for number, row in enumerate(rows, 1):
-            if not (item := (row["id"] or "").strip()):
-                continue
-            rater = (row.get("rater") or "").strip() or path.stem
-            relevance, sentiment = (
-                _rating(row[scale], f"{path}: row {number}, {scale}") for scale in SCALES
+    rows = csv.DictReader(
+        text.splitlines(keepends=True), delimiter=max(",;\t", key=first.count), restval=""
+    )
+    rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or ()]
+    if missing := [name for name in ("id", *SCALES) if name not in rows.fieldnames]:
+        raise AnalysisError(f"{path}: has no column {', '.join(missing)}", mend=_MEND_FILE)
+    for number, row in enumerate(rows, 1):
+        if item := row["id"].strip():
+            rater = row.get("rater", "").strip() or path.stem
+            ratings = (
+                _rating(row[scale].strip(), f"{path}: row {number}, {scale}") for scale in SCALES
             )
-            answers.append(Answer(rater, item, relevance, sentiment))
-    except csv.Error as error:
-        raise AnalysisError(f"{path}: line {rows.line_num}: {error}", mend=_MEND_FILE) from error
-    return answers
+            yield Answer(rater, item, *ratings)
 
 
-def _rating(text: str | None, where: str) -> int | None:
-    text = (text or "").strip()
+def _rating(text: str, where: str) -> int | None:
     if not text:
         return None
     for rating in RATINGS:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -34,40 +35,6 @@ RELEVANCE_SCALE = ("not at all", "hardly", "partly", "mostly", "fully")
 CSV_COLUMNS = ("id", "capability", "description", "text", "relevance", "sentiment")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A case as a rater meets it.
-
-    Attributes:
-        id: such as ``1f0c9a2e-1-007``: study, set, place in the form.
-        case: what it is; no rater sees more of it than text and capability.
-    """
-
-    id: str
-    case: Case
-
-
-@dataclass(frozen=True)
-class Study:
-    """A drawn study.
-
-    Attributes:
-        id: hash of the cases drawn.
-        suite: the suite they are from, without its cases.
-        seed: of the draw.
-        sets: the items of each form, in the form's order.
-        titles: the capabilities' titles.
-        descriptions: what raters judge relevance by, by capability.
-    """
-
-    id: str
-    suite: SuiteCases
-    seed: int
-    sets: tuple[tuple[Item, ...], ...]
-    titles: Mapping[str, str]
-    descriptions: Mapping[str, str]
-
-
 class SuiteOfKey(Record):
     """What names the suite that a study was drawn from."""
 
@@ -77,17 +44,7 @@ class SuiteOfKey(Record):
 
 
 class KeyItem(Record):
-    """What an item of a form is.
-
-    Attributes:
-        set: number of the form, from 1.
-        case: id of the case in the suite.
-        kind: ``seed`` or ``expansion``.
-        seed_id: id of its seed; its own for a seed.
-        capability: such as ``LC4``.
-        text: the case.
-        passes: the labels that pass.
-    """
+    """What an item of a form is: the case, its set from 1 on, and the labels that pass."""
 
     set: int
     case: str
@@ -99,12 +56,29 @@ class KeyItem(Record):
 
 
 class Key(Record):
-    """What the raters must not see: which case each item is, and what passes."""
+    """What the raters must not see: which case each item is, and what passes.
+
+    The study's id is a hash of the cases drawn; that of an item is such as ``1f0c9a2e-1-007``:
+    study, set, place in the form.
+    """
 
     study: str
     suite: SuiteOfKey
     seed: int
     items: dict[str, KeyItem]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A drawn study; titles, and descriptions that raters judge relevance by, by capability."""
+
+    key: Key
+    titles: Mapping[str, str]
+    descriptions: Mapping[str, str]
+
+    def form(self, number: int) -> dict[str, KeyItem]:
+        """The items of a set, numbered from 1, in the form's order."""
+        return {id: item for id, item in self.key.items.items() if item.set == number}
 
 
 def draw(
@@ -135,38 +109,41 @@ def draw(
     drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
     ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
-    items = tuple(
-        tuple(Item(f"{study}-{number}-{place:03}", case) for place, case in enumerate(cases, 1))
+    items = {
+        f"{study}-{number}-{place:03}": KeyItem(
+            set=number,
+            case=case.id,
+            kind="seed" if case.kind == "seed" else "expansion",
+            seed_id=case.seed_id,
+            capability=case.capability,
+            text=case.text,
+            passes=tuple(LABELS[label] for label in sorted(case.passes)),
+        )
         for number, cases in enumerate(ordered, 1)
-    )
-    return Study(
-        study,
-        replace(suite, cases=()),
-        seed,
-        items,
-        titles,
-        descriptions_for_raters(suite.name),
-    )
+        for place, case in enumerate(cases, 1)
+    }
+    named = SuiteOfKey(name=suite.name, version=suite.version, fingerprint=suite.fingerprint)
+    key = Key(study=study, suite=named, seed=seed, items=items)
+    return Study(key, titles, descriptions_for_raters(suite.name))
 
 
 def _families(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
     """Seeds, each with one of its expansions, in drawing order, capabilities taking turns."""
-    expansions: dict[str, list[Case]] = {}
-    for case in cases:
+
+    def drawing(case: Case) -> bytes:
+        return shuffle_key(seed, "study", case.id)
+
+    expansions: dict[str, Case] = {}
+    for case in sorted(cases, key=drawing, reverse=True):
         if case.kind == "expansion":
-            expansions.setdefault(case.seed_id, []).append(case)
+            expansions[case.seed_id] = case
     queues: dict[str, list[tuple[Case, Case]]] = {}
-    for case in cases:
+    for case in sorted(cases, key=drawing):
         if case.kind == "seed" and case.id in expansions:
-            expansion = min(expansions[case.id], key=lambda one: shuffle_key(seed, "study", one.id))
-            queues.setdefault(case.capability, []).append((case, expansion))
-    for queue in queues.values():
-        queue.sort(key=lambda pair: shuffle_key(seed, "study", pair[0].id))
+            queues.setdefault(case.capability, []).append((case, expansions[case.id]))
     order = sorted(queues, key=lambda name: shuffle_key(seed, "study", name))
-    longest = max(map(len, queues.values()), default=0)
-    return [
-        queues[name][turn] for turn in range(longest) for name in order if turn < len(queues[name])
-    ]
+    turns = itertools.zip_longest(*(queues[name] for name in order))
+    return [pair for turn in turns for pair in turn if pair is not None]
 
 
 def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> list[Case]:
@@ -190,56 +167,28 @@ def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> l
     return cases
 
 
-def key_of(study: Study) -> Key:
-    """The study's key."""
-    return Key(
-        study=study.id,
-        suite=SuiteOfKey(
-            name=study.suite.name,
-            version=study.suite.version,
-            fingerprint=study.suite.fingerprint,
-        ),
-        seed=study.seed,
-        items={
-            item.id: KeyItem(
-                set=number,
-                case=item.case.id,
-                kind="seed" if item.case.kind == "seed" else "expansion",
-                seed_id=item.case.seed_id,
-                capability=item.case.capability,
-                text=item.case.text,
-                passes=tuple(LABELS[label] for label in sorted(item.case.passes)),
-            )
-            for number, items in enumerate(study.sets, 1)
-            for item in items
-        },
-    )
-
-
 def form_html(study: Study, number: int) -> str:
     """The form of a set (numbered from 1): one page that needs no network and holds no key."""
-    items = study.sets[number - 1]
-    capabilities = dict.fromkeys(item.case.capability for item in items)
-    environment = page_templates("s2lct.analysis.study")
-    return environment.get_template("study_form.html.jinja").render(
-        form={
-            "study": study.id,
-            "set": number,
-            "capabilities": {
-                name: {
-                    "title": study.titles.get(name, name),
-                    "description": study.descriptions.get(name, ""),
-                }
-                for name in capabilities
-            },
-            "items": [
-                {"id": item.id, "capability": item.case.capability, "text": item.case.text}
-                for item in items
-            ],
+    items = study.form(number)
+    form = {
+        "study": study.key.study,
+        "set": number,
+        "capabilities": {
+            name: {
+                "title": study.titles.get(name, name),
+                "description": study.descriptions.get(name, ""),
+            }
+            for name in dict.fromkeys(item.capability for item in items.values())
         },
-        sets=len(study.sets),
-        relevance=RELEVANCE_SCALE,
-        sentiment=SENTIMENT_SCALE,
+        "items": [
+            {"id": id, "capability": item.capability, "text": item.text}
+            for id, item in items.items()
+        ],
+    }
+    sets = max(item.set for item in study.key.items.values())
+    template = page_templates("s2lct.analysis.study").get_template("study_form.html.jinja")
+    return template.render(
+        form=form, sets=sets, relevance=RELEVANCE_SCALE, sentiment=SENTIMENT_SCALE
     )
 
 
@@ -248,27 +197,23 @@ def form_csv(study: Study, number: int) -> str:
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\r\n")
     writer.writerow(CSV_COLUMNS)
-    for item in study.sets[number - 1]:
-        name = item.case.capability
-        title = study.titles.get(name, name)
-        told = (item.id, title, study.descriptions.get(name, ""), item.case.text, "", "")
-        writer.writerow(map(spreadsheet_cell, told))
+    for id, item in study.form(number).items():
+        title = study.titles.get(item.capability, item.capability)
+        cells = (id, title, study.descriptions.get(item.capability, ""), item.text, "", "")
+        writer.writerow(map(spreadsheet_cell, cells))
     return table.getvalue()
 
 
 def write_study(study: Study, folder: Path) -> list[Path]:
-    """Write a form for each set, as HTML and as CSV, and the key.
+    """Write a form for each set, as HTML and as CSV, and last the key; the paths.
 
     The same study gives the same bytes.
-
-    Returns:
-        The files, the key last.
 
     Raises:
         AnalysisError: the folder holds the key of another study, or is a file.
     """
     path = folder / KEY_FILE
-    if path.exists() and read_key(path).study != study.id:
+    if path.exists() and read_key(path).study != study.key.study:
         raise AnalysisError(
             f"--out {folder}: holds another study, whose answers need its {KEY_FILE}",
             mend="choose another folder",
@@ -278,11 +223,11 @@ def write_study(study: Study, folder: Path) -> list[Path]:
     except (FileExistsError, NotADirectoryError):
         raise AnalysisError(f"--out {folder}: is no folder", mend="choose another") from None
     contents: dict[str, str] = {}
-    for number in range(1, len(study.sets) + 1):
+    for number in sorted({item.set for item in study.key.items.values()}):
         contents[f"set-{number}.html"] = form_html(study, number)
         # The mark makes spreadsheets read UTF-8.
         contents[f"set-{number}.csv"] = "\ufeff" + form_csv(study, number)
-    contents[KEY_FILE] = json.dumps(key_of(study).model_dump(mode="json"), indent=1) + "\n"
+    contents[KEY_FILE] = json.dumps(study.key.model_dump(mode="json"), indent=1) + "\n"
     for name, content in contents.items():
         write_text(folder / name, content)
     return [folder / name for name in contents]
@@ -314,7 +259,6 @@ def descriptions_for_raters(suite: str = "") -> dict[str, str]:
 
 
 def _words_of_capabilities(suite: str, field: str) -> dict[str, str]:
-
     words = {one.id: getattr(one, field) for one in load_capabilities()}
     if suite and Path(suite).is_dir():
         words |= {
@@ -322,4 +266,4 @@ def _words_of_capabilities(suite: str, field: str) -> dict[str, str]:
             for one in read_description(Path(suite))["capabilities"]
             if field in one
         }
-    return {name: told for name, told in words.items() if told is not None}
+    return {name: text for name, text in words.items() if text is not None}

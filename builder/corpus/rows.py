@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,8 +11,16 @@ from s2lct.errors import CorpusError
 from s2lct.labels import LABELS, Label
 from s2lct.natural_text import natural
 
-TEXT_COLUMNS = ("text", "sentence", "content", "review")
-LABEL_COLUMNS = ("label", "labels", "sentiment")
+_CANDIDATES = {
+    "text": ("text", "sentence", "content", "review"),
+    "label": ("label", "labels", "sentiment"),
+}
+_LABEL_NAMES: dict[str, Label] = {
+    **{label: label for label in LABELS},
+    **{label[:3]: label for label in LABELS},
+}
+Row = Mapping[str, Any]
+_LONGER_TOKENISED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +38,18 @@ class Columns:
         Raises:
             CorpusError: one is missing.
         """
-        text = self._find("text", self.text, TEXT_COLUMNS, present, where)
+        text = self._find("text", self.text, present, where)
         try:
-            return text, self._find("label", self.label, LABEL_COLUMNS, present, where)
+            return text, self._find("label", self.label, present, where)
         except CorpusError:
             if self.labelled:
                 raise
             return text, None
 
     @staticmethod
-    def _find(
-        role: str,
-        chosen: str | None,
-        candidates: Sequence[str],
-        present: Sequence[str],
-        where: str,
-    ) -> str:
-        for name in candidates if chosen is None else (chosen,):
+    def _find(role: str, chosen: str | None, present: Sequence[str], where: str) -> str:
+        candidates = _CANDIDATES[role] if chosen is None else (chosen,)
+        for name in candidates:
             if name in present:
                 return name
         wanted = f"the column {chosen!r}" if chosen else f"a column {' or '.join(candidates)}"
@@ -55,14 +57,6 @@ class Columns:
             f"{where} lacks {wanted}; its columns: {', '.join(map(repr, present)) or 'none'}",
             mend=f"name the column that holds the {role} with --{role}-column",
         )
-
-
-_LABEL_NAMES: dict[str, Label] = {
-    **{label: label for label in LABELS},
-    **{label[:3]: label for label in LABELS},
-}
-Row = Mapping[str, Any]
-_LONGER_TOKENISED = 4
 
 
 def corpus_of_rows(
@@ -92,37 +86,35 @@ def corpus_of_rows(
     collector = Collector(name, skip_duplicates=True, labelled=columns.labelled)
     for number, (row, row_where) in enumerate(rows, start=1):
         text_column, label_column = columns.find(list(row), row_where)
-        raw = row[text_column]
-        if raw is not None and not isinstance(raw, str):
+        raw = "" if row[text_column] is None else row[text_column]
+        if not isinstance(raw, str):
             raise CorpusError(
                 f"{row_where}: {text_column!r} holds {raw!r:.60}, not text",
                 mend="name the column that holds the text with --text-column",
             )
         # Finding the natural text of what is far too long takes long itself.
-        if collector.too_long(raw or "", times=_LONGER_TOKENISED):
+        if collector.too_long(raw, times=_LONGER_TOKENISED):
             continue
-        text = natural(raw or "")
+        text = natural(raw)
         if not collector.usable(text):
             continue
-        label: Label = "neutral"
+        label: Label | None = None
         if label_column is not None:
-            label_names = (class_names or {}).get(label_column, ())
-            found = _label(row[label_column], label_names, columns.label_map)
-            if found is None and columns.labelled:
+            names = (class_names or {}).get(label_column, ())
+            label = _label(row[label_column], names, columns.label_map)
+            if label is None and columns.labelled:
                 raise CorpusError(
                     f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
                     mend="say what the labels mean, such as --label-map 0=negative,1=positive",
                 )
-            label = found or label
-        score = row.get("score")
-        id = row.get("id")
+        id, score = (row.get(column) for column in ("id", "score"))
         collector.add(
-            str(number) if id is None or id == "" else str(id),
+            str(number) if id in (None, "") else str(id),
             text,
-            label,
+            label or "neutral",
             split=str(row.get("split") or ""),
-            score=None if score is None or score == "" else _score(score, row_where),
-            raw=raw or "",
+            score=None if score in (None, "") else _score(score, row_where),
+            raw=raw,
             where=row_where,
         )
     return collector.corpus(where=where, description=description, licence=licence)
@@ -137,13 +129,9 @@ def _label(
     names = [str(value).strip()]
     if isinstance(value, int) and 0 <= value < len(class_names):
         names.append(class_names[value])
-    for name in names:
-        if name in label_map:
-            return label_map[name]
-    for name in names:
-        if name.lower() in _LABEL_NAMES:
-            return _LABEL_NAMES[name.lower()]
-    return None
+    meant = [label_map.get(name) for name in names]
+    meant += [_LABEL_NAMES.get(name.lower()) for name in names]
+    return next((label for label in meant if label is not None), None)
 
 
 def _score(value: object, where: str) -> float:
@@ -152,6 +140,6 @@ def _score(value: object, where: str) -> float:
         score = float(cast(Any, value))
     except (TypeError, ValueError):
         raise CorpusError(f"{where}: the score {value!r:.60} is not a number", mend=mend) from None
-    if math.isnan(score) or not 0 <= score <= 1:
+    if not 0 <= score <= 1:
         raise CorpusError(f"{where}: the score {value!r:.60} is not in [0, 1]", mend=mend)
     return score

@@ -19,14 +19,10 @@ SPEC_FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class CorpusSpec:
-    """Where a corpus is.
+    """Where a corpus is, and how to read it.
 
-    Attributes:
-        kind: how to read it.
-        location: the path, the address of the treebank, or the dataset's name on the Hugging Face
-            hub; empty for ``embedded``.
-        config: the hub dataset's configuration, empty for its default.
-        split: the hub dataset's split, empty for the other kinds.
+    The location is a path, the treebank's address, or the name of a dataset on the Hugging Face
+    hub, of which ``config`` (empty for its default) and ``split`` are taken.
     """
 
     kind: SpecKind
@@ -46,16 +42,10 @@ _HUB_SPEC = re.compile(
 
 
 def parse_spec(spec: str) -> CorpusSpec:
-    """Parse a corpus spec.
+    """Parse a corpus spec; a `CorpusError` if it has none of the `SPEC_FORMS`.
 
-    ``embedded``, ``sst:PATH``, ``csv:PATH``, ``jsonl:PATH`` and ``parquet:PATH`` name local
-    corpora, ``sst:https://…`` the treebank's zip on the web. Datasets of the Hugging Face hub are
-    named ``hf:NAME:SPLIT``, ``hf:ORG/NAME:SPLIT``, ``hf:ORG/NAME/CONFIG:SPLIT`` or, with a
-    configuration but without an organisation, ``hf:NAME//CONFIG:SPLIT``: two parts are always
-    organisation and name. A split may be sliced, as in ``train[:100]``.
-
-    Raises:
-        CorpusError: the spec has none of these forms.
+    Two parts of a dataset's name are always organisation and name. A split may be sliced, as in
+    ``train[:100]``.
     """
     kind, colon, location = spec.partition(":")
     if kind == "embedded" and not colon:
@@ -81,11 +71,7 @@ def parse_spec(spec: str) -> CorpusSpec:
 
 
 def local_path(spec: CorpusSpec) -> Path:
-    """The path that a spec names.
-
-    Raises:
-        CorpusError: nothing is there.
-    """
+    """The path that a spec names; a `CorpusError` if nothing is there."""
     mend = f"write {spec.kind}:PATH of something that exists"
     try:
         path = Path(spec.location).expanduser()

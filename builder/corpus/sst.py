@@ -12,15 +12,19 @@ from typing import NamedTuple
 
 from s2lct.builder.corpus import bytes as reading
 from s2lct.builder.corpus.bytes import decode, read_bytes
+from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.corpus.spec import CorpusSpec, local_path
+from s2lct.download import download, is_url
 from s2lct.errors import CorpusError
-from s2lct.natural_text import mend_mojibake, undo_escapes
+from s2lct.natural_text import detokenise, mend_mojibake, undo_escapes
+from s2lct.sentence_case import capitalise_first, sentence_case
 
 FILES = ("datasetSentences.txt", "datasetSplit.txt", "dictionary.txt", "sentiment_labels.txt")
 MEND = (
     "give the folder or zip of the original treebank, stanfordSentimentTreebank.zip from "
     "https://nlp.stanford.edu/sentiment/, with " + ", ".join(FILES)
 )
-MAX_ZIP_BYTES = 32 * 1024 * 1024
+_MAX_ZIP_BYTES = 32 * 1024 * 1024
 _HEADERS = {
     "datasetSentences.txt": "sentence_index\tsentence",
     "datasetSplit.txt": "sentence_index,splitset_label",
@@ -35,18 +39,7 @@ _SCORES_SHA256 = "7cfa586c77107ccde90bc9bc5702b1c00ee52dd92c4f8f5f227c14ffa27564
 _NAMED = 3
 
 
-class TreebankSentence(NamedTuple):
-    """A sentence of the treebank as its files have it.
-
-    Attributes:
-        number: the sentence's index.
-        raw: tokenised, with escapes and mojibake.
-        score: sentiment from 0 to 1.
-        split: ``train``, ``dev`` or ``test``.
-        where: file and line.
-    """
-
-    number: str
+class _Sentence(NamedTuple):
     raw: str
     score: float
     split: str
@@ -59,21 +52,63 @@ class _Line(NamedTuple):
     where: str
 
 
-def read_treebank(path: Path) -> list[TreebankSentence]:
-    """The sentences of a treebank, in the order of their file.
+def read_sst(spec: CorpusSpec) -> Corpus:
+    """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken."""
+    if is_url(spec.location):
+        path = download(spec.location, _files_in_zip, mend=MEND)
+    else:
+        path = local_path(spec)
+    sentences = _read_treebank(path)
+    collector = Collector("sst", skip_duplicates=False)
+    if len(sentences) != _ALL_SENTENCES:
+        counts = Counter(one.split for one in sentences.values())
+        parts = ", ".join(f"{counts[name]:,} {name}" for name in _SENTENCES_OF_SPLIT)
+        collector.notes.append(
+            f"{len(sentences):,} of the treebank's {_ALL_SENTENCES:,} sentences: {parts}"
+        )
+    for number, one in sentences.items():
+        text = detokenise(mend_mojibake(one.raw))
+        if text.islower():
+            text = sentence_case(text)
+        elif not text.startswith("..."):
+            text = capitalise_first(text)
+        if collector.usable(text):
+            label = (
+                "negative" if one.score <= 0.4 else "neutral" if one.score <= 0.6 else "positive"
+            )
+            collector.add(
+                number,
+                text,
+                label,
+                split=one.split,
+                score=one.score,
+                raw=one.raw,
+                where=one.where,
+            )
+    return collector.corpus(
+        where=str(path),
+        description="Stanford Sentiment Treebank: sentences of film reviews from "
+        "rottentomatoes.com with crowd-sourced sentiment (Socher et al., EMNLP 2013)",
+        licence="none stated by its authors",
+    )
 
-    Raises:
-        CorpusError: files are missing, damaged, or do not go together.
-    """
+
+def _read_treebank(path: Path) -> dict[str, _Sentence]:
+    """The sentences by their index, in the order of their file; all files go together."""
     files = _files(path)
     scores: dict[str, float] = {}
     for phrase_id, value, where in _lines(path, files, "sentiment_labels.txt", "|"):
-        score = score_of(value, where)
+        score = _score(value, where)
         if scores.setdefault(phrase_id, score) != score:
             raise CorpusError(f"{where}: phrase {phrase_id} has another score above", mend=MEND)
     ids = {_key(phrase): id for phrase, id, _ in _lines(path, files, "dictionary.txt", "|")}
-    splits = _splits(_lines(path, files, "datasetSplit.txt", ","))
-    sentences: dict[str, TreebankSentence] = {}
+    splits: dict[str, str] = {}
+    for index, code, where in _lines(path, files, "datasetSplit.txt", ","):
+        if code not in _SPLITS:
+            raise CorpusError(f"{where}: split {code[:60]!r} is not 1, 2 or 3", mend=MEND)
+        _check_is_new(index, splits, where)
+        splits[index] = _SPLITS[code]
+    sentences: dict[str, _Sentence] = {}
     for index, raw, where in _lines(path, files, "datasetSentences.txt", "\t"):
         known = ids.get(_key(raw))
         found = None if known is None else scores.get(known)
@@ -82,29 +117,19 @@ def read_treebank(path: Path) -> list[TreebankSentence]:
             raise CorpusError(
                 f"{where}: the sentence {raw[:60]!r} has no entry in {missing}", mend=MEND
             )
-        if index in sentences:
-            raise CorpusError(f"{where}: the sentence {index} stands above already", mend=MEND)
-        sentences[index] = TreebankSentence(index, raw, found, splits.get(index, ""), where)
+        _check_is_new(index, sentences, where)
+        sentences[index] = _Sentence(raw, found, splits.get(index, ""), where)
     _check_split_of_each(path, sentences, splits)
-    _check_release(path, sentences.values())
-    return list(sentences.values())
+    _check_release(path, sentences)
+    return sentences
 
 
-def note_on(sentences: Iterable[TreebankSentence]) -> str:
-    """What to tell of a treebank that is only a part of the released one; else empty."""
-    counts = Counter(sentence.split for sentence in sentences)
-    if sum(counts.values()) == _ALL_SENTENCES:
-        return ""
-    parts = ", ".join(f"{counts[name]:,} {name}" for name in _SENTENCES_OF_SPLIT)
-    return f"{sum(counts.values()):,} of the treebank's {_ALL_SENTENCES:,} sentences: {parts}"
+def _check_is_new(index: str, known: Mapping[str, object], where: str) -> None:
+    if index in known:
+        raise CorpusError(f"{where}: the sentence {index} stands above already", mend=MEND)
 
 
-def score_of(value: str, where: str) -> float:
-    """A sentiment value.
-
-    Raises:
-        CorpusError: it is no number from 0 to 1.
-    """
+def _score(value: str, where: str) -> float:
     try:
         score = float(value)
     except ValueError:
@@ -119,19 +144,8 @@ def _key(phrase: str) -> str:
     return " ".join(undo_escapes(mend_mojibake(phrase)).split())
 
 
-def _splits(lines: Iterable[_Line]) -> dict[str, str]:
-    splits: dict[str, str] = {}
-    for index, code, where in lines:
-        if code not in _SPLITS:
-            raise CorpusError(f"{where}: split {code[:60]!r} is not 1, 2 or 3", mend=MEND)
-        if index in splits:
-            raise CorpusError(f"{where}: the sentence {index} stands above already", mend=MEND)
-        splits[index] = _SPLITS[code]
-    return splits
-
-
 def _check_split_of_each(
-    path: Path, sentences: Mapping[str, TreebankSentence], splits: Mapping[str, str]
+    path: Path, sentences: Mapping[str, _Sentence], splits: Mapping[str, str]
 ) -> None:
     """Refuse files of which one lacks sentences that the other has: one is cut off or shifted."""
     for name, present, other, wanted in (
@@ -147,14 +161,14 @@ def _check_split_of_each(
             )
 
 
-def _check_release(path: Path, sentences: Iterable[TreebankSentence]) -> None:
+def _check_release(path: Path, sentences: Mapping[str, _Sentence]) -> None:
     """Refuse a treebank with every sentence whose splits or scores are not the released ones."""
-    ordered = sorted(sentences, key=lambda sentence: int(sentence.number))
-    if [int(one.number) for one in ordered] != list(range(1, _ALL_SENTENCES + 1)):
+    ordered = {int(index): one for index, one in sorted(sentences.items(), key=lambda x: int(x[0]))}
+    if list(ordered) != list(range(1, _ALL_SENTENCES + 1)):
         return
     codes = {split: code for code, split in _SPLITS.items()}
-    if _sha256(f"{int(one.number)},{codes[one.split]}\n" for one in ordered) != _SPLITS_SHA256:
-        counts = Counter(one.split for one in ordered)
+    if _sha256(f"{index},{codes[one.split]}\n" for index, one in ordered.items()) != _SPLITS_SHA256:
+        counts = Counter(one.split for one in ordered.values())
         told = ", ".join(
             f"{counts[name]:,} {name} (released: {number:,})"
             for name, number in _SENTENCES_OF_SPLIT.items()
@@ -164,7 +178,7 @@ def _check_release(path: Path, sentences: Iterable[TreebankSentence]) -> None:
             f"were shifted; it has {told}",
             mend=MEND,
         )
-    if _sha256(f"{int(one.number)},{one.score:.5f}\n" for one in ordered) != _SCORES_SHA256:
+    if _sha256(f"{index},{one.score:.5f}\n" for index, one in ordered.items()) != _SCORES_SHA256:
         raise CorpusError(
             f"{path}: the sentences do not have the released scores, as if the lines of "
             "sentiment_labels.txt, dictionary.txt or datasetSentences.txt were shifted",
@@ -203,14 +217,10 @@ def _lines(path: Path, files: Mapping[str, bytes], name: str, separator: str) ->
 
 
 def _files(path: Path) -> dict[str, bytes]:
-    if path.is_dir():
-        return _files_in_folder(path)
     if path.is_file():
-        return files_in_zip(path)
-    raise CorpusError(f"{path} is neither a folder nor a zip", mend=MEND)
-
-
-def _files_in_folder(path: Path) -> dict[str, bytes]:
+        return _files_in_zip(path)
+    if not path.is_dir():
+        raise CorpusError(f"{path} is neither a folder nor a zip", mend=MEND)
     try:
         subfolders = sorted(
             child
@@ -219,24 +229,19 @@ def _files_in_folder(path: Path) -> dict[str, bytes]:
         )
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error}", mend="check its rights") from error
-    for folder in (path, *subfolders):
-        if (folder / FILES[0]).is_file():
-            for name in FILES:
-                if not (folder / name).is_file():
-                    raise CorpusError(f"{folder} lacks {name}", mend=MEND)
-            return {name: read_bytes(folder / name) for name in FILES}
-    raise CorpusError(f"{path} lacks {FILES[0]}", mend=MEND)
+    found = (folder for folder in (path, *subfolders) if (folder / FILES[0]).is_file())
+    folder = next(found, path)
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise CorpusError(f"{folder} lacks {name}", mend=MEND)
+    return {name: read_bytes(folder / name) for name in FILES}
 
 
-def files_in_zip(path: Path) -> dict[str, bytes]:
-    """The treebank's files in a zip. Nothing is unpacked to the disk, and no more than fits.
-
-    Raises:
-        CorpusError: it is no zip, lacks a file, or holds one that is too large.
-    """
+def _files_in_zip(path: Path) -> dict[str, bytes]:
+    """The treebank's files in a zip. Nothing is unpacked to the disk, and no more than fits."""
     try:
-        if path.stat().st_size > MAX_ZIP_BYTES:
-            raise CorpusError(f"{path} is larger than {MAX_ZIP_BYTES >> 20} MB", mend=MEND)
+        if path.stat().st_size > _MAX_ZIP_BYTES:
+            raise CorpusError(f"{path} is larger than {_MAX_ZIP_BYTES >> 20} MB", mend=MEND)
         with zipfile.ZipFile(path) as archive:
             return _files_in_archive(path, archive)
     except (

@@ -1,4 +1,4 @@
-"""Files of rows: CSV, JSON lines and Parquet."""
+"""Tables as corpora: CSV, JSON lines and Parquet files, and data sets of the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from pathlib import Path
 from s2lct.builder.corpus.bytes import decode, read_bytes
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.rows import Columns, Row, corpus_of_rows
-from s2lct.builder.corpus.spec import CorpusSpec, local_path
+from s2lct.builder.corpus.spec import SPEC_FORMS, CorpusSpec, local_path
 from s2lct.errors import CorpusError
+from s2lct.hub_calls import data_set, said_by
 from s2lct.json_lines import read_json_lines
 from s2lct.plain_text import plain
 
-MAX_CELL_CHARACTERS = 1 << 24
 MAX_ROWS = 10_000_000
 MAX_BATCH_BYTES = 1 << 28
+_MAX_CELL_CHARACTERS = 1 << 24
 _OWN_COLUMNS = ("id", "split", "score")
 _ROWS_AT_ONCE = 1_000
+Rows = Iterator[tuple[Row, str]]
+"""Each with where it stands."""
 
 
 def read_table_file(spec: CorpusSpec, columns: Columns) -> Corpus:
-    """Read a file of rows.
-
-    Raises:
-        CorpusError: it cannot be read, or its rows do not fit.
-    """
+    """Read a file of rows; a `CorpusError` if it cannot be read or its rows do not fit."""
     path = local_path(spec)
     if not path.is_file():
         raise CorpusError(f"{path} is not a file", mend=f"write {spec.kind}:PATH of a file")
@@ -41,12 +40,8 @@ def read_table_file(spec: CorpusSpec, columns: Columns) -> Corpus:
     )
 
 
-def csv_rows(path: Path, columns: Columns | None = None) -> Iterator[tuple[Row, str]]:
-    """The rows of a CSV file with a header.
-
-    Raises:
-        CorpusError: it cannot be read.
-    """
+def csv_rows(path: Path, columns: Columns | None = None) -> Rows:
+    """The rows of a CSV file with a header; a `CorpusError` if it cannot be read."""
     records = _csv_records(path, _text_of(path, "give a CSV file with a header and rows"))
     header = next(records)
     if len(set(header)) < len(header):
@@ -67,12 +62,11 @@ def csv_rows(path: Path, columns: Columns | None = None) -> Iterator[tuple[Row, 
 
 
 def _csv_records(path: Path, text: str) -> Iterator[list[str]]:
-    limit = csv.field_size_limit()
     # Python 3.10 refuses NUL; any other control character has the row skipped all the same.
-    text = text.replace("\0", "\x01")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text.replace("\0", "\x01"), newline=""), strict=True)
+    limit = csv.field_size_limit()
     while True:
-        csv.field_size_limit(MAX_CELL_CHARACTERS)
+        csv.field_size_limit(_MAX_CELL_CHARACTERS)
         try:
             record = next(reader, None)
         except csv.Error as error:
@@ -86,7 +80,7 @@ def _csv_records(path: Path, text: str) -> Iterator[list[str]]:
         yield record
 
 
-def _jsonl_rows(path: Path, columns: Columns) -> Iterator[tuple[Row, str]]:
+def _jsonl_rows(path: Path, columns: Columns) -> Rows:
     def no_json(number: int, error: BaseException) -> CorpusError:
         return CorpusError(
             f"{path}, line {number} is not JSON: {error}", mend="write one JSON object a line"
@@ -111,7 +105,7 @@ def _text_of(path: Path, mend: str) -> str:
     return text
 
 
-def _parquet_rows(path: Path, columns: Columns) -> Iterator[tuple[Row, str]]:
+def _parquet_rows(path: Path, columns: Columns) -> Rows:
     from pyarrow import parquet
 
     number = 0
@@ -144,8 +138,52 @@ def _parquet_rows(path: Path, columns: Columns) -> Iterator[tuple[Row, str]]:
         ) from error
 
 
-_READERS: dict[str, Callable[[Path, Columns], Iterator[tuple[Row, str]]]] = {
+_READERS: dict[str, Callable[[Path, Columns], Rows]] = {
     "csv": csv_rows,
     "jsonl": _jsonl_rows,
     "parquet": _parquet_rows,
 }
+
+
+def read_hub(spec: CorpusSpec, columns: Columns) -> Corpus:
+    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit."""
+    import datasets
+
+    where = f"hf:{spec.location}" + (f", configuration {spec.config}" if spec.config else "")
+    try:
+        # Every way in which fetching can fail has its own class, some of other packages.
+        dataset = data_set(spec.location, spec.config or None, split=spec.split)
+    except Exception as error:
+        raise CorpusError(
+            f"{where}, split {spec.split} cannot be loaded: {said_by(error)}",
+            mend="check its name, configuration and split on https://huggingface.co/datasets "
+            "and the network; " + SPEC_FORMS,
+        ) from error
+
+    def rows() -> Rows:
+        number = 0
+        try:
+            for row in dataset:
+                number += 1
+                yield row, f"{where}, row {number}"
+        except Exception as error:  # decoding a column can fail in any class
+            raise CorpusError(
+                f"{where}, row {number + 1} cannot be read: "
+                f"{type(error).__name__}: {plain(str(error), 300)}",
+                mend="pass its text and labels as csv:PATH, jsonl:PATH or parquet:PATH",
+            ) from error
+
+    return corpus_of_rows(
+        f"hf:{spec.location}",
+        rows(),
+        columns,
+        where=where,
+        description=" ".join((dataset.info.description or "").split())
+        or f"dataset {spec.location} of the Hugging Face hub, split {spec.split}",
+        licence=dataset.info.license or "not stated",
+        class_names={
+            column: [str(name) for name in feature.names]
+            for column, feature in dataset.features.items()
+            if isinstance(feature, datasets.ClassLabel)
+        },
+    )

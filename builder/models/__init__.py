@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from s2lct.suite.records import Token
@@ -52,16 +53,11 @@ class MaskedLanguageModel(Protocol):
         top: int,
         among: Sequence[frozenset[str] | None] | None = None,
     ) -> list[tuple[tuple[str, float], ...]]:
-        """The ``top`` words for the first mask of each text.
+        """The ``top`` words for the first ``{mask}`` of each text, best first.
 
-        Args:
-            texts: texts holding one or more ``{mask}``; only the first is filled.
-            top: most words to return.
-            among: for each text the words to choose from, None for all.
-
-        Returns:
-            For each text (word, natural log probability rounded to 4 places), best first; empty
-            for a text that is longer than the model takes.
+        Each comes with its natural log probability, rounded to 4 places. ``among`` holds for each
+        text the words to choose from, None for all. There are none for a text that is longer
+        than the model takes.
         """
 
 
@@ -86,3 +82,20 @@ def load_masked_language_model(
     from s2lct.builder.models.masked_lm import TransformersMaskedLM
 
     return TransformersMaskedLM.load(name, batch_size=batch_size)
+
+
+def same_lengths(
+    numbers: Iterable[int], lengths: Sequence[int], most: Callable[[int], int]
+) -> Iterator[list[int]]:
+    """Numbers of equally long texts, the short ones first: batches in which nothing is padded.
+
+    Args:
+        numbers: of the texts.
+        lengths: of all texts.
+        most: how many texts of a length are taken at once; at least one is.
+    """
+    order = sorted(numbers, key=lengths.__getitem__)
+    for length, group in groupby(order, key=lengths.__getitem__):
+        equal, size = list(group), max(1, most(length))
+        for start in range(0, len(equal), size):
+            yield equal[start : start + size]

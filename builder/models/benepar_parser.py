@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.models.shipped import shipped
@@ -19,20 +19,11 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).parent / "weights" / "parser.safetensors"
 
 
-class WordParser(Protocol):
-    """Parses words with the spaces behind them."""
-
-    def parse(
-        self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
-    ) -> list[nltk.Tree | None]:
-        """A tree for each sentence, None where there can be none."""
-
-
 class BeneparParser:
     """A chart parser; trees carry token numbers at their leaves."""
 
-    def __init__(self, parser: WordParser, name: str, weights: Path) -> None:
-        self._parser = parser
+    def __init__(self, parser: Any, name: str, weights: Path) -> None:
+        self._parser = parser  # parses words with the spaces behind them
         self.name = name
         self._weights = weights
 
@@ -43,9 +34,9 @@ class BeneparParser:
         Raises:
             ModelError: it is not installed or cannot be loaded.
         """
-        from s2lct.builder.models.chart_parser import ChartConstituencyParser
-
         if name == EMBEDDED:
+            from s2lct.builder.models.chart_parser import ChartConstituencyParser
+
             return cls(ChartConstituencyParser(shipped(WEIGHTS)), name, WEIGHTS)
         from s2lct.builder.models.published_benepar import PublishedBenepar, model_folder
 
@@ -70,18 +61,12 @@ class BeneparParser:
             + [False] * bool(sentence)
             for sentence in sentences
         ]
-        return [
-            None if tree is None else _numbered(tree) for tree in self._parser.parse(words, spaces)
-        ]
+        trees = self._parser.parse(words, spaces)
+        return [None if tree is None else _numbered(tree, count()) for tree in trees]
 
 
-def _numbered(tree: nltk.Tree) -> str:
-    """Write a tree in brackets with token numbers for words."""
-    counter = iter(range(len(tree.leaves())))
-
-    def write(node: nltk.Tree | str) -> str:
-        if isinstance(node, str):
-            return str(next(counter))
-        return f"({node.label() or 'TOP'} {' '.join(write(child) for child in node)})"
-
-    return write(tree)
+def _numbered(node: nltk.Tree | str, numbers: count[int]) -> str:
+    """A tree in brackets with token numbers for words."""
+    if isinstance(node, str):
+        return str(next(numbers))
+    return f"({node.label() or 'TOP'} {' '.join(_numbered(child, numbers) for child in node)})"

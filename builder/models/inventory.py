@@ -13,7 +13,7 @@ from s2lct.builder.models.encoder import ENCODER_PACKAGE, encoder_path
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One installed model."""
+    """An installed model."""
 
     name: str
     role: str
@@ -24,11 +24,7 @@ class ModelEntry:
 
 
 def inventory() -> list[ModelEntry]:
-    """The embedded models.
-
-    Raises:
-        ModelError: the encoder is not installed.
-    """
+    """The embedded models; a `ModelError` where the encoder is not installed."""
     parser = _figures(benepar_parser.WEIGHTS)
     mlm = _figures(masked_lm.WEIGHTS)
     tagger = spacy_tagger.embedded_pipeline()
@@ -47,7 +43,11 @@ def inventory() -> list[ModelEntry]:
             benepar_parser.WEIGHTS.stat().st_size,
             "s2lct.builder.training.train_parser",
             str(parser.get("licence", "see THIRD_PARTY.md")),
-            _parser_figures(parser),
+            ", ".join(
+                f"F1 {parser[key]['f1']:.1f} on {name}"
+                for key, name in (("ptb_test", "Penn Treebank"), ("gum_test", "GUM"))
+                if key in parser
+            ),
         ),
         ModelEntry(
             "masked language model",
@@ -67,14 +67,6 @@ def inventory() -> list[ModelEntry]:
             "tag accuracy 97 % (spaCy's own figure)",
         ),
     ]
-
-
-def _parser_figures(figures: dict[str, Any]) -> str:
-    return ", ".join(
-        f"F1 {figures[key]['f1']:.1f} on {name}"
-        for key, name in (("ptb_test", "Penn Treebank"), ("gum_test", "GUM"))
-        if key in figures
-    )
 
 
 def _figures(weights: Path) -> dict[str, Any]:

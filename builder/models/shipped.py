@@ -20,26 +20,16 @@ SHA256 = {
 }
 """By file name. The sum of weights trained anew goes here; their figures beside them record it."""
 
-_MEND = 'pip install --force-reinstall --no-deps "s2lct"'
-
 
 @cache
 def shipped(path: Path) -> Path:
-    """The file itself, checked once.
-
-    Raises:
-        ModelError: it is missing, or another file than the one that was shipped.
-    """
-    check_sha256(path, SHA256[path.name], mend=_MEND)
+    """The file itself, checked once; see `check_sha256`."""
+    check_sha256(path, SHA256[path.name], 'pip install --force-reinstall --no-deps "s2lct"')
     return path
 
 
-def check_sha256(path: Path, expected: str, *, mend: str) -> None:
-    """Refuse another file than the one expected.
-
-    Raises:
-        ModelError: it is missing, or another.
-    """
+def check_sha256(path: Path, expected: str, mend: str) -> None:
+    """Raise a `ModelError` where a file is missing, or another than the one expected."""
     try:
         found = sha256_of(path)
     except OSError as error:

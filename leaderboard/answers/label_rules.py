@@ -17,25 +17,27 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.labels import TASK, Task, check_label_map
-from s2lct.leaderboard.answers.predictions import SOFTMAX, unsound
-from s2lct.leaderboard.answers.predictions import Array as Array
 
 NEUTRAL, POSITIVE, NEUTRAL_BAND = TASK.middle, TASK.high, TASK.middle_band
 MOST_CLASSES = 5
+TOLERANCE = 1e-2
+"""How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
+ROUNDING = 1e-6
+SOFTMAX = (
+    "give probabilities: for logits apply softmax, torch.softmax(logits, -1), or "
+    'function_to_apply="softmax" in a pipeline'
+)
+Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRule:
-    """What each class of a model means.
+    """What each class of a model means: the number of a label.
 
-    Attributes:
-        classes: the model's names of its classes, in its order.
-        meanings: for each class the number of a label.
-        neutral_band: for models without a neutral class: p(positive) strictly within is neutral.
-        origin: where the meanings were taken from.
-        task: whose labels they are; in another one, its middle stands for neutral and its high
-            end for positive.
+    In a model without a neutral class, p(positive) strictly within the neutral band is neutral.
+    ``origin`` says where the meanings were taken from. The middle of another task stands for
+    neutral, its high end for positive.
     """
 
     classes: tuple[str, ...]
@@ -64,19 +66,12 @@ class LabelRule:
     @property
     def told_meanings(self) -> str:
         """What each class means, and where that was taken from."""
-        labels = [self.task.labels[meaning] for meaning in self.meanings]
-        pairs = zip(self.classes, labels, strict=True)
-        return f"{', '.join(f'{name} → {label}' for name, label in pairs)} (from {self.origin})"
+        pairs = zip(self.classes, self.meanings, strict=True)
+        told = ", ".join(f"{name} → {self.task.labels[meaning]}" for name, meaning in pairs)
+        return f"{told} (from {self.origin})"
 
     def folded(self, probabilities: Array) -> Array:
-        """Probabilities of the labels.
-
-        Args:
-            probabilities: shape (texts, classes).
-
-        Returns:
-            Shape (texts, labels), classes of one meaning summed.
-        """
+        """Probabilities of the labels, shape (texts, labels), of those of the classes."""
         folded = np.zeros((len(probabilities), len(self.task.labels)))
         for column, meaning in enumerate(self.meanings):
             folded[:, meaning] += probabilities[:, column]
@@ -85,26 +80,20 @@ class LabelRule:
     def labels(
         self, probabilities: Array, called: str = "text number {}: the model's output"
     ) -> Labels:
-        """The label of each text; of equal probabilities the first label wins.
+        """The label of each text, of probabilities (texts, classes); the first of equal ones wins.
 
-        Args:
-            probabilities: shape (texts, classes).
-            called: what a row is called where it is refused.
-
-        Raises:
-            ScoringError: another number of classes, or rows that are no probabilities.
+        Rows that are no probabilities are refused with a ScoringError, under the name ``called``.
         """
         if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
             raise ScoringError(
                 f"probabilities of shape {probabilities.shape} for {len(self.classes)} classes",
                 mend="give one row a text and one column a class",
             )
-        if (found := unsound(probabilities)) is not None:
-            row, problem = found
-            raise ScoringError(
-                f"{called.format(row)} is {problem}",
-                mend="check the model's weights and precision" if "NaN" in problem else SOFTMAX,
-            )
+        _check_probabilities(probabilities, called)
+        return self.chosen(probabilities)
+
+    def chosen(self, probabilities: Array) -> Labels:
+        """`labels` of what is known to be probabilities."""
         folded = self.folded(probabilities)
         if self.has_neutral:
             return np.asarray(folded.argmax(axis=1), dtype=np.int64)
@@ -119,16 +108,10 @@ class LabelRule:
     def could_be(
         self, labels: Labels, probabilities: Array, margin: float
     ) -> npt.NDArray[np.bool_]:
-        """Whether labels win, or lose by no more than a margin.
+        """Whether labels, shape (texts,), win, or lose by no more than a margin.
 
-        Args:
-            labels: shape (texts,).
-            probabilities: shape (texts, classes).
-            margin: by how much the probability of the label that wins may be larger; where a
-                neutral band decides, how far p(positive) may lie beyond the label's end of it.
-
-        Returns:
-            Shape (texts,).
+        That is by how much the winner's probability may be larger; where a neutral band decides, by
+        how much p(positive) may lie beyond the label's end of it.
         """
         folded = self.folded(probabilities)
         if self.has_neutral:
@@ -141,12 +124,26 @@ class LabelRule:
         return np.asarray((place[lowest] <= place[labels]) & (place[labels] <= place[highest]))
 
 
-def checked_band(neutral_band: Any) -> tuple[float, float]:
-    """A neutral band as two numbers.
+def _check_probabilities(table: Array, called: str) -> None:
+    finite = np.asarray(np.isfinite(table).all(axis=1))
+    inside = np.asarray(((table >= -ROUNDING) & (table <= 1 + ROUNDING)).all(axis=1))
+    sums = table.sum(axis=1)
+    faulty = np.flatnonzero(~(finite & inside & (np.abs(sums - 1) <= TOLERANCE)))
+    if not len(faulty):
+        return
+    row = int(faulty[0])
+    if not finite[row]:
+        raise ScoringError(
+            f"{called.format(row)} is not a number (NaN or infinite)",
+            mend="check the model's weights and precision",
+        )
+    values = ", ".join(f"{value:.4g}" for value in table[row])
+    why = f"the sum is {sums[row]:.4g}, not 1" if inside[row] else "outside 0 to 1"
+    raise ScoringError(f"{called.format(row)} is not probabilities ({values}): {why}", mend=SOFTMAX)
 
-    Raises:
-        ScoringError: it is none: reversed, outside 0 to 1, or no two numbers.
-    """
+
+def checked_band(neutral_band: Any) -> tuple[float, float]:
+    """A neutral band as two numbers; a ScoringError where it is none."""
     band = tuple(neutral_band) if isinstance(neutral_band, Iterable) else ()
     numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in band)
     # NaN is in no order with anything.
@@ -164,11 +161,7 @@ def band_of(neutral_band: Any, task: Task) -> tuple[float, float]:
 
 
 def check_classes(classes: Any) -> tuple[str, ...]:
-    """The names of a model's classes, in its order.
-
-    Raises:
-        ScoringError: they are no 2 to 5 names, or two are the same.
-    """
+    """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ."""
     if isinstance(classes, (str, Mapping)) or not isinstance(classes, Iterable):
         raise ScoringError(
             f"classes={classes!r}: no list of names",
@@ -180,24 +173,19 @@ def check_classes(classes: Any) -> tuple[str, ...]:
             f"classes={list(names)!r}: {len(names)} classes",
             mend=f"name every class of a model of sentence sentiment, 2 to {MOST_CLASSES}",
         )
-    if len({_plain_name(name) for name in names}) != len(names):
+    if len(set(map(_plain_name, names))) != len(names):
         raise ScoringError(
             f"classes={list(names)!r}: two have the same name", mend="name each class once"
         )
     return names
 
 
-def same_classes(own: Sequence[str], classes: Any) -> None:
-    """Check that what a user says a model's classes are is what the model says.
+def same_classes(own: Sequence[str] | None, classes: Any) -> None:
+    """Refuse, with a ScoringError, classes that a user states and the model names otherwise.
 
-    Args:
-        own: the model's names of its classes, in its order.
-        classes: the user's; None for nothing said.
-
-    Raises:
-        ScoringError: they differ.
+    None is for a model that names none, and a user who states none.
     """
-    if classes is None:
+    if own is None or classes is None:
         return
     if list(map(_plain_name, check_classes(classes))) != list(map(_plain_name, own)):
         raise ScoringError(
@@ -213,19 +201,13 @@ def rule_for(
     label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     task: Task = TASK,
+    origin: str = "the model's id2label",
 ) -> LabelRule:
-    """The rule of a model.
+    """The rule of a model by the names of its classes.
 
-    Args:
-        classes: the model's names of its classes, in its order.
-        model: its id, looked up in the task's ``known_models``.
-        label_map: what a user says the classes mean, see `check_label_map`.
-        neutral_band: see `LabelRule`; the task's if not given.
-        task: whose labels.
-
-    Raises:
-        ScoringError: fewer than two or more than five classes, classes without a meaning, or a
-            map of classes that the model lacks.
+    ``model`` is looked up in the task's ``known_models``; a user's ``label_map`` (see
+    `check_label_map`) comes first. Raises a ScoringError for fewer than two or more than five
+    classes, classes without a meaning, or a map of classes that the model lacks.
     """
     names = tuple(str(name) for name in classes)
     called = model or "(unnamed)"
@@ -235,18 +217,15 @@ def rule_for(
             mend=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
         )
     band = band_of(neutral_band, task)
-    stated = [meaning_of(name, task) for name in names]
+    meanings = [meaning_of(name, task) for name in names]
     known = task.known_models.get(model, ())
     if (mapping := check_label_map(label_map, task)) is not None:
         meanings, origin = _mapped(names, mapping, called, task), "--label-map"
     elif len(known) == len(names) and all(
-        own in (None, meaning) for own, meaning in zip(stated, known, strict=True)
+        own in (None, meaning) for own, meaning in zip(meanings, known, strict=True)
     ):
         meanings, origin = list(known), "the table of well-known models"
-    else:
-        meanings, origin = stated, "the model's id2label"
-    unknown = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
-    if unknown:
+    if unknown := [name for name, found in zip(names, meanings, strict=True) if found is None]:
         example = ",".join(f"{name}={'|'.join(task.labels)}" for name in unknown)
         raise ScoringError(
             f"model {called}: nothing says what {', '.join(unknown)} means",
@@ -270,12 +249,11 @@ def meaning_of(name: str, task: Task = TASK) -> int | None:
     return task.class_names.get(_plain_name(name))
 
 
-def number_of(name: str, classes: Sequence[str]) -> int | None:
-    """The number of the class that a name stands for; None where none or several do."""
-    if list(classes).count(name) == 1:
-        return list(classes).index(name)
+def numbers_of(name: str, classes: Sequence[str]) -> list[int]:
+    """Numbers of the classes called so; where there are none, of the only one called alike."""
+    exact = [n for n, own in enumerate(classes) if own == name]
     alike = [n for n, own in enumerate(classes) if _plain_name(own) == _plain_name(name)]
-    return alike[0] if len(alike) == 1 else None
+    return exact or (alike if len(alike) == 1 else [])
 
 
 def _mapped(
@@ -283,9 +261,7 @@ def _mapped(
 ) -> list[int | None]:
     labels: list[int | None] = [None] * len(names)
     for key, label in label_map.items():
-        numbers = [n for n, name in enumerate(names) if name == key]
-        if not numbers and (number := number_of(key, names)) is not None:
-            numbers = [number]
+        numbers = numbers_of(key, names)
         if not numbers and key.isdecimal() and int(key) < len(names):
             numbers = [int(key)]
         if not numbers:

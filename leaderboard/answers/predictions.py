@@ -1,31 +1,31 @@
-"""Predictions made elsewhere, read into one of four forms.
+"""Predictions made elsewhere, in whatever form, as labels.
 
-Every row is read by itself: nothing that another row says changes what it is taken for. What is
-in no form, or in another than the first row, is refused by its place.
+The label of a row follows from the row and the model's classes alone, never from other rows. What
+is in no form, in another than the first row, or leaves open which label its model gives, is refused
+by its place.
 """
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Integral, Real
+from itertools import permutations
+from numbers import Real
 from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.labels import TASK, is_integer
+from s2lct.labels import TASK, Task, check_label_map, is_integer
+from s2lct.leaderboard.answers import label_rules as rules
+from s2lct.leaderboard.answers.label_rules import SOFTMAX, LabelRule, Labels
+from s2lct.leaderboard.answers.label_rules import Array as Array
 
-Array = npt.NDArray[np.float64]
-TOLERANCE = 1e-2
-"""How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
-_ROUNDING = 1e-6
-SOFTMAX = (
-    "give probabilities: for logits apply softmax, torch.softmax(logits, -1), or "
-    'function_to_apply="softmax" in a pipeline'
-)
+_NAME, _NUMBER = "a label name", "a label id"
+_PROBABILITIES, _SCORES = "a row of numbers", "scores with class names"
+_BY_NAME = "the names of the classes"
 _FORMS = (
     f"give every row in one form: label names, label ids ({TASK.numbered}), "
     "probabilities, or what a text-classification pipeline returns"
@@ -34,52 +34,71 @@ _INTEGERS = (
     f"give label ids as integers ({TASK.numbered}), or a probability a class, "
     f"[1 - p, p] for p({TASK.ends[1]})"
 )
+_WHOLE = (
+    "give the scores of all classes (top_k=None in a pipeline), or name every class of the model: "
+    "classes=[…] or label_map={…}"
+)
+_TIE = 1e-9
+"""By how much a class that is left out is less likely than those named, so that they win ties."""
+_LEFT_OUT = 1e-3
+"""What rows may lack to 1 that stand for all classes of a model nobody named: a class left out
+could have no more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Each row is the name of a label or class."""
+def labels_of_predictions(
+    predictions: Any,
+    count: int,
+    *,
+    neutral_band: tuple[float, float] = rules.NEUTRAL_BAND,
+    classes: Sequence[str] | None = None,
+    label_map: Mapping[Any, Any] | None = None,
+    task: Task = TASK,
+) -> tuple[Labels, str]:
+    """Label ids from predictions made elsewhere, shape (count,), and the rule in words.
 
-    rows: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """Each row is the number of a label or class."""
-
-    rows: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Each row has a probability a class, shape (rows, classes)."""
-
-    rows: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Each row has probabilities by name of class.
-
-    Attributes:
-        rows: of each row the classes that it names.
-        ranked: whether the row may have left out classes that are less likely than those it
-            names, as a pipeline with ``top_k`` does.
+    Predictions are label ids, label names, probabilities from negative to positive (the task's
+    ``columns``) or by class name, or what a `text-classification` pipeline returns. ``classes``
+    names all classes of the model in its order: numbers and columns are then theirs. ``label_map``
+    (see `check_label_map`) says what they mean, and names them all where ``classes`` is not given.
     """
-
-    rows: tuple[dict[str, float], ...]
-    ranked: tuple[bool, ...]
+    band = rules.band_of(neutral_band, task)
+    mapping = check_label_map(label_map, task)
+    names: Sequence[str] = () if classes is None else rules.check_classes(classes)
+    if classes is None and mapping is not None:
+        names = sorted(mapping, key=int) if all(map(str.isdecimal, mapping)) else list(mapping)
+    rule: LabelRule | None = None
+    if names:
+        rule = rules.rule_for(
+            names, label_map=mapping, neutral_band=band, task=task, origin=_BY_NAME
+        )
+    rows = listed(predictions)
+    if len(rows) != count:
+        shape = tuple(getattr(predictions, "shape", ()))
+        shaped = f" (of shape {shape})" if len(shape) > 1 else ""
+        raise ScoringError(
+            f"{len(rows)} predictions{shaped} for {count} references",
+            mend="give one prediction a reference, in the same order",
+        )
+    if not rows:
+        raise ScoringError("there are no predictions", mend="give one a reference, at least one")
+    forms = [_form(number, row) for number, row in enumerate(rows)]
+    for number, form in enumerate(forms):
+        if form != forms[0]:
+            raise _refused(number, f" is {form}, predictions[0] is {forms[0]}", _FORMS)
+    if forms[0] == _PROBABILITIES:
+        return _of_table(rows, rule, band, task, named=classes is not None)
+    if forms[0] == _SCORES:
+        return _of_scores(rows, rule, band, task)
+    if forms[0] == _NAME:
+        what, labels = "label names", _of_names(rows, rule, task)
+    else:
+        what, labels = "label ids", _of_numbers(rows, rule, task, named=classes is not None)
+    told = what if rule is None else f"{what}: {rule.told_meanings}"
+    return np.array(labels, dtype=np.int64), told
 
 
 def listed(predictions: Any) -> list[Any]:
-    """Predictions as a list of plain values.
-
-    Args:
-        predictions: a list, an array, a tensor, a table of `pandas`, a generator …
-
-    Raises:
-        ScoringError: they are no rows, or in no order.
-    """
+    """Predictions (a list, an array, a tensor, a table of `pandas` …) as a list of plain values."""
     if isinstance(predictions, Mapping) and "logits" in predictions:
         raise ScoringError("predictions are a model's output, not probabilities", mend=SOFTMAX)
     if hasattr(predictions, "columns") and hasattr(predictions, "to_dict"):
@@ -97,56 +116,8 @@ def listed(predictions: Any) -> list[Any]:
     return [_plain(one) for one in plain]
 
 
-def read(rows: Sequence[Any]) -> Names | Numbers | Table | Scores:
-    """Rows in the form that all of them have.
-
-    Args:
-        rows: at least one, as `listed` gives them.
-
-    Raises:
-        ScoringError: a row in no form, or in another than the first.
-    """
-    forms = [_form(number, row) for number, row in enumerate(rows)]
-    for number, form in enumerate(forms):
-        if form != forms[0]:
-            raise ScoringError(
-                f"predictions[{number}] is {form}, predictions[0] is {forms[0]}", mend=_FORMS
-            )
-    if forms[0] == _NAME:
-        return Names(tuple(str(row) for row in rows))
-    if forms[0] == _NUMBER:
-        return Numbers(tuple(int(row) for row in rows))
-    if forms[0] == _PROBABILITIES:
-        return _table(rows)
-    return Scores(
-        tuple(_scores(number, row) for number, row in enumerate(rows)),
-        tuple(not isinstance(row, Mapping) or "label" in row for row in rows),
-    )
-
-
-def unsound(table: Array) -> tuple[int, str] | None:
-    """The first row that holds no probabilities, and why; None where all do.
-
-    Args:
-        table: shape (rows, classes).
-    """
-    finite = np.asarray(np.isfinite(table).all(axis=1))
-    inside = np.asarray(((table >= -_ROUNDING) & (table <= 1 + _ROUNDING)).all(axis=1))
-    sums = table.sum(axis=1)
-    faulty = np.flatnonzero(~(finite & inside & (np.abs(sums - 1) <= TOLERANCE)))
-    if not len(faulty):
-        return None
-    row = int(faulty[0])
-    if not finite[row]:
-        return row, "not a number (NaN or infinite)"
-    values = ", ".join(f"{value:.4g}" for value in table[row])
-    if not inside[row]:
-        return row, f"not probabilities ({values}): outside 0 to 1"
-    return row, f"not probabilities ({values}): the sum is {sums[row]:.4g}, not 1"
-
-
-_NAME, _NUMBER = "a label name", "a label id"
-_PROBABILITIES, _SCORES = "a row of numbers", "scores with class names"
+def _refused(number: int, problem: str, mend: str) -> ScoringError:
+    return ScoringError(f"predictions[{number}]{problem}", mend=mend)
 
 
 def _plain(value: Any) -> Any:
@@ -165,83 +136,223 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _form(number: int, row: Any) -> str:
     if isinstance(row, str):
         return _NAME
     if is_integer(row):
         return _NUMBER
-    if isinstance(row, Mapping):
+    if isinstance(row, (Mapping, list, tuple)):
         if not row:
-            raise ScoringError(f"predictions[{number}] is empty", mend=_FORMS)
-        return _SCORES
-    if isinstance(row, (list, tuple)):
-        if not row:
-            raise ScoringError(f"predictions[{number}] is empty", mend=_FORMS)
-        values = [_plain(value) for value in row]
-        if all(isinstance(value, Mapping) for value in values):
+            raise _refused(number, " is empty", _FORMS)
+        if isinstance(row, Mapping) or all(isinstance(value, Mapping) for value in row):
             return _SCORES
-        if all(_is_number(value) for value in values):
+        if all(_is_number(_plain(value)) for value in row):
             return _PROBABILITIES
-    mend = _INTEGERS if isinstance(row, (Real, bool)) else _FORMS
     kind = "a boolean" if isinstance(row, bool) else f"of type {type(row).__name__}"
-    raise ScoringError(f"predictions[{number}] is no prediction: {shown(row)}, {kind}", mend=mend)
+    mend = _INTEGERS if isinstance(row, Real) else _FORMS
+    raise _refused(number, f" is no prediction: {shown(row)}, {kind}", mend)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+def _class(name: str, rule: LabelRule, number: int) -> int:
+    found = rules.numbers_of(name, rule.classes)
+    if len(found) != 1:
+        problem = f": {name!r} is no class of the model, {', '.join(rule.classes)}"
+        mend = "name every class of the model: classes=[…] or label_map={…}"
+        raise _refused(number, problem, mend)
+    return found[0]
 
 
-def _table(rows: Sequence[Sequence[Any]]) -> Table:
+def _of_names(rows: Sequence[str], rule: LabelRule | None, task: Task) -> list[int]:
+    labels: list[int] = []
+    for number, name in enumerate(rows):
+        meaning = (
+            rules.meaning_of(name, task)
+            if rule is None
+            else rule.meanings[_class(name, rule, number)]
+        )
+        if meaning is None:
+            mend = f"use {', '.join(task.labels)}, or say what every class means: label_map={{…}}"
+            raise _refused(number, f": {name!r} is no label", mend)
+        labels.append(meaning)
+    return labels
+
+
+def _of_numbers(
+    rows: Sequence[int], rule: LabelRule | None, task: Task, *, named: bool
+) -> list[int]:
+    known = {str(n): n for n in range(len(task.labels))}
+    mend = f"use {task.numbered}, or pass probabilities"
+    if rule is not None:
+        known = dict(zip(rule.classes, rule.meanings, strict=True))
+        by_number = {str(n): meaning for n, meaning in enumerate(rule.meanings)}
+        decimal = [name.isdecimal() for name in rule.classes]
+        if list(by_number) != list(known) and (any(decimal) if named else not all(decimal)):
+            raise ScoringError(
+                f"predictions are numbers, and nothing says which class of "
+                f"{', '.join(rule.classes)} has which",
+                mend="give the names of the classes as predictions, or label_map={0: …, 1: …}"
+                + ("" if named else " or classes=[…] in the model's order"),
+            )
+        known = by_number if named else known
+        mend = f"use the numbers of the classes, {', '.join(known)}"
+    for number, value in enumerate(rows):
+        if str(int(value)) not in known:
+            raise _refused(number, f": {value} is no label id", mend)
+    if rule is None and len(task.labels) > 2 and {*rows} == {0, 1}:
+        warnings.warn(
+            f"predictions are 0 and 1 alone, taken for {' and '.join(task.labels[:2])}: for the "
+            f"numbers of two classes pass classes={json.dumps(task.ends)}",
+            stacklevel=2,
+        )
+    return [known[str(int(value))] for value in rows]
+
+
+def _of_table(
+    rows: Sequence[Sequence[Any]],
+    rule: LabelRule | None,
+    band: tuple[float, float],
+    task: Task,
+    *,
+    named: bool,
+) -> tuple[Labels, str]:
     width = len(rows[0])
     for number, row in enumerate(rows):
         if len(row) != width:
-            raise ScoringError(
-                f"predictions[{number}] has {len(row)} numbers, predictions[0] has {width}",
-                mend="give every row a probability a class",
-            )
-    return Table(np.array([[float(_plain(value)) for value in row] for row in rows]))
+            told = f" has {len(row)} numbers, predictions[0] has {width}"
+            raise _refused(number, told, "give every row a probability a class")
+    shape = f"predictions of shape {(len(rows), width)}"
+    if rule is None:
+        meanings = task.columns.get(width)
+        if meanings is None:
+            *fewer, most = map(str, sorted(task.columns))
+            counts = " or ".join([", ".join(fewer), most] if fewer else [most])
+            mend = f"pass probabilities of {counts} classes, from {' to '.join(task.ends)}"
+            raise ScoringError(shape, mend=mend)
+        names = tuple(f"column {number}" for number in range(width))
+        rule = LabelRule(names, meanings, band, "the order of the columns", task)
+    elif not named and list(rule.classes) != [str(n) for n in range(len(rule.classes))]:
+        raise ScoringError(
+            f"predictions are columns, and nothing says which is which of "
+            f"{', '.join(rule.classes)}",
+            mend="name the classes in the order of the columns: classes=[…]",
+        )
+    elif width != len(rule.classes):
+        raise ScoringError(
+            f"{shape} for {len(rule.classes)} classes ({', '.join(rule.classes)})",
+            mend="give a column for each class of the model",
+        )
+    table = np.array([[float(_plain(value)) for value in row] for row in rows])
+    return rule.labels(table, "predictions[{}]"), str(rule)
+
+
+def _of_scores(
+    given: Sequence[Any], rule: LabelRule | None, band: tuple[float, float], task: Task
+) -> tuple[Labels, str]:
+    rows = [_scores(number, row) for number, row in enumerate(given)]
+    rule = rule or _rule_of_whole_rows(rows, band, task)
+    labels: list[int] = []
+    for number, row in enumerate(rows):
+        scores: dict[int, float] = {}
+        for name, score in row.items():
+            place = _class(name, rule, number)
+            if place in scores:
+                told = f" names class {rule.classes[place]} twice"
+                raise _refused(number, told, "give each class one score")
+            scores[place] = score
+        # A pipeline with top_k leaves out classes that are less likely than those it names.
+        ranked = not isinstance(given[number], Mapping) or "label" in given[number]
+        labels.append(_label_of(scores, rule, number, ranked=ranked))
+    return np.array(labels, dtype=np.int64), str(rule)
 
 
 def _scores(number: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Probabilities by the names of the classes that a row names."""
+    answers = [row] if isinstance(row, Mapping) else row
+    entries: list[tuple[Any, Any]] = []
     if isinstance(row, Mapping) and "label" not in row:
-        entries = list(row.items())
-    else:
-        entries = [
-            _entry(number, one) for one in ([row] if isinstance(row, Mapping) else list(row))
-        ]
+        answers, entries = [], list(row.items())
+    for one in answers:
+        name = one.get("label")
+        if not (isinstance(name, str) or is_integer(name)) or "score" not in one:
+            mend = "give a label and its score, or the label's name alone for every row"
+            raise _refused(number, f" is no answer of a pipeline: {shown(dict(one))}", mend)
+        entries.append((str(name), one["score"]))
     scores: dict[str, float] = {}
     for name, given in entries:
-        score = _plain(given)
+        score, told = _plain(given), f": the score of {shown(name)} is "
         if not _is_number(score):
-            raise ScoringError(
-                f"predictions[{number}]: the score of {shown(name)} is {shown(score)}", mend=SOFTMAX
-            )
+            raise _refused(number, f"{told}{shown(score)}", SOFTMAX)
         if not np.isfinite(float(score)):
-            raise ScoringError(
-                f"predictions[{number}]: the score of {shown(name)} is not a number "
-                "(NaN or infinite)",
-                mend="check the model's weights and precision",
-            )
-        if not -_ROUNDING <= score <= 1 + _ROUNDING:
-            raise ScoringError(
-                f"predictions[{number}]: the score of {shown(name)} is {float(score):.4g}, no "
-                "probability",
-                mend=SOFTMAX,
-            )
+            mend = "check the model's weights and precision"
+            raise _refused(number, f"{told}not a number (NaN or infinite)", mend)
+        if not -rules.ROUNDING <= score <= 1 + rules.ROUNDING:
+            raise _refused(number, f"{told}{float(score):.4g}, no probability", SOFTMAX)
         if str(name) in scores:
-            raise ScoringError(
-                f"predictions[{number}] names {shown(name)} twice",
-                mend="give the classes of the model names of their own (id2label)",
-            )
+            mend = "give the classes of the model names of their own (id2label)"
+            raise _refused(number, f" names {shown(name)} twice", mend)
         scores[str(name)] = float(score)
     return scores
 
 
-def _entry(number: int, one: Mapping[str, Any]) -> tuple[str, Any]:
-    name = one.get("label")
-    if isinstance(name, bool) or not isinstance(name, (str, Integral)) or "score" not in one:
+def _rule_of_whole_rows(
+    rows: Sequence[Mapping[str, float]], band: tuple[float, float], task: Task
+) -> LabelRule:
+    """The rule of rows that name all classes of their model; other rows are refused.
+
+    No row tells what it left out: of two classes an uncertain answer is neutral, of three not.
+    """
+    if unknown := [name for row in rows for name in row if rules.meaning_of(name, task) is None]:
         raise ScoringError(
-            f"predictions[{number}] is no answer of a pipeline: {shown(dict(one))}",
-            mend="give a label and its score, or the label's name alone for every row",
+            f"predictions: nothing says what {', '.join(dict.fromkeys(unknown))} means",
+            mend="say what every class means: label_map={…}, or give the model labels that say it "
+            "(id2label)",
         )
-    return str(name), one["score"]
+    for number, row in enumerate(rows):
+        total, told = sum(row.values()), f" names {', '.join(row)}"
+        if len(row) == 1 or total < 1 - _LEFT_OUT:
+            told += f" with {total:.4g} in sum, and nothing says which classes the model has"
+            raise _refused(number, told, _WHOLE)
+        if row.keys() != rows[0].keys():
+            raise _refused(number, f"{told}, predictions[0] {', '.join(rows[0])}", _WHOLE)
+    names = sorted(rows[0], key=lambda name: (rules.meaning_of(name, task), name))
+    return rules.rule_for(names, neutral_band=band, task=task, origin=_BY_NAME)
+
+
+def _label_of(scores: Mapping[int, float], rule: LabelRule, number: int, *, ranked: bool) -> int:
+    """The label of a row that may lack the model's less likely classes, where that is sure."""
+    missing = [place for place in range(len(rule.classes)) if place not in scores]
+    lacking = ", ".join(rule.classes[place] for place in missing)
+    total, most = sum(scores.values()), min(scores.values())
+    rest = 1 - total
+    if rest < -rules.TOLERANCE or (not missing and rest > rules.TOLERANCE):
+        problem = f" is not probabilities: the sum is {total:.4g}, not 1"
+        raise _refused(number, problem, SOFTMAX)
+    if missing and not ranked:
+        raise _refused(number, f" lacks the classes {lacking}", "give every class a score")
+    if rest > len(missing) * most + rules.TOLERANCE:
+        problem = (
+            f" is not probabilities: the best of {len(rule.classes)} classes have {total:.4g}, and "
+            f"the others, none above {most:.4g}, cannot make up the rest"
+        )
+        raise _refused(number, problem, SOFTMAX)
+    # The label has to be the same wherever among the missing classes the rest is.
+    cap = most * (1 - _TIE) if len(missing) > 1 else max(0.0, rest)
+    found: set[int] = set()
+    for order in permutations(range(len(rule.task.labels))):
+        filled, left = np.zeros((1, len(rule.classes))), max(0.0, rest)
+        filled[0, list(scores)] = list(scores.values())
+        for place in sorted(missing, key=lambda place: order.index(rule.meanings[place])):
+            filled[0, place] = min(cap, left)
+            left -= filled[0, place]
+        found |= set(rule.chosen(filled).tolist())
+    if len(found) == 1:
+        return found.pop()
+    raise _refused(
+        number,
+        f" leaves its label open: classes it lacks ({lacking}) mean the same together",
+        "give the scores of all classes: top_k=None in a pipeline",
+    )

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from s2lct.errors import S2lctWarning
-from s2lct.options import (
-    Argument,
-    Option,
-    Options,
-    takes,
-)
+from s2lct.options import Argument, Option, Options, takes
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
@@ -94,9 +89,7 @@ class ServeOptions(CollectionOptions):
 
     host: Annotated[str, Option("Address; this machine alone by default.")] = "127.0.0.1"
     port: Annotated[
-        int | None,
-        Field(ge=1, le=65_535),
-        Option("Port; the first free one by default."),
+        int | None, Field(ge=1, le=65_535), Option("Port; the first free one by default.")
     ] = None
 
 
@@ -105,10 +98,7 @@ def serve_leaderboard(options: ServeOptions, bars: Bars) -> None:
     """Serve the same page; it is built again when the results change."""
     from s2lct.leaderboard.site.server import serve
 
-    serve(
-        options.results,
-        lambda: collected(options, bars),
-        host=options.host,
-        port=options.port,
-        announce=print,
-    )
+    def collect_again() -> Collection:
+        return collected(options, bars)
+
+    serve(options.results, collect_again, host=options.host, port=options.port, announce=print)

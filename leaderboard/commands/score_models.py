@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from s2lct.errors import BuilderError, S2lctWarning, ScoringError
 from s2lct.options import (
@@ -74,13 +74,7 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
 
 @dataclass(frozen=True)
 class Scores:
-    """Results that were written.
-
-    Attributes:
-        results: in the order of the models.
-        files: the file of each.
-        failed: models of which there is none.
-    """
+    """Results that were written, in the order of the models; their files; models without one."""
 
     results: tuple[Result, ...]
     files: tuple[Path, ...]
@@ -142,11 +136,9 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
 def _why(name: str, error: Exception) -> str:
     if isinstance(error, BuilderError):
         return str(error)
-    lines = str(error).strip().splitlines()
-    return (
-        f"model {name}: cannot be scored ({type(error).__name__}: {lines[0] if lines else ''})\n"
-        "  → score it alone to see where it fails"
-    )
+    first = next(iter(str(error).strip().splitlines()), "")
+    told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
+    return f"{told}\n  → score it alone to see where it fails"
 
 
 def _prompt(options: ScoreOptions) -> LabelPrompt | None:
@@ -161,12 +153,11 @@ def _prompt(options: ScoreOptions) -> LabelPrompt | None:
                 mend="add --llm to score language models, or leave it away",
             )
         return None
-    asked: dict[str, Any] = {}
-    if options.prompt is not None:
-        asked["prompt"] = options.prompt.replace("\\n", "\n")
-    if options.label_words is not None:
-        asked["words"] = tuple(word.strip() for word in options.label_words.split(","))
-    return LabelPrompt(**asked)
+    asks, words = LabelPrompt(), options.label_words
+    return LabelPrompt(
+        asks.prompt if options.prompt is None else options.prompt.replace("\\n", "\n"),
+        asks.words if words is None else tuple(word.strip() for word in words.split(",")),
+    )
 
 
 class CompareOptions(Options):
@@ -178,13 +169,7 @@ class CompareOptions(Options):
 
 @dataclass(frozen=True)
 class Compared:
-    """Two models on the cases that both results have.
-
-    Attributes:
-        results: of the two files, in their order.
-        cases: so many have an answer in both.
-        by_capability: a comparison a capability, and of all.
-    """
+    """The results of two files, how many cases both have, and a comparison a capability."""
 
     results: tuple[Result, Result]
     cases: int
@@ -195,8 +180,9 @@ class Compared:
 def compare(options: CompareOptions, bars: Bars) -> Compared:
     """Say which differences between two models are real."""
     from s2lct.leaderboard.results.comparison import compare as compared
+    from s2lct.leaderboard.results.comparison import paired
     from s2lct.leaderboard.results.read import read_outcomes, read_result
-    from s2lct.leaderboard.site.report import check_same_suite, paired
+    from s2lct.leaderboard.site.report import check_same_suite
 
     paths = (options.first, options.second)
     results = (read_result(paths[0]), read_result(paths[1]))

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from s2lct.errors import ScoringError
-from s2lct.options import (
-    Argument,
-    Number,
-    Option,
-    Options,
-    Seed,
-    takes,
-)
+from s2lct.options import Argument, Number, Option, Options, Seed, takes
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
@@ -27,12 +20,14 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.submission.rescoring import Limits
 
 
+RecordFile = Annotated[Path | None, Option("With --rescore: note in this file what is verified.")]
+
+
 class CheckLimits(Options):
     """What scoring again may cost."""
 
     suite: Annotated[
-        str,
-        Option("The suite, from a source you trust: folder or Hub id\\[@REVISION]."),
+        str, Option("The suite, from a source you trust: folder or Hub id\\[@REVISION].")
     ] = "s2lct"
     rescore: Annotated[bool, Option("Load the models and ask them all cases again.")] = False
     minutes: Annotated[
@@ -121,9 +116,7 @@ class ChangesOptions(CheckLimits):
     head: Annotated[str, Argument("The change: refs/pr/3 on the Hub, or a commit.")]
     repo: Annotated[str | None, Option("Dataset of results on the Hub, as ORG/NAME.")] = None
     git: Annotated[Path | None, Option("Or a git clone of it, with the history of both.")] = None
-    record: Annotated[
-        Path | None, Option("With --rescore: note in this file what is verified.")
-    ] = None
+    record: RecordFile = None
 
 
 @takes(ChangesOptions)
@@ -156,9 +149,7 @@ class PullsOptions(CheckLimits):
     """Options of `check_pulls`."""
 
     repo: Annotated[str, Argument("Dataset of results on the Hub, as ORG/NAME.")]
-    record: Annotated[
-        Path | None, Option("With --rescore: note in this file what is verified.")
-    ] = None
+    record: RecordFile = None
     dry_run: Annotated[bool, Option("Comment nothing.")] = False
 
 

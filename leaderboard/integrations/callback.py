@@ -11,9 +11,9 @@ from transformers import TrainerCallback
 from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band, rule_for
-from s2lct.leaderboard.integrations.metric import selected
+from s2lct.leaderboard.models.load import trainers_tokenizer
 from s2lct.leaderboard.models.network import Network, classes_of
-from s2lct.leaderboard.scoring.score import Outcomes, figures, flattened, score
+from s2lct.leaderboard.scoring.score import figures, flattened, score
 from s2lct.suite.cases import SuiteCases, load_cases
 
 PREFIX = "eval_s2lct/"
@@ -25,20 +25,10 @@ class CapabilityCallback(TrainerCallback):
     """Scores the model on a suite at every evaluation and logs its failure rates.
 
     Logged are ``eval_s2lct/failure_rate``, the mean of the capabilities', and one for each
-    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``. They join the
-    evaluation's own figures, so that ``TrainingArguments`` may name one:
-    ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False``. A callback that
-    reads them, such as `EarlyStoppingCallback`, stands behind this one.
-
-    Args:
-        suite: a folder, a Hub id or rows; see `s2lct.suite.cases.load_cases`.
-        capabilities: ids in any case; None for all.
-        kind: ``seed`` or ``expansion``; None for both.
-        limit: most cases of a capability, to keep evaluations short.
-        label_map: what the model's classes mean, see `label_rules.check_label_map`.
-        neutral_band: see `label_rules.LabelRule`.
-        all_figures: log all figures of `s2lct.leaderboard.integrations.metric.compute` too, such as
-            ``eval_s2lct/LC4/expansion/failure_rate``.
+    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``; with ``all_figures``
+    those of `metric.compute` too. They join the evaluation's own figures, so that
+    ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False`` may name one. A
+    callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
     """
 
     def __init__(
@@ -53,7 +43,7 @@ class CapabilityCallback(TrainerCallback):
         all_figures: bool = False,
     ) -> None:
         self.label_map, self.neutral_band = check_label_map(label_map), checked_band(neutral_band)
-        self.suite = selected(load_cases(suite), capabilities, kind, limit)
+        self.suite = load_cases(suite).select(capabilities, kind, limit)
         self.all_figures = all_figures
         self.trainer: Any = None
 
@@ -67,20 +57,13 @@ class CapabilityCallback(TrainerCallback):
         return self
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Refuse what would fail, or keep the worst model, once training is under way.
-
-        Raises:
-            ScoringError: no tokenizer, classes without a meaning, or a best model that fails most.
-        """
-        _tokenizer_of(kwargs)
+        """Refuse what would fail, or keep the worst model, once training is under way."""
+        trainers_tokenizer(kwargs.get("processing_class"))
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-        if (
-            best.startswith(PREFIX)
-            and args.greater_is_better
-            and best.rpartition("/")[2] not in _MORE_IS_BETTER
-        ):
+        less_is_better = best.rpartition("/")[2] not in _MORE_IS_BETTER
+        if best.startswith(PREFIX) and args.greater_is_better and less_is_better:
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better=True would keep the model "
                 "that fails most",
@@ -89,34 +72,20 @@ class CapabilityCallback(TrainerCallback):
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Score, and log."""
+        network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
         outcomes = score(
-            Network(_tokenizer_of(kwargs), kwargs["model"]),
-            self.suite,
-            label_map=self.label_map,
-            neutral_band=self.neutral_band,
+            network, self.suite, label_map=self.label_map, neutral_band=self.neutral_band
         )
-        logged = {f"{PREFIX}{name}": value for name, value in self._figures(outcomes).items()}
+        nested = figures(outcomes)
+        logged = {f"{PREFIX}failure_rate": nested["overall"]["failure_rate"]}
+        for name, of in nested.items():
+            if name != "overall":
+                logged[f"{PREFIX}{name}/failure_rate"] = of["all"]["failure_rate"]
+        if self.all_figures:
+            logged |= flattened(nested, PREFIX)
         if kwargs.get("metrics") is not None:
             kwargs["metrics"].update(logged)
         if self.trainer is not None:
             self.trainer.log(logged)
         else:
             state.log_history.append(logged | {"step": state.global_step})
-
-    def _figures(self, outcomes: Outcomes) -> dict[str, float]:
-        nested = figures(outcomes)
-        few = {"failure_rate": nested["overall"]["failure_rate"]} | {
-            f"{name}/failure_rate": of["all"]["failure_rate"]
-            for name, of in nested.items()
-            if name != "overall"
-        }
-        return few | flattened(nested) if self.all_figures else few
-
-
-def _tokenizer_of(given: Mapping[str, Any]) -> Any:
-    tokenizer = given.get("processing_class")
-    if tokenizer is None:
-        raise ScoringError(
-            "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
-        )
-    return tokenizer

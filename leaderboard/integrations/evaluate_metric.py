@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import getdoc
 from typing import Any
 
 import datasets
@@ -23,20 +24,6 @@ _CITATION = """
            for Sentiment Analysis},
 }
 """
-_INPUTS = """
-Either model= (a Hub id, a folder, "vader", "textblob", "afinn", "embedded-2class",
-"embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
-transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or rows)
-and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows of the
-suite, or their ids with suite=).
-
-predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
-negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1 and
-sum to 1. Rows with the best class alone need classes=, the names of all classes of the model in its
-order: of two classes an uncertain answer is neutral (neutral_band=), of three it is not. label_map=
-says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for models,
-pipelines, functions and predictions. flat=True names figures "LC4/expansion/failure_rate".
-"""
 
 
 class S2lct(evaluate.Metric):  # type: ignore[misc]
@@ -52,7 +39,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
-            inputs_description=_INPUTS,
+            inputs_description=getdoc(compute) or "",
             features=datasets.Features(
                 {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
             ),
@@ -70,7 +57,12 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
                 "add_batch() takes predictions= and references=, and nothing else",
                 mend="pass classes=, label_map= and the like to compute()",
             )
-        predictions, references = listed(predictions), _rows(references)
+        if isinstance(references, (str, bytes, Mapping)) or not isinstance(references, Iterable):
+            raise ScoringError(
+                f"references of type {type(references).__name__}: no rows",
+                mend="add a list with one row, or one id, a prediction",
+            )
+        predictions, references = listed(predictions), list(references)
         if len(predictions) != len(references):
             raise ScoringError(
                 f"{len(predictions)} predictions for {len(references)} references",
@@ -82,10 +74,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
     def compute(
         self, *, predictions: Any = None, references: Any = None, **options: Any
     ) -> dict[str, Any]:
-        """Failure rates of a model, or of what was added and is given here.
-
-        The arguments are those of `s2lct.leaderboard.integrations.metric.compute`.
-        """
+        """`metric.compute` of a model, or of what was added and is given here."""
         if self._predictions and options.get("model") is not None:
             raise ScoringError(
                 f"model= was given, and {len(self._predictions)} predictions were added",
@@ -98,15 +87,3 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
         result = compute(predictions=predictions, references=references, **options)
         self._predictions, self._references = [], []
         return result
-
-    def _compute(self, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
-        return compute(predictions=predictions, references=references, **options)
-
-
-def _rows(references: Any) -> list[Any]:
-    if isinstance(references, (str, bytes, Mapping)) or not isinstance(references, Iterable):
-        raise ScoringError(
-            f"references of type {type(references).__name__}: no rows",
-            mend="add a list with one row, or one id, a prediction",
-        )
-    return list(references)

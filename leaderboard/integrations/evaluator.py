@@ -7,7 +7,6 @@ TFPreTrainedModel, which transformers 5 no longer has. Here pipelines are prepar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,12 +18,7 @@ from transformers import Pipeline, PreTrainedModel, pipeline
 from s2lct.errors import ScoringError, SuiteError
 from s2lct.files import is_folder
 from s2lct.hub_calls import hub_call, said_by
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL_BAND,
-    check_classes,
-    checked_band,
-    same_classes,
-)
+from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.predictions import listed
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import CLASSIFICATION as TASK
@@ -41,30 +35,12 @@ if TYPE_CHECKING:
 Predictor = str | PreTrainedModel | Pipeline | Callable[[list[str]], Any]
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a model said of texts.
-
-    Attributes:
-        rows: one a text.
-        classes: the names of the model's classes, in its order; None if unknown.
-    """
-
-    rows: list[Any]
-    classes: tuple[str, ...] | None
-
-
 class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
     """Scores a pipeline, a model or a function on rows of a suite.
 
     ``CapabilityEvaluator().compute(pipeline, data=rows)`` gives what the metric gives, and how long
     the model took. `data` is a `datasets.Dataset` with a suite's rows, a folder that `s2lct build`
     wrote, or a data set's name (then ``subset`` is a capability, and None all of them).
-
-    Args:
-        flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
-        classes: the names of all classes of the model behind a function, in its order.
-        neutral_band: see `label_rules.LabelRule`.
     """
 
     def __init__(
@@ -72,11 +48,11 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         *,
         flat: bool = False,
         classes: Sequence[str] | None = None,
-        neutral_band: tuple[float, float] = NEUTRAL_BAND,
+        neutral_band: tuple[float, float] = rules.NEUTRAL_BAND,
     ) -> None:
         super().__init__(TASK, default_metric_name="s2lct")
-        self.classes = None if classes is None else check_classes(classes)
-        self.METRIC_KWARGS = {"flat": flat, "neutral_band": checked_band(neutral_band)}
+        self.classes = None if classes is None else rules.check_classes(classes)
+        self.METRIC_KWARGS = {"flat": flat, "neutral_band": rules.checked_band(neutral_band)}
 
     def load_data(
         self, data: str | Path | Dataset, subset: str | None = None, split: str | None = None
@@ -98,40 +74,33 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         feature_extractor: Any = None,
         device: int | None = None,
     ) -> Classifier | Function:
-        """What answers for a list of texts.
+        """What answers for a list of texts, else a ScoringError.
 
-        Args:
-            model_or_pipeline: a pipeline, a function from texts to labels or probabilities, a
-                model, or a model's name or folder, such as ``vader``.
-            tokenizer: of a model; None for its own.
-            feature_extractor: not used.
-            device: of a model: -1 for the CPU, else a GPU's number; None takes a GPU if there is
-                one.
-
-        Raises:
-            ScoringError: it is none of them, a pipeline of another task, or cannot be loaded.
+        A pipeline, a function from texts to labels or probabilities, a model, or a model's name or
+        folder, such as ``vader``. ``device`` is -1 for the CPU, a GPU's number, or None for a GPU
+        if there is one.
         """
         if isinstance(model_or_pipeline, str) and tokenizer is None:
             place = "auto" if device is None else "cpu" if device < 0 else f"cuda:{device}"
             return load_classifier(model_or_pipeline, device=place)
-        if isinstance(model_or_pipeline, (str, PreTrainedModel)):
-            try:
-                with hub_call():
-                    loaded = pipeline(
-                        TASK,
-                        model=model_or_pipeline,
-                        tokenizer=tokenizer,
-                        trust_remote_code=False,
-                        device=self._infer_device() if device is None else device,
-                    )
-                return as_classifier(loaded)
-            except (OSError, ValueError) as error:
-                named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
-                raise ScoringError(
-                    f"{named}: cannot be loaded ({said_by(error)})",
-                    mend="check the name; with a model in memory pass tokenizer= too",
-                ) from error
-        return as_classifier(model_or_pipeline, tokenizer=tokenizer)
+        if not isinstance(model_or_pipeline, (str, PreTrainedModel)):
+            return as_classifier(model_or_pipeline, tokenizer=tokenizer)
+        try:
+            with hub_call():
+                loaded = pipeline(
+                    TASK,
+                    model=model_or_pipeline,
+                    tokenizer=tokenizer,
+                    trust_remote_code=False,
+                    device=self._infer_device() if device is None else device,
+                )
+            return as_classifier(loaded)
+        except (OSError, ValueError) as error:
+            named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
+            raise ScoringError(
+                f"{named}: cannot be loaded ({said_by(error)})",
+                mend="check the name; with a model in memory pass tokenizer= too",
+            ) from error
 
     def prepare_metric(self, metric: str | EvaluationModule | None) -> EvaluationModule:
         """The metric; None for this package's own."""
@@ -143,47 +112,32 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
 
     def call_pipeline(
         self, pipe: Classifier | Function, texts: list[str]
-    ) -> tuple[Said, dict[str, Any]]:
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is said of the texts, with the model's classes, and how long it took."""
-        if pipe.classes is not None:
-            same_classes(pipe.classes, self.classes)
+        rules.same_classes(pipe.classes, self.classes)
         start = perf_counter()
         if isinstance(pipe, Function):
             said = listed(pipe.predict(texts))
         else:
             said = probabilities_of(pipe, texts).tolist()
         took = self._compute_time_perf(start, perf_counter(), len(said))
-        return Said(said, self.classes if pipe.classes is None else pipe.classes), took
+        classes = self.classes if pipe.classes is None else pipe.classes
+        return {"predictions": said, "classes": classes}, took
 
     def predictions_processor(
-        self, predictions: Said, label_mapping: Mapping[Any, Any] | None
+        self, predictions: dict[str, Any], label_mapping: Mapping[Any, Any] | None
     ) -> dict[str, Any]:
-        """Predictions for the metric, and the classes that they are of.
-
-        Args:
-            predictions: what a model, a pipeline or a function gave.
-            label_mapping: what the classes mean, see `label_rules.check_label_map`.
-        """
-        return {
-            "predictions": predictions.rows,
-            "classes": predictions.classes,
-            "label_map": label_mapping,
-        }
+        """What `call_pipeline` gave, with what the classes mean, for the metric."""
+        return predictions | {"label_map": label_mapping}
 
     def compute_metric(
         self,
         metric: EvaluationModule,
         metric_inputs: dict[str, Any],
         strategy: str = "simple",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        random_state: int | None = None,
+        **_: Any,
     ) -> dict[str, Any]:
-        """The metric's figures.
-
-        Raises:
-            ScoringError: for ``strategy="bootstrap"``, which would tear families apart.
-        """
+        """The metric's figures; not by ``strategy="bootstrap"``, which tears families apart."""
         if strategy != "simple":
             raise ScoringError(
                 f"strategy={strategy!r}: resamples cases, which are not independent",
@@ -197,57 +151,40 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
     """An evaluation suite with a task for each capability.
 
     ``CapabilitySuite("s2lct").run(pipeline)`` gives a dict a capability, ``task_name`` among its
-    keys.
-
-    Args:
-        suite: rows, a folder that `s2lct build` wrote, or a data set's name.
-        capabilities: ids in any case; None for all.
+    keys. A suite is rows, a folder that `s2lct build` wrote, or a data set's name.
     """
 
     def __init__(
-        self,
-        suite: str | Path | Dataset = "s2lct",
-        capabilities: str | Sequence[str] | None = None,
+        self, suite: str | Path | Dataset = "s2lct", capabilities: str | Sequence[str] | None = None
     ) -> None:
         named = isinstance(suite, (str, Path))
         super().__init__(str(suite) if named else "s2lct")
         rows = rows_of(suite) if isinstance(suite, (str, Path)) else suite
-        places: dict[str, list[int]] = {}
-        for place, capability in enumerate(rows["capability"]):
-            places.setdefault(capability, []).append(place)
+        column = list(rows["capability"])
+        known = sorted(set(column), key=natural_order)
         asked = [capabilities] if isinstance(capabilities, str) else capabilities
-        chosen = (
-            sorted(places, key=natural_order) if asked is None else spelled(asked, list(places))
-        )
-        if unknown := [name for name in chosen if name not in places]:
+        chosen = known if asked is None else spelled(asked, known)
+        if unknown := [name for name in chosen if name not in known]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
-                mend=f"choose among {', '.join(places)}",
+                mend=f"choose among {', '.join(known)}",
             )
         if not chosen:
-            raise ScoringError(
-                f"suite {self.name}: no capability is asked for",
-                mend="pass ids, or None for all",
-            )
-        self.suite = [
-            SubTask(TASK, data=rows.select(places[name]), subset=name, args_for_task={})
-            for name in chosen
-        ]
+            problem = f"suite {self.name}: no capability is asked for"
+            raise ScoringError(problem, mend="pass ids, or None for all")
+        self.suite = []
+        for name in chosen:
+            own = rows.select([place for place, of in enumerate(column) if of == name])
+            self.suite.append(SubTask(TASK, data=own, subset=name, args_for_task={}))
 
     def run(self, model_or_pipeline: Predictor, **options: Any) -> list[dict[str, Any]]:
-        """Score a model on each capability.
+        """Score a model, loaded once, on each capability.
 
-        Args:
-            model_or_pipeline: see `CapabilityEvaluator.prepare_pipeline`; loaded once.
-            options: further arguments of `CapabilityEvaluator` and of its ``compute``.
+        ``options`` are further arguments of `CapabilityEvaluator` and of its ``compute``.
         """
         self.assert_suite_nonempty()
-        own = {
-            name: options.pop(name)
-            for name in ("flat", "classes", "neutral_band")
-            if name in options
-        }
-        judge = CapabilityEvaluator(**own)
+        own = options.keys() & {"flat", "classes", "neutral_band"}
+        judge = CapabilityEvaluator(**{name: options.pop(name) for name in own})
         prepared = judge.prepare_pipeline(
             model_or_pipeline, options.pop("tokenizer", None), device=options.pop("device", None)
         )
@@ -259,11 +196,7 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
 
 
 def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT) -> Dataset:
-    """Rows of a suite in a folder, or of a data set.
-
-    Raises:
-        ScoringError: there is none.
-    """
+    """Rows of a suite in a folder, or of a data set, else a ScoringError."""
     config = capability or ALL
     if is_folder(Path(suite)):
         try:

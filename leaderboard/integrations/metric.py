@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any
@@ -11,18 +10,10 @@ from typing import Any
 from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band
-from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.scoring.score import (
-    Outcomes,
-    default_cache,
-    failed_cases,
-    figures,
-    flattened,
-    score,
-)
+from s2lct.leaderboard.scoring.score import default_cache, figures, flattened, score
 from s2lct.suite.cases import SuiteCases, load_cases
-from s2lct.suite.tables import KINDS
 
 
 def compute(
@@ -40,34 +31,21 @@ def compute(
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     flat: bool = False,
 ) -> dict[str, Any]:
-    """Failure rates of a model, or of predictions made elsewhere.
+    """Failure rates of a model on a suite, or of predictions made elsewhere.
 
-    Args:
-        predictions: one a reference, see `prediction_labels.labels_of_predictions`.
-        references: rows of a suite, or their ids (then pass ``suite`` too).
-        model: a name (see `models.load_classifier`), a function from texts to predictions, a
-            pipeline, a `transformers.Trainer`, a `transformers` model with ``tokenizer``, or the
-            two as a pair.
-        tokenizer: of a model in memory.
-        classes: the names of all classes of the model, in its order, where a function or
-            predictions do not tell: for rows with the best class alone, and for numbers and
-            columns that do not run from negative to positive.
-        suite: a folder, a Hub id or rows; with ``model``.
-        capabilities: ids in any case, with ``model``; None for all.
-        kind: ``seed`` or ``expansion``, with ``model``; None for both.
-        limit: most cases of a capability, with ``model``.
-        label_map: what the model's classes mean, by name or number, see `labels.check_label_map`.
-        neutral_band: see `labels.LabelRule`.
-        flat: name figures ``LC4/expansion/failure_rate`` instead of nesting them.
+    Either model= (a Hub id, a folder, "vader", "textblob", "afinn", "embedded-2class",
+    "embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
+    transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or
+    rows) and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows
+    of the suite, or their ids with suite=).
 
-    Returns:
-        ``overall`` with ``failure_rate``, ``ci`` and ``cases``, and for each capability ``seed``
-        and ``expansion`` with ``cases``, ``failures``, ``failure_rate`` and ``ci``, and
-        ``pass_to_fail`` and ``fail_to_pass``. Rates are in [0, 1].
-
-    Raises:
-        ScoringError: neither a model with a suite nor predictions with references, or they
-            cannot be used.
+    predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
+    negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
+    and sum to 1. Rows with the best class alone need classes=, the names of all classes of the
+    model in its order: of two an uncertain answer is neutral (neutral_band=), of three it is not.
+    label_map= says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for
+    models, pipelines, functions and predictions. flat=True names figures
+    "LC4/expansion/failure_rate", which are nested as `score.figures` says.
     """
     if (model is None) == (predictions is None):
         given = "neither model nor predictions" if model is None else "both model and predictions"
@@ -76,107 +54,35 @@ def compute(
             mend="pass model= and suite=, or predictions= and references=",
         )
     label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
-    only_of_other = (
-        {"references": references}
-        if model is not None
-        else {
-            "tokenizer": tokenizer,
-            "capabilities": capabilities,
-            "kind": kind,
-            "limit": limit,
-        }
-    )
-    if ignored := [f"{name}=" for name, value in only_of_other.items() if value is not None]:
-        raise ScoringError(
-            f"compute() was given {', '.join(ignored)} with "
-            + ("a model" if model is not None else "predictions"),
-            mend="leave references= out and pass suite="
-            if model is not None
-            else "choose among the references and predictions instead",
+    if model is None:
+        with_model = {"capabilities": capabilities, "kind": kind, "limit": limit}
+        _refuse_given(
+            {"tokenizer": tokenizer} | with_model,
+            "predictions",
+            "choose among the references and predictions instead",
         )
-    if model is not None:
+        asked: Classifier | Function = Function(lambda _: predictions, "predictions", classes)
+        cases = _referred(references, suite)
+    else:
+        mend = "leave references= out and pass suite="
+        _refuse_given({"references": references}, "a model", mend)
         if suite is None:
             raise ScoringError(
                 "compute(model=…) was given no suite",
                 mend='pass suite="s2lct", a folder that `s2lct build` wrote, or rows',
             )
-        chosen = selected(load_cases(suite), capabilities, kind, limit)
-        outcomes = score(
-            as_classifier(model, tokenizer=tokenizer, classes=classes),
-            chosen,
-            label_map=label_map,
-            neutral_band=neutral_band,
-            cache=default_cache(),
-        )
-    else:
-        outcomes = _of_predictions(predictions, references, suite, neutral_band, classes, label_map)
-    nested = figures(outcomes)
+        cases = load_cases(suite).select(capabilities, kind, limit)
+        asked = as_classifier(model, tokenizer=tokenizer, classes=classes)
+    cache = None if model is None else default_cache()
+    nested = figures(
+        score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
+    )
     return dict(flattened(nested)) if flat else nested
 
 
-def selected(
-    suite: SuiteCases,
-    capabilities: str | Sequence[str] | None = None,
-    kind: str | None = None,
-    limit: Any = None,
-) -> SuiteCases:
-    """Some cases of a suite, see `cases.SuiteCases.select`.
-
-    Args:
-        suite: the cases.
-        capabilities: one id or several, in any case; None for all.
-        kind: ``seed`` or ``expansion``; None for both.
-        limit: most cases of a capability, at least 1; None for all.
-
-    Raises:
-        ScoringError: an argument that chooses nothing, or nothing is left.
-    """
-    if limit is not None and (type(limit) is bool or not isinstance(limit, Integral) or limit < 1):
-        raise ScoringError(
-            f"limit={limit!r}: no number of cases", mend="pass 1 or more, or None for all cases"
-        )
-    if kind is not None and kind not in KINDS:
-        raise ScoringError(f"kind={kind!r}: no such", mend=f"pass {' or '.join(KINDS)}")
-    names = [capabilities] if isinstance(capabilities, str) else capabilities
-    if names is not None:
-        names = list(names)
-        if not names or not all(isinstance(name, str) for name in names):
-            raise ScoringError(
-                f"capabilities={names!r}: names no capability",
-                mend='pass ids such as ["LC4"], or None for all',
-            )
-        own = {case.capability.lower(): case.capability for case in suite.cases}
-        names = [own.get(name.lower(), name) for name in names]
-    return suite.select(names, kind, None if limit is None else int(limit))
-
-
-def _of_predictions(
-    predictions: Any,
-    references: Any,
-    suite: Any,
-    neutral_band: tuple[float, float],
-    classes: Sequence[str] | None,
-    label_map: Mapping[str, str] | None,
-) -> Outcomes:
-    cases = _referred(references, suite)
-    labels, rule = labels_of_predictions(
-        predictions,
-        len(cases.cases),
-        neutral_band=neutral_band,
-        classes=classes,
-        label_map=label_map,
-    )
-    return Outcomes(
-        model="predictions",
-        revision="",
-        weights_sha256="",
-        label_rule=rule,
-        suite=cases,
-        labels=labels,
-        failed=failed_cases(cases.cases, labels),
-        label_map=label_map,
-        neutral_band=neutral_band,
-    )
+def _refuse_given(arguments: Mapping[str, Any], beside: str, mend: str) -> None:
+    if ignored := [f"{name}=" for name, value in arguments.items() if value is not None]:
+        raise ScoringError(f"compute() was given {', '.join(ignored)} with {beside}", mend=mend)
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:
@@ -189,20 +95,18 @@ def _referred(references: Any, suite: Any) -> SuiteCases:
     if isinstance(references, (str, bytes)) or not isinstance(references, Iterable):
         raise ScoringError(f"references={shown(references)}: no rows", mend=mend)
     if isinstance(references, (Mapping, SuiteCases)):
-        cases = load_cases(references)
-    else:
-        rows = list(references)
-        ids = bool(rows) and isinstance(rows[0], str)
-        for number, row in enumerate(rows):
-            if not isinstance(row, str if ids else Mapping):
-                raise ScoringError(
-                    f"references[{number}] is {shown(row)}, no {'id' if ids else 'row'} of a suite",
-                    mend=mend,
-                )
-        cases = _by_id(rows, suite) if ids else load_cases(rows)
-    if not cases.cases:
+        return load_cases(references)
+    rows = list(references)
+    if not rows:
         raise ScoringError("there are no references", mend=mend)
-    return cases
+    ids = isinstance(rows[0], str)
+    for number, row in enumerate(rows):
+        if not isinstance(row, str if ids else Mapping):
+            raise ScoringError(
+                f"references[{number}] is {shown(row)}, no {'id' if ids else 'row'} of a suite",
+                mend=mend,
+            )
+    return _by_id(rows, suite) if ids else load_cases(rows)
 
 
 def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
@@ -226,10 +130,6 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
         raise ScoringError(
             f"references name case {twice} twice", mend="pass each case and its prediction once"
         )
-    return SuiteCases(
-        known.name,
-        known.version,
-        known.fingerprint,
-        tuple(of_id[number] for number in ids),
-        partial=known.partial or len(set(ids)) < len(of_id),
-    )
+    cases = tuple(of_id[number] for number in ids)
+    partial = known.partial or len(ids) < len(of_id)
+    return SuiteCases(known.name, known.version, known.fingerprint, cases, partial)

@@ -5,36 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.label_rules import Array, check_classes
 
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
 
 
 class Classifier(Protocol):
-    """Anything that gives probabilities of classes.
-
-    Attributes:
-        name: shown in tables.
-        revision: the Hub commit, or the version of the package; empty if there is none.
-        fingerprint: SHA-256 over what decides its answers; empty where they must not be kept.
-        classes: names of the classes, in the order of the columns.
-    """
+    """Anything that gives probabilities of classes."""
 
     @property
     def name(self) -> str:
-        """See above."""
+        """What tables show."""
 
     @property
     def revision(self) -> str:
-        """See above."""
+        """The Hub commit, or the version of the package; empty if there is none."""
 
     @property
     def fingerprint(self) -> str:
-        """See above."""
+        """SHA-256 over what decides its answers; empty where they must not be kept."""
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """See above."""
+        """Names of the classes, in the order of the columns."""
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Batches: the numbers of their texts, and probabilities of shape (batch, classes)."""
@@ -43,12 +36,12 @@ class Classifier(Protocol):
 class Function:
     """A Python function or a pipeline as a classifier.
 
-    It is handed a list of texts and gives what `prediction_labels.labels_of_predictions` takes.
-    What it says is not kept: nothing tells whether it changed.
-
-    Attributes:
-        classes: the names of all classes of the model behind it, in its order; None if unknown.
+    It is handed a list of texts and gives what `predictions.labels_of_predictions` takes. What it
+    says is not kept: nothing tells whether it changed. ``classes`` are the names of all classes of
+    the model behind it, in its order; None if unknown.
     """
+
+    revision = fingerprint = ""
 
     def __init__(
         self,
@@ -57,9 +50,8 @@ class Function:
         classes: Sequence[str] | None = None,
     ) -> None:
         self.name = name or getattr(function, "__name__", type(function).__name__)
-        self.revision = self.fingerprint = ""
         self.function = function
-        self.classes = None if classes is None else tuple(classes)
+        self.classes = None if classes is None else check_classes(classes)
 
     def predict(self, texts: Sequence[str]) -> Any:
         """What it says of all texts."""

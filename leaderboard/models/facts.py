@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
-from typing import Any
 
 from s2lct.hub_calls import hub_call
 from s2lct.leaderboard.models.classifier import Classifier, Function
@@ -20,15 +19,12 @@ CARD = "README.md"
 def parameters_of(model: Classifier | Function) -> int | None:
     """The number of a network's weights; None for word lists and functions."""
     if isinstance(model, Embedded):
-        own = model._model
-        return _weights(own._encoder._model) + _weights(own._head)
-    if isinstance(model, (Network, LanguageModel)):
-        return _weights(model._model)
-    return None
-
-
-def _weights(module: Any) -> int:
-    return sum(int(parameter.numel()) for parameter in module.parameters())
+        networks = [model.encoder.model, model.head]
+    elif isinstance(model, (Network, LanguageModel)):
+        networks = [model.model]
+    else:
+        return None
+    return sum(int(weights.numel()) for network in networks for weights in network.parameters())
 
 
 def licence_of(model: Classifier | Function) -> str | None:
@@ -36,43 +32,30 @@ def licence_of(model: Classifier | Function) -> str | None:
 
     The card of a Hub model is fetched if the Hub can be reached, and never executed.
     """
-    if isinstance(model, Embedded):
-        return _package_licence("s2lct")
-    if isinstance(model, WordList):
-        return _package_licence(model.package)
-    if isinstance(model, (SequenceClassifier, LanguageModel)):
-        return _card_licence(model.name, model.revision)
-    return None
-
-
-def _package_licence(package: str) -> str | None:
-    try:
-        found = metadata(package)
-    except PackageNotFoundError:
+    if isinstance(model, (Embedded, WordList)):
+        try:
+            told = metadata(model.package)
+        except PackageNotFoundError:
+            return None
+        stated: object = told["License-Expression"] or told["License"] if len(told) else None
+    elif isinstance(model, (SequenceClassifier, LanguageModel)):
+        stated = _card_licence(model.name, model.revision)
+    else:
         return None
-    stated = found["License-Expression"] or found["License"] if len(found) else None
-    return _one_line(stated)
+    lines = str(stated or "").strip().splitlines()
+    return lines[0][:LONGEST_LICENCE] if lines else None
 
 
-def _card_licence(name: str, revision: str) -> str | None:
+def _card_licence(name: str, revision: str) -> object:
     from huggingface_hub import ModelCard, hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    folder = Path(name)
+    path = Path(name, CARD)
     try:
-        if folder.is_dir():
-            path = folder / CARD
-        else:
+        if not path.parent.is_dir():
             with hub_call():
                 path = Path(hf_hub_download(name, CARD, revision=revision or None))
         stated = ModelCard.load(path).data.to_dict().get("license")
     except (OSError, ValueError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError):
         return None  # a model without a card, or whose card is broken, is scored all the same
-    if isinstance(stated, list):
-        stated = ", ".join(map(str, stated))
-    return _one_line(stated)
-
-
-def _one_line(stated: object) -> str | None:
-    lines = str(stated or "").strip().splitlines()
-    return lines[0][:LONGEST_LICENCE] if lines else None
+    return ", ".join(map(str, stated)) if isinstance(stated, list) else stated

@@ -16,24 +16,28 @@ WEIGHT_FILES = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+_OUTPUTS = {"output_attentions", "output_hidden_states", "return_dict", "use_cache"}
+_SAVED = {"architectures", "dtype", "problem_type", "torch_dtype", "transformers_version"}
+"""Of a model's configuration: what changes no answer, or stands in its weights."""
+_SETTINGS = (
+    *("model_max_length", "model_input_names", "padding_side", "truncation_side"),
+    *("special_tokens_map", "split_special_tokens", "pad_token_id"),
+)
+_ORIGIN = {"backend", "is_local", "local_files_only", "name_or_path"}
+_LAST_CUT = {"max_length", "stride", "truncation_strategy"}
 
 
 def weights_sha256(name: str, revision: str) -> str:
     """What ``sha256sum`` says of the files that a model's weights were loaded from.
 
-    Args:
-        name: a Hub id whose files are in the cache, or a folder.
-        revision: the Hub commit.
-
-    Returns:
-        The sum of the one file; of sharded weights, the sum of what ``sha256sum`` prints of the
-        shards in the order of their names (``sha256sum model-*.safetensors | sha256sum``). Empty
-        where no such file is found.
+    Of the one file; of sharded weights, of what ``sha256sum`` prints of the shards by name
+    (``sha256sum model-*.safetensors | sha256sum``). Empty where the folder, or the cache of the
+    Hub's commit ``revision``, has none.
     """
     from transformers.utils.hub import cached_file
 
-    def found(file: str) -> Path | None:
-        path = cached_file(
+    def found(file: str) -> str | None:
+        path: str | None = cached_file(
             name,
             file,
             revision=revision or None,
@@ -41,45 +45,23 @@ def weights_sha256(name: str, revision: str) -> str:
             _raise_exceptions_for_missing_entries=False,
             _raise_exceptions_for_connection_errors=False,
         )
-        return Path(path) if path else None
+        return path
 
-    for file in WEIGHT_FILES:
-        path = found(file)
-        if path is None:
-            continue
-        if path.suffix != ".json":
-            return sha256_of(path)
-        shards = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
-        paths = [found(shard) for shard in shards]
-        lines = [
-            f"{sha256_of(path)}  {shard}\n"
-            for shard, path in zip(shards, paths, strict=True)
-            if path is not None
-        ]
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
-    return ""
-
-
-_NO_ANSWER = frozenset(
-    (
-        "architectures",
-        "dtype",
-        "output_attentions",
-        "output_hidden_states",
-        "problem_type",
-        "return_dict",
-        "torch_dtype",
-        "transformers_version",
-        "use_cache",
-    )
-)
-"""Of a model's configuration: what changes no answer, or stands in its weights."""
+    path = next(filter(None, map(found, WEIGHT_FILES)), None)
+    if path is None:
+        return ""
+    if not path.endswith(".json"):
+        return sha256_of(Path(path))
+    shards = sorted(set(json.loads(Path(path).read_text("utf-8"))["weight_map"].values()))
+    paths = {shard: path for shard in shards if (path := found(shard)) is not None}
+    lines = [f"{sha256_of(Path(path))}  {shard}\n" for shard, path in paths.items()]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def model_fingerprint(tokenizer: Any, model: Any) -> str:
     """SHA-256 over what decides a model's answers, whatever files it came from.
 
-    That is the tokenizer with its settings, the model's class and configuration, and its weights.
+    The tokenizer with its settings, the model's class and configuration, and its weights.
     """
     described = [
         _tokenizer_described(tokenizer),
@@ -104,52 +86,33 @@ def state_sha256(model: Any) -> str:
 
 def _config_described(config: Any) -> Any:
     """A configuration, and those within it, without what changes no answer."""
-    if isinstance(config, dict):
-        return {
-            str(name): _config_described(value)
-            for name, value in config.items()
-            if name not in _NO_ANSWER and not str(name).startswith("_")
-        }
-    return config
+    if not isinstance(config, dict):
+        return config
+    return {
+        str(name): _config_described(value)
+        for name, value in config.items()
+        if name not in _OUTPUTS | _SAVED and not str(name).startswith("_")
+    }
 
 
 def _tokenizer_described(tokenizer: Any) -> Any:
     """What decides how a tokenizer splits and cuts a text."""
-    settings = {
-        name: getattr(tokenizer, name, None)
-        for name in (
-            "model_max_length",
-            "model_input_names",
-            "padding_side",
-            "truncation_side",
-            "special_tokens_map",
-            "split_special_tokens",
-            "pad_token_id",
-        )
-    }
+    settings = {name: getattr(tokenizer, name, None) for name in _SETTINGS}
     if hasattr(tokenizer, "backend_tokenizer"):
         backend = json.loads(tokenizer.backend_tokenizer.to_str())
         # How the last call cut and padded its texts is kept there too, and is no part of it.
-        backend.update(truncation=None, padding=None)
-        return [settings, backend]
-    given = {
-        name: str(value)
-        for name, value in getattr(tokenizer, "init_kwargs", {}).items()
-        # Where it came from, and how texts were last cut.
-        if name not in ("backend", "is_local", "local_files_only", "name_or_path", "max_length")
-        and name not in ("stride", "truncation_strategy", *_files_of(tokenizer))
-    }
-    files = {name: sha256_of(path) for name, path in _files_of(tokenizer).items()}
-    words = sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else []
-    return [settings, type(tokenizer).__name__, given, files, words]
-
-
-def _files_of(tokenizer: Any) -> dict[str, Path]:
-    """The files that a tokenizer was read from, by the names of their arguments."""
-    found = {
-        name: getattr(tokenizer, name, None)
-        or getattr(tokenizer, "init_kwargs", {}).get(name)
-        or ""
+        return [settings, backend | {"truncation": None, "padding": None}]
+    arguments = getattr(tokenizer, "init_kwargs", {})
+    named = {
+        name: getattr(tokenizer, name, None) or arguments.get(name)
         for name in getattr(tokenizer, "vocab_files_names", {})
     }
-    return {name: Path(path) for name, path in found.items() if path and Path(path).is_file()}
+    paths = {name: Path(path) for name, path in named.items() if path}
+    files = {name: sha256_of(path) for name, path in paths.items() if path.is_file()}
+    given = {
+        name: str(value)
+        for name, value in arguments.items()
+        if name not in _ORIGIN | _LAST_CUT | files.keys()
+    }
+    words = sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else []
+    return [settings, type(tokenizer).__name__, given, files, words]

@@ -7,21 +7,22 @@ common beginning are counted: no assumption is needed on where a tokenizer split
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import permutations, takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from s2lct.errors import ScoringError
+from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS, SLOT, TASK
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
 from s2lct.leaderboard.models.network import TOKENS_A_BATCH
-from s2lct.leaderboard.models.pretrained import hub_commit, load_pretrained, place
+from s2lct.leaderboard.models.pretrained import load_pretrained, place
 
 PROMPT = TASK.prompt
 OPENING = ('"', "'", "“", "‘", "«", "(", "[")
@@ -30,15 +31,10 @@ OPENING = ('"', "'", "“", "‘", "«", "(", "[")
 
 @dataclass(frozen=True, slots=True)
 class LabelPrompt:
-    """What a language model is asked.
+    """What a language model is asked: a prompt with ``{text}``, and the words it chooses among.
 
-    Attributes:
-        prompt: with ``{text}`` where the case stands.
-        words: the words that it chooses among, for negative, neutral and positive; or two, for
-            negative and positive, and neutral where it is undecided (see `labels.LabelRule`).
-
-    Raises:
-        ScoringError: there is no place for the text, or the words cannot be told apart.
+    They stand for negative, neutral and positive; or two for negative and positive, and neutral
+    where it is undecided (see `LabelRule`). Words that cannot be told apart are a ScoringError.
     """
 
     prompt: str = PROMPT
@@ -57,14 +53,13 @@ class LabelPrompt:
                 mend="give three, for negative, neutral and positive, or two, for negative and "
                 "positive",
             )
-        for word in self.words:
-            for other in self.words:
-                if word is not other and other.startswith(word):
-                    raise ScoringError(
-                        f"--label-words {words}: {other!r} begins with {word!r}, which is never "
-                        "the less likely of the two",
-                        mend="choose words none of which begins with another",
-                    )
+        for word, other in permutations(self.words, 2):
+            if other.startswith(word):
+                raise ScoringError(
+                    f"--label-words {words}: {other!r} begins with {word!r}, which is never "
+                    "the less likely of the two",
+                    mend="choose words none of which begins with another",
+                )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -84,37 +79,25 @@ class LabelPrompt:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """One text's strings, as tokens.
+class _Question(NamedTuple):
+    """One text's number, the rows of tokens that the model reads, none the beginning of another.
 
-    Attributes:
-        number: of the text.
-        rows: what the model reads, none the beginning of another.
-        answers: for each word the row to look at, the first place whose prediction counts, and
-            the tokens wanted there and behind.
+    And for each word its tokens that count: row, place whose prediction counts, token.
     """
 
     number: int
-    rows: tuple[tuple[int, ...], ...]
-    answers: tuple[tuple[int, int, tuple[int, ...]], ...]
+    rows: list[tuple[int, ...]]
+    words: list[list[tuple[int, int, int]]]
 
     @property
     def longest(self) -> int:
-        return max(len(row) for row in self.rows)
+        return max(map(len, self.rows))
 
 
 class LanguageModel:
-    """A causal language model of transformers, by Hub id or folder, as a classifier.
+    """A causal language model of transformers, by Hub id or folder, as a `Classifier`.
 
-    Attributes:
-        name, revision, fingerprint, classes: see `models.Classifier`. The fingerprint covers
-            prompt and words, so that kept outcomes are those of this question.
-        asks: prompt and words.
-        weights_sha256: see `models.weights_sha256`.
-
-    Raises:
-        ScoringError: it cannot be loaded, or is no causal language model.
+    Its fingerprint covers prompt and words, so that kept outcomes are those of this question.
     """
 
     def __init__(
@@ -126,39 +109,28 @@ class LanguageModel:
         device: str = "auto",
         dtype: str = "auto",
     ) -> None:
-        commit = hub_commit(name, revision)
-        tokenizer, model = load_pretrained(
-            name, commit or revision, "AutoModelForCausalLM", _is_language_model
-        )
+        import torch
+
+        tokenizer, model, self.revision = load_pretrained(name, revision, continues=True)
         place(model, device, dtype)
-        self.name = name
+        self.name, self.tokenizer, self.model = name, tokenizer, model
         self.asks = asks or LabelPrompt()
         self.classes = self.asks.classes
-        self.revision = commit
-        answers = model_fingerprint(tokenizer, model)
         self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
-        asked = json.dumps([answers, self.asks.prompt, self.asks.words])
-        self.fingerprint = hashlib.sha256(asked.encode()).hexdigest()
-        self._tokenizer, self._model = tokenizer, model
-        self._most_tokens = min(
-            tokenizer.model_max_length,
-            getattr(model.config.get_text_config(), "max_position_embeddings", None) or 1 << 30,
-        )
+        answers = model_fingerprint(tokenizer, model)
+        self.fingerprint = fingerprint_of([answers, self.asks.prompt, self.asks.words])
+        places = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self._most_tokens = min(tokenizer.model_max_length, places or 1 << 30)
         known = inspect.signature(model.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if "use_cache" in known else {}
         self._keeps_places = "logits_to_keep" in known
-        self._check_causal()
-
-    def _check_causal(self) -> None:
-        """Refuse an encoder under a language model's name, as BERT without is_decoder is one."""
-        import torch
-
-        ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=self._model.device)
+        # BERT without is_decoder is an encoder under a language model's name.
+        ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=model.device)
         with torch.inference_mode():
-            one, other = self._model(input_ids=ids, **self._options).logits[:, :2].float()
+            one, other = model(input_ids=ids, **self._options).logits[:, :2].float()
         if not torch.allclose(one, other, rtol=0.05, atol=0.05):
             raise ScoringError(
-                f"model {self.name}: looks at later words, it is no causal language model",
+                f"model {name}: looks at later words, it is no causal language model",
                 mend="pass a model that was trained to continue texts (for BERT and its like: "
                 '"is_decoder": true in its config.json)',
             )
@@ -166,14 +138,11 @@ class LanguageModel:
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the log-likelihoods of the words, summed over their tokens.
 
-        Batches hold texts of like lengths, longest first. Tokens are padded on the right, where
-        no token of a causal model looks, so neither padding nor the rest of a batch matters.
-
-        Raises:
-            ScoringError: a text with its prompt is longer than the model reads.
+        Batches hold texts of like lengths, longest first. Tokens are padded on the right, where no
+        token of a causal model looks. A text longer than the model reads is a ScoringError.
         """
         questions = [self._question(number, text) for number, text in enumerate(texts)]
-        questions.sort(key=lambda question: (-question.longest, question.number))
+        questions.sort(key=lambda question: -question.longest)
         batch: list[_Question] = []
         rows = 0
         for question in questions:
@@ -186,8 +155,8 @@ class LanguageModel:
             yield self._answers(batch)
 
     def _question(self, number: int, text: str) -> _Question:
-        encoded = self._tokenizer(self.asks.completed(text))["input_ids"]
-        strings = [self._ready(ids) for ids in encoded]
+        encoded = self.tokenizer(self.asks.completed(text))["input_ids"]
+        strings = [self._without_end(ids) for ids in encoded]
         longest = max(map(len, strings))
         if longest > self._most_tokens:
             raise ScoringError(
@@ -195,10 +164,9 @@ class LanguageModel:
                 f"with its prompt has {longest}",
                 mend="shorten --prompt, or choose a model that reads more",
             )
-        shared, shortest = 0, min(map(len, strings))
-        while shared < shortest and len({string[shared] for string in strings}) == 1:
-            shared += 1
-        if not 0 < shared < shortest:
+        together = zip(*strings, strict=False)
+        shared = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, together))
+        if not 0 < shared < min(map(len, strings)):
             raise ScoringError(
                 f"model {self.name}: its tokenizer cannot tell the strings for {text[:40]!r} apart "
                 "or finds nothing that they share",
@@ -211,82 +179,47 @@ class LanguageModel:
             for row in reads
             if not any(row != other and other[: len(row)] == row for other in reads)
         ]
-        answers = [
-            (
-                next(n for n, row in enumerate(rows) if row[: len(string) - 1] == string[:-1]),
-                shared - 1,
-                string[shared:],
-            )
-            for string in strings
-        ]
-        return _Question(number, tuple(rows), tuple(answers))
+        words = []
+        for string in strings:
+            read = next(n for n, row in enumerate(rows) if row[: len(string) - 1] == string[:-1])
+            words.append([(read, at - 1, string[at]) for at in range(shared, len(string))])
+        return _Question(number, rows, words)
 
-    def _ready(self, ids: list[int]) -> tuple[int, ...]:
+    def _without_end(self, ids: list[int]) -> tuple[int, ...]:
         """Without the tokens that end a text."""
-        special = set(self._tokenizer.all_special_ids)
+        special = set(self.tokenizer.all_special_ids)
         while len(ids) > 1 and ids[-1] in special:
             ids = ids[:-1]
         return tuple(ids)
 
     def _answers(self, batch: Sequence[_Question]) -> tuple[list[int], Array]:
         import torch
+        from torch.nn.utils.rnn import pad_sequence
 
-        rows = [row for question in batch for row in question.rows]
-        longest = max(map(len, rows))
-        filler = self._tokenizer.pad_token_id or 0
-        ids = torch.full((len(rows), longest), filler)
-        mask = torch.zeros((len(rows), longest), dtype=torch.long)
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = torch.tensor(row)
-            mask[number, : len(row)] = 1
+        device = self.model.device
         wanted: list[tuple[int, int, int]] = []  # row, place, token
-        ends: list[int] = []
-        first = 0
+        rows: list[torch.Tensor] = []
+        lengths: list[int] = []
         for question in batch:
-            for row_number, place_of_first, tokens in question.answers:
-                wanted += [
-                    (first + row_number, place_of_first + n, token)
-                    for n, token in enumerate(tokens)
-                ]
-                ends.append(len(wanted))
-            first += len(question.rows)
-        at_rows, places, tokens_wanted = torch.tensor(wanted, device=self._model.device).T
+            for word in question.words:
+                wanted += [(len(rows) + row, at, token) for row, at, token in word]
+                lengths.append(len(word))
+            rows += [torch.tensor(row) for row in question.rows]
+        filler = self.tokenizer.pad_token_id or 0
+        ids = pad_sequence(rows, batch_first=True, padding_value=filler)
+        mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+        at_rows, places, tokens = torch.tensor(wanted, device=device).T
         options = dict(self._options)
         if self._keeps_places:
             # Logits of a large vocabulary are computed where they are looked at, nowhere else.
-            kept, places = torch.unique(places, return_inverse=True)
-            options["logits_to_keep"] = kept
+            options["logits_to_keep"], places = torch.unique(places, return_inverse=True)
         with torch.inference_mode():
-            logits = self._model(
-                input_ids=ids.to(self._model.device),
-                attention_mask=mask.to(self._model.device),
-                **options,
+            logits = self.model(
+                input_ids=ids.to(device), attention_mask=mask.to(device), **options
             ).logits
             there = torch.log_softmax(logits[at_rows, places].double(), dim=-1)
-            chosen = there.gather(1, tokens_wanted[:, None])[:, 0].cpu().numpy()
-        sums = np.array([part.sum() for part in np.split(chosen, ends[:-1])])
-        likelihoods = sums.reshape(len(batch), len(self.classes))
-        likelihoods -= likelihoods.max(axis=1, keepdims=True)
-        odds = np.exp(likelihoods)
+            chosen = there.gather(1, tokens[:, None])[:, 0].cpu().numpy()
+        parts = np.split(chosen, np.cumsum(lengths)[:-1])
+        likelihoods = np.array([part.sum() for part in parts]).reshape(len(batch), -1)
+        odds = np.exp(likelihoods - likelihoods.max(axis=1, keepdims=True))
         return [question.number for question in batch], odds / odds.sum(axis=1, keepdims=True)
-
-
-def _is_language_model(name: str, heads: Sequence[str]) -> None:
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-
-    causal = {
-        one
-        for named in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
-        for one in ((named,) if isinstance(named, str) else named)
-    }
-    if causal & set(heads):
-        return
-    if any("SequenceClassification" in head for head in heads):
-        raise ScoringError(
-            f"model {name}: is a classifier ({', '.join(heads)}), not a language model",
-            mend="leave --llm away",
-        )
-    raise ScoringError(
-        f"model {name}: is no causal language model ({', '.join(heads) or 'a base model'})",
-        mend="pass a model whose architecture is …ForCausalLM",
-    )

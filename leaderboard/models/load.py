@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.label_rules import check_classes, same_classes
-
-if TYPE_CHECKING:
-    from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.answers.label_rules import same_classes
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
 from s2lct.leaderboard.models.embedded import Embedded
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier, classes_of
 from s2lct.leaderboard.models.pretrained import usable_device
 from s2lct.leaderboard.models.word_lists import WORD_LISTS
@@ -31,18 +29,10 @@ def load_classifier(
     dtype: str = "auto",
     asks: LabelPrompt | None = None,
 ) -> Classifier:
-    """A classifier by name.
+    """A classifier by name: a built-in one, a folder, or a Hub id, ``ID@REVISION``.
 
-    Args:
-        name: ``vader``, ``textblob``, ``afinn``, ``embedded-2class``, ``embedded-3class``, a
-            folder, or a Hub id; ``ID@REVISION`` pins a revision.
-        revision: the revision, if not in the name.
-        device: ``auto``, ``cpu``, ``cuda`` …
-        dtype: ``auto`` (bfloat16 on a GPU), ``float32`` or ``bfloat16``.
-        asks: for a language model; a folder or Hub id is then loaded as one.
-
-    Raises:
-        ScoringError: there is no such model, or it cannot be used.
+    With ``asks``, folders and Hub ids are language models. ``dtype`` is ``auto`` (bfloat16 on a
+    GPU), ``float32`` or ``bfloat16``. Raises a ScoringError where there is none of use.
     """
     if name in WORD_LISTS:
         baseline = WORD_LISTS[name]
@@ -57,13 +47,12 @@ def load_classifier(
     usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
         return Embedded(name)
-    if "/" not in name and not Path(name).exists():
-        _refuse_misspelt(name)
-    if not Path(name).exists() and "@" in name:
-        name, _, revision = name.partition("@")
+    if not Path(name).exists():
+        if "/" not in name:
+            _refuse_misspelt(name)
+        if "@" in name:
+            name, _, revision = name.partition("@")
     if asks is not None:
-        from s2lct.leaderboard.models.language_model import LanguageModel
-
         return LanguageModel(name, asks, revision=revision, device=device, dtype=dtype)
     return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
 
@@ -85,30 +74,22 @@ def as_classifier(
 ) -> Classifier | Function:
     """Whatever `metric.compute(model=…)` is given.
 
-    Args:
-        model: a name, a function from texts to predictions, a pipeline, a Trainer, a
-            `transformers` model with ``tokenizer``, or the two as a pair.
-        tokenizer: of a model in memory.
-        classes: the names of all classes of the model behind a function, in its order.
-
-    Raises:
-        ScoringError: it is none of these, or ``tokenizer`` or ``classes`` do not fit it.
+    A name, a function from texts to predictions, a pipeline, a Trainer, a `transformers` model with
+    ``tokenizer``, or the two as a pair; ``classes`` are all those of the model behind a function,
+    in its order. Raises a ScoringError where it is none of these, or they do not fit it.
     """
     if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
         model, tokenizer = model
         if tokenizer is None or not _is_module(model):
-            raise ScoringError(
-                "model= is a pair, but not of a model and its tokenizer",
-                mend="pass (model, tokenizer)",
-            )
+            problem = "model= is a pair, but not of a model and its tokenizer"
+            raise ScoringError(problem, mend="pass (model, tokenizer)")
     if tokenizer is not None and not _is_module(model):
         raise ScoringError(
             f"tokenizer= with a model of type {type(model).__name__}, which has its own",
             mend="leave tokenizer= out; it goes with a transformers model in memory",
         )
     found = _found(model, tokenizer, classes)
-    if found.classes is not None:
-        same_classes(found.classes, classes)
+    same_classes(found.classes, classes)
     return found
 
 
@@ -120,30 +101,34 @@ def _found(model: Any, tokenizer: Any, classes: Sequence[str] | None) -> Classif
     ):
         return model  # type: ignore[no-any-return]
     if hasattr(model, "predict") and hasattr(model, "processing_class"):
-        if model.processing_class is None:
-            raise ScoringError(
-                "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
-            )
-        return Network(model.processing_class, model.model, "trainer")
+        return Network(trainers_tokenizer(model.processing_class), model.model, "trainer")
     if _is_module(model) and (tokenizer is not None or hasattr(model, "config")):
-        if tokenizer is None or not hasattr(model, "config"):
-            raise ScoringError(
-                f"a model of type {type(model).__name__} without "
-                + ("its tokenizer" if tokenizer is None else "a transformers configuration"),
-                mend="pass tokenizer= too, or (model, tokenizer)"
-                if tokenizer is None
-                else "pass a function from texts to probabilities",
-            )
+        called = f"a model of type {type(model).__name__}"
+        if tokenizer is None:
+            mend = "pass tokenizer= too, or (model, tokenizer)"
+            raise ScoringError(f"{called} without its tokenizer", mend=mend)
+        if not hasattr(model, "config"):
+            mend = "pass a function from texts to probabilities"
+            raise ScoringError(f"{called} without a transformers configuration", mend=mend)
         return Network(tokenizer, model)
-    if callable(model):
-        if hasattr(model, "task") and hasattr(model, "tokenizer"):
-            return _of_pipeline(model)
-        return Function(model, classes=None if classes is None else check_classes(classes))
-    raise ScoringError(
-        f"model of type {type(model).__name__}",
-        mend="pass a name, a function from texts to labels or probabilities, a pipeline, a "
-        "Trainer, or a transformers model with tokenizer=",
-    )
+    if not callable(model):
+        raise ScoringError(
+            f"model of type {type(model).__name__}",
+            mend="pass a name, a function from texts to labels or probabilities, a pipeline, a "
+            "Trainer, or a transformers model with tokenizer=",
+        )
+    if hasattr(model, "task") and hasattr(model, "tokenizer"):
+        return _of_pipeline(model)
+    return Function(model, classes=classes)
+
+
+def trainers_tokenizer(tokenizer: Any) -> Any:
+    """The tokenizer that a `transformers.Trainer` has; without one a ScoringError is raised."""
+    if tokenizer is None:
+        raise ScoringError(
+            "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
+        )
+    return tokenizer
 
 
 def _is_module(model: Any) -> bool:
@@ -158,15 +143,13 @@ def _of_pipeline(pipeline: Any) -> Function:
             f"a pipeline for {pipeline.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
         )
 
-    ask = pipeline
-
     def answered(texts: list[str]) -> Any:
         # A pipeline leaves a model in training as it is, and dropout would answer at random.
         training = getattr(pipeline.model, "training", False)
         if training:
             pipeline.model.eval()
         try:
-            return ask(texts, top_k=None, truncation=True)
+            return pipeline(texts, top_k=None, truncation=True)
         finally:
             if training:
                 pipeline.model.train()

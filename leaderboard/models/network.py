@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
-from s2lct.leaderboard.models.pretrained import hub_commit, load_pretrained, place
+from s2lct.leaderboard.models.pretrained import load_pretrained, place
 from s2lct.threads import batches_at_once
 
 TOKENS_A_BATCH = 1_024
@@ -18,60 +18,42 @@ MOST_TOKENS = 512
 
 
 class Network:
-    """A transformers sequence classifier in memory; nothing is kept of what it says."""
+    """A transformers sequence classifier in memory, as a `Classifier`; what it says is not kept.
+
+    Texts are cut after ``most_tokens``, [CLS] and [SEP] included.
+    """
 
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
         self.name, self.revision, self.fingerprint = name, "", ""
-        self._tokenizer, self._model = tokenizer, model
+        self.tokenizer, self.model = tokenizer, model
         config = model.config
         self.classes = classes_of(config)
         room = getattr(config, "max_position_embeddings", MOST_TOKENS) or MOST_TOKENS
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
             room -= 2  # their positions start behind the padding index
-        self._most_tokens = min(tokenizer.model_max_length, room, MOST_TOKENS)
-
-    @property
-    def tokenizer(self) -> Any:
-        """The model's tokenizer."""
-        return self._tokenizer
-
-    @property
-    def model(self) -> Any:
-        """The `transformers` model."""
-        return self._model
-
-    @property
-    def most_tokens(self) -> int:
-        """Longer texts are cut, [CLS] and [SEP] included."""
-        return int(self._most_tokens)
+        self.most_tokens = int(min(tokenizer.model_max_length, room, MOST_TOKENS))
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Tokenised texts, longest first; those of a batch are of one length.
 
         Nothing is padded, so no time goes into padding and nobody's answer depends on it.
         """
-        encoded = self._tokenizer(list(texts), truncation=True, max_length=self._most_tokens)
+        from transformers import BatchEncoding
+
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.most_tokens)
+        encoded.pop("attention_mask", None)
         lengths = [len(ids) for ids in encoded["input_ids"]]
         order = sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
         # Decoders find a text's end by the padding token, and take one text where there is none.
-        alone = self._tokenizer.pad_token_id is None
-        tokens = TOKENS_A_BATCH_ON_GPU if self._model.device.type == "cuda" else TOKENS_A_BATCH
+        alone = self.tokenizer.pad_token_id is None
+        tokens = TOKENS_A_BATCH_ON_GPU if self.model.device.type == "cuda" else TOKENS_A_BATCH
         for length, group in groupby(order, key=lengths.__getitem__):
             numbers = list(group)
             size = 1 if alone else max(1, tokens // max(1, length))
             for start in range(0, len(numbers), size):
                 batch = numbers[start : start + size]
-                yield batch, self._tensors(encoded, batch)
-
-    def _tensors(self, encoded: Any, numbers: Sequence[int]) -> Any:
-        from transformers import BatchEncoding
-
-        chosen = {
-            name: [values[number] for number in numbers]
-            for name, values in encoded.items()
-            if name != "attention_mask"
-        }
-        return BatchEncoding(chosen, tensor_type="pt").to(self._model.device)
+                chosen = {name: [rows[n] for n in batch] for name, rows in encoded.items()}
+                yield batch, BatchEncoding(chosen, tensor_type="pt").to(self.model.device)
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the logits, in double precision; a model in training goes on training."""
@@ -80,52 +62,38 @@ class Network:
         def answered(given: tuple[list[int], Any]) -> tuple[list[int], Array]:
             numbers, batch = given
             with torch.inference_mode():
-                logits = self._model(**batch).logits.double()
+                logits = self.model(**batch).logits.double()
                 return numbers, torch.softmax(logits, dim=-1).cpu().numpy()
 
-        training = self._model.training
-        self._model.eval()
+        training = self.model.training
+        self.model.eval()
         try:
             yield from batches_at_once(
-                answered, self.batches(texts), on_cpu=self._model.device.type == "cpu"
+                answered, self.batches(texts), on_cpu=self.model.device.type == "cpu"
             )
         finally:
-            self._model.train(training)
+            self.model.train(training)
 
 
 def classes_of(config: Any) -> tuple[str, ...]:
-    """A `transformers` model's names of its classes, in its order.
-
-    Raises:
-        ScoringError: its configuration names none, or leaves one out.
-    """
+    """A `transformers` model's names of its classes, in its order, else a ScoringError."""
     named = getattr(config, "id2label", None) or {}
-    lacking = [number for number in range(len(named)) if number not in named]
-    if not named or lacking:
+    lacking = [number for number in range(max(1, len(named))) if number not in named]
+    if lacking:
         raise ScoringError(
-            f"the model's id2label lacks class {lacking[0] if lacking else 0}",
+            f"the model's id2label lacks class {lacking[0]}",
             mend='name every class: model.config.id2label = {0: "negative", 1: "positive"}',
         )
     return tuple(str(named[number]) for number in range(len(named)))
 
 
 class SequenceClassifier(Network):
-    """A transformers sequence classifier, by Hub id or folder.
-
-    Attributes:
-        weights_sha256: see `weights_sha256`.
-    """
+    """A transformers sequence classifier, by Hub id or folder."""
 
     def __init__(
         self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
     ) -> None:
-        commit = hub_commit(name, revision)
-        tokenizer, model = load_pretrained(
-            name,
-            commit or revision,
-            "AutoModelForSequenceClassification",
-            _check_classification_head,
-        )
+        tokenizer, model, commit = load_pretrained(name, revision)
         if tokenizer.pad_token_id is None and model.config.pad_token_id is not None:
             tokenizer.pad_token = tokenizer.convert_ids_to_tokens(model.config.pad_token_id)
         elif model.config.pad_token_id is None:
@@ -135,19 +103,4 @@ class SequenceClassifier(Network):
         place(model, device, dtype)
         self.revision = commit
         self.fingerprint = model_fingerprint(tokenizer, model)
-        self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
-
-
-def _check_classification_head(name: str, heads: Sequence[str]) -> None:
-    if any("SequenceClassification" in head for head in heads):
-        return
-    if any(head.endswith(("ForCausalLM", "LMHeadModel")) for head in heads):
-        raise ScoringError(
-            f"model {name}: is a language model ({', '.join(heads)}) without a classification head",
-            mend="let it choose among label words behind a prompt: --llm",
-        )
-    raise ScoringError(
-        f"model {name}: has no classification head ({', '.join(heads) or 'a base model'})",
-        mend="fine-tune it for sentiment first, or pass a model whose architecture is "
-        "…ForSequenceClassification",
-    )
+        self.weights_sha256 = weights_sha256(name, commit) or state_sha256(model)

@@ -6,7 +6,7 @@ Nothing that was downloaded is executed: safetensors, or torch's ``weights_only`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,13 @@ from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, pretrained, said_by
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 
+_SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
+
 
 def place(model: Any, device: str, dtype: str) -> None:
-    """Put a model onto a device, ready to answer.
+    """Put a transformers model onto a device, ready to answer; ``auto`` is bfloat16 on a GPU.
 
-    Args:
-        model: a transformers model.
-        device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` …
-        dtype: ``auto`` (bfloat16 on a GPU, else float32), ``float32`` or ``bfloat16``.
-
-    Raises:
-        ScoringError: no such dtype or device, or the model does not fit on it.
+    Raises a ScoringError for no such dtype or device, or where the model does not fit on it.
     """
     import torch
 
@@ -43,11 +39,7 @@ def place(model: Any, device: str, dtype: str) -> None:
 
 
 def usable_device(device: str) -> str:
-    """A device that is there: ``auto`` is a GPU where there is one, else the CPU.
-
-    Raises:
-        ScoringError: torch knows no such device, or this machine has none.
-    """
+    """A device that is there, else a ScoringError; ``auto`` is a GPU where there is one."""
     import torch
 
     if device == "auto":
@@ -63,13 +55,56 @@ def usable_device(device: str) -> str:
     return device
 
 
-def hub_commit(name: str, revision: str | None) -> str:
-    """The commit that a revision stands for; empty for a folder, and where no Hub tells.
+def load_pretrained(
+    name: str, revision: str | None, *, continues: bool = False
+) -> tuple[Any, Any, str]:
+    """A tokenizer, a model and its commit (empty for a folder), by Hub id or folder.
 
-    Args:
-        name: a Hub id or a folder.
-        revision: branch, tag or commit; None for the newest.
+    Nothing of theirs is executed. With ``continues`` it must be a causal language model, else a
+    sequence classifier. Raises a ScoringError where it is not, cannot be loaded or lacks weights.
     """
+    import transformers
+    from transformers import AutoConfig, AutoTokenizer
+
+    from s2lct.leaderboard.models.sentiment_network import register
+
+    register()  # a retrained embedded model is a folder like any other
+    commit = _hub_commit(name, revision)
+    pinned = {"revision": commit or revision} if commit or revision else {}
+    with _refused(
+        f"model {name}: cannot be loaded",
+        "check the id or folder; without a network, download it where there is one "
+        "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
+        + ", ".join(EMBEDDED_MODELS),
+    ):
+        config = pretrained(AutoConfig, name, **pinned)
+    _check_head(name, config.architectures or [], continues=continues)
+    with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
+        tokenizer = pretrained(AutoTokenizer, name, **pinned)
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        # transformers makes an empty tokenizer where the files are missing.
+        raise ScoringError(f"model {name}: has no tokenizer files", mend=_SAVE_TOKENIZER)
+    kind = "AutoModelForCausalLM" if continues else "AutoModelForSequenceClassification"
+    with _refused(
+        f"model {name}: its weights cannot be loaded",
+        "save them as safetensors: model.save_pretrained(FOLDER)",
+    ):
+        # A checkpoint that is not safetensors goes through torch's weights_only loader.
+        model, told = pretrained(
+            getattr(transformers, kind), name, weights_only=True, output_loading_info=True, **pinned
+        )
+    if lacking := sorted(told["missing_keys"]):
+        # transformers fills them with random numbers.
+        raise ScoringError(
+            f"model {name}: its weights lack {', '.join(lacking[:3])}"
+            + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""),
+            mend="save the whole model, head and all: model.save_pretrained(FOLDER)",
+        )
+    return tokenizer, model, commit
+
+
+def _hub_commit(name: str, revision: str | None) -> str:
+    """The commit that a revision stands for; empty for a folder, and where no Hub tells."""
     if Path(name).exists():
         return ""
     from huggingface_hub import hf_hub_download
@@ -82,9 +117,6 @@ def hub_commit(name: str, revision: str | None) -> str:
         return ""  # loading it tells what is wrong
 
 
-_SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
-
-
 @contextmanager
 def _refused(problem: str, mend: str) -> Iterator[None]:
     """Whatever goes wrong is a problem with its cause in brackets."""
@@ -94,60 +126,30 @@ def _refused(problem: str, mend: str) -> Iterator[None]:
         raise ScoringError(f"{problem} ({said_by(error)})", mend=mend) from error
 
 
-def load_pretrained(
-    name: str, revision: str | None, auto_class: str, check: Callable[[str, Sequence[str]], None]
-) -> tuple[Any, Any]:
-    """A tokenizer and a model, by Hub id or folder; nothing that came with them is executed.
+def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:
+    """Refuse a model of another kind than is wanted: a language model, or else a classifier."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    Args:
-        name: the id or folder.
-        revision: of the Hub; None for the newest.
-        auto_class: the class of transformers to load by, such as ``AutoModelForCausalLM``.
-        check: refuses architectures that do not fit; given the name and the architectures.
-
-    Raises:
-        ScoringError: it cannot be loaded, or lacks weights or a tokenizer.
-    """
-    import transformers
-    from transformers import AutoConfig, AutoTokenizer
-
-    from s2lct.leaderboard.models.sentiment_network import register
-
-    register()  # a retrained embedded model is a folder like any other
-    pinned = {} if revision is None else {"revision": revision}
-    with _refused(
-        f"model {name}: cannot be loaded",
-        "check the id or folder; without a network, download it where there is one "
-        "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
-        + ", ".join(EMBEDDED_MODELS),
-    ):
-        config = pretrained(AutoConfig, name, **pinned)
-    check(name, config.architectures or [])
-    with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
-        tokenizer = pretrained(AutoTokenizer, name, **pinned)
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):
-        # transformers makes an empty tokenizer where the files are missing.
-        raise ScoringError(
-            f"model {name}: has no tokenizer files",
-            mend=_SAVE_TOKENIZER,
+    causal: set[str] = set()
+    for named in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
+        causal.update([named] if isinstance(named, str) else named)
+    told, base = ", ".join(heads), ", ".join(heads) or "a base model"
+    is_causal = not causal.isdisjoint(heads)
+    classifies = any("SequenceClassification" in head for head in heads)
+    if is_causal if continues else classifies:
+        return
+    if continues and classifies:
+        problem, mend = f"is a classifier ({told}), not a language model", "leave --llm away"
+    elif continues:
+        problem = f"is no causal language model ({base})"
+        mend = "pass a model whose architecture is …ForCausalLM"
+    elif is_causal:
+        problem = f"is a language model ({told}) without a classification head"
+        mend = "let it choose among label words behind a prompt: --llm"
+    else:
+        problem = f"has no classification head ({base})"
+        mend = (
+            "fine-tune it for sentiment first, or pass a model whose architecture is "
+            "…ForSequenceClassification"
         )
-    with _refused(
-        f"model {name}: its weights cannot be loaded",
-        "save them as safetensors: model.save_pretrained(FOLDER)",
-    ):
-        # A checkpoint that is not safetensors goes through torch's weights_only loader.
-        model, told = pretrained(
-            getattr(transformers, auto_class),
-            name,
-            weights_only=True,
-            output_loading_info=True,
-            **pinned,
-        )
-    if lacking := sorted(told["missing_keys"]):
-        # transformers fills them with random numbers.
-        raise ScoringError(
-            f"model {name}: its weights lack {', '.join(lacking[:3])}"
-            + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""),
-            mend="save the whole model, head and all: model.save_pretrained(FOLDER)",
-        )
-    return tokenizer, model
+    raise ScoringError(f"model {name}: {problem}", mend=mend)

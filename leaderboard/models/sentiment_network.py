@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -19,18 +19,7 @@ from transformers.models.bert.modeling_bert import BertPreTrainedModel
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.shipped import shipped
 from s2lct.hub_calls import pretrained
-from s2lct.leaderboard.models.sentiment_head import (
-    CLASSES,
-    MAX_PIECES,
-    EmbeddedName,
-    SentimentHead,
-    head_path,
-    load_head,
-    pooled,
-)
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from s2lct.leaderboard.models import sentiment_head as heads
 
 DROPOUT = 0.1
 
@@ -44,8 +33,8 @@ class EmbeddedSentimentConfig(BertConfig):
 class EmbeddedForSequenceClassification(BertPreTrainedModel):
     """The encoder under the head of `sentiment_head`: nothing frozen, one forward pass.
 
-    The head reads the mean and the [CLS] state of all hidden states, which no architecture of
-    `transformers` does; its folders are therefore loaded by this class alone.
+    The head reads all hidden states, which no architecture of `transformers` does; its folders are
+    therefore loaded by this class alone.
     """
 
     config_class = EmbeddedSentimentConfig
@@ -54,7 +43,7 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.bert = BertModel(config, add_pooling_layer=False)
-        self.head = SentimentHead(len(config.id2label or ()), DROPOUT)
+        self.head = heads.SentimentHead(len(config.id2label or ()), DROPOUT)
         self.post_init()  # type: ignore[no-untyped-call]
 
     def forward(
@@ -76,7 +65,7 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
         ).hidden_states
         if attention_mask is None:
             attention_mask = torch.ones(states[0].shape[:2], device=states[0].device)
-        logits = self.head(pooled(states, attention_mask))
+        logits = self.head(heads.pooled(states, attention_mask))
         loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
@@ -89,32 +78,22 @@ def register() -> None:
     )
 
 
-def embedded_network(
-    name: EmbeddedName,
-) -> tuple[PreTrainedTokenizerBase, EmbeddedForSequenceClassification]:
-    """Tokenizer and network of ``embedded-2class`` or ``embedded-3class``, in single precision.
+def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]:
+    """Tokenizer and network of an embedded model, in single precision.
 
-    It says what `sentiment_head.EmbeddedSentiment` says, up to rounding.
-
-    Raises:
-        ModelError: the encoder or the head's file is missing or broken.
+    It says what `embedded.Embedded` says, up to rounding, and is refused as that is.
     """
-    folder = encoder_path()
-    classes = CLASSES[name]
+    folder, classes = encoder_path(), heads.CLASSES[name]
     described = pretrained(BertConfig, folder).to_dict()
     for key in ("architectures", "model_type", "transformers_version", "_name_or_path"):
         described.pop(key, None)
-    config = EmbeddedSentimentConfig(
-        **described
-        | {
-            "id2label": dict(enumerate(classes)),
-            "label2id": {label: number for number, label in enumerate(classes)},
-        }
-    )
-    model = EmbeddedForSequenceClassification(config)
+    described["id2label"] = dict(enumerate(classes))
+    described["label2id"] = {label: number for number, label in enumerate(classes)}
+    model = EmbeddedForSequenceClassification(EmbeddedSentimentConfig(**described))
     encoder = load_file(folder / "model.safetensors")
     model.bert.load_state_dict({key: encoder[key] for key in model.bert.state_dict()})
-    model.head.load_state_dict(load_head(shipped(head_path(name)), classes).state_dict())
-    tokenizer = pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
+    head = heads.load_head(shipped(heads.head_path(name)), classes)
+    model.head.load_state_dict(head.state_dict())
+    tokenizer = pretrained(AutoTokenizer, folder, model_max_length=heads.MAX_PIECES)
     model.train(False)
     return tokenizer, model

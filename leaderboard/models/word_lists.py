@@ -10,7 +10,8 @@ from importlib.metadata import version
 import numpy as np
 
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.label_rules import Array
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class WordList:
     package: str
     load: Callable[[], Callable[[str], float]]
     threshold: float = 0.0
-    classes: tuple[str, ...] = ("negative", "neutral", "positive")
+    classes: tuple[str, ...] = LABELS
 
     @property
     def revision(self) -> str:
@@ -49,12 +50,8 @@ class WordList:
         """1 for the label, 0 for the others."""
         score_of = self.load()
         scores = np.array([score_of(text) for text in texts])
-        labels = np.where(
-            (scores >= self.threshold) & (scores > 0),
-            2,
-            np.where((scores <= -self.threshold) & (scores < 0), 0, 1),
-        )
-        yield list(range(len(texts))), np.eye(len(self.classes))[labels]
+        scores[np.abs(scores) < self.threshold] = 0
+        yield list(range(len(texts))), np.eye(len(self.classes))[np.sign(scores).astype(int) + 1]
 
 
 def _vader() -> Callable[[str], float]:

@@ -1,56 +1,59 @@
-"""Many models' results, read from result files or a Hub dataset."""
+"""Many models' results: read from files or a Hub dataset, put together suite by suite."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.collection_file import read_collection, write_collection
+from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.results import scored, untrusted
+from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.hub_results import snapshot
-from s2lct.leaderboard.results.scored import (
-    UNSCORED,
-    Collection,
-    LabelIds,
-    ScoredModel,
-    SuiteOutcomes,
-    own_options,
-    passing,
-)
-from s2lct.leaderboard.results.suite_groups import ReadResult, by_suite
-from s2lct.leaderboard.results.untrusted import LONGEST_TEXT, Untrusted, UntrustedReader
-from s2lct.leaderboard.results.untrusted_files import RefusedError, files_below
-from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
-from s2lct.leaderboard.results.words import LONGEST_NAME, moment
+from s2lct.leaderboard.results.outcomes import LONGEST_TEXT, Untrusted, UntrustedReader
+from s2lct.leaderboard.results.record import own_options
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.tables import KINDS
 
-__all__ = [
-    "UNSCORED",
-    "Collection",
-    "LabelIds",
-    "ScoredModel",
-    "SuiteOutcomes",
-    "collect",
-    "passing",
-    "read_collection",
-    "write_collection",
-]
-
+MOST_OTHER_SUITES = 20
+MOST_OTHER_CHARACTERS = 20_000_000
+_MOST_ROWS_HASHED = 2_000_000
 _LONGEST_LINE = 400
+_NO_WHOLE = "covers a part of its suite, of which no whole result is here"
 
-Advance = Callable[[int, int], None]
+
+@dataclass(frozen=True)
+class ReadResult:
+    """A result file with its outcomes; equal cases are one object."""
+
+    file: str
+    version: str
+    fingerprint: str
+    cases: tuple[Case, ...]
+    model: scored.ScoredModel
+    partial: bool = False
+
+
+class _Skipped(list[str]):
+    """A line for each file that is left out."""
+
+    def add(self, file: str, why: str) -> None:
+        self.append(plain(f"{plain(file, untrusted.LONGEST_NAME)}: {why}", _LONGEST_LINE))
 
 
 def collect(
     source: str | Path,
-    advance: Advance | None = None,
+    advance: Callable[[int, int], None] | None = None,
     *,
     official: Sequence[SuiteCases] | None = None,
-) -> Collection:
+) -> scored.Collection:
     """Read results.
 
     A file that cannot be used is left out with a line that says why; of two files of the same
@@ -67,142 +70,271 @@ def collect(
     Raises:
         ScoringError: there is nothing at ``source``, or nothing usable.
     """
-    path = Path(source)
-    skipped: list[str] = []
+    path, skipped = Path(source), _Skipped()
     if path.is_file():
-        collection = read_collection(path)
+        collection = scored.read_collection(path)
         if official is None and collection.suites:
             return collection
-        read = _read_again(collection)
+        read = [
+            ReadResult(model.key, suite.version, suite.fingerprint, suite.cases, model)
+            for suite in collection.suites
+            for model in suite.models
+        ]
     else:
         folder = path if path.is_dir() else snapshot(str(source))
         read = _read_folder(folder, official or (), advance, skipped)
-    suites = by_suite(read, official, skipped)
+    suites = _by_suite(read, official, skipped)
     if not suites:
         raise ScoringError(
             f"{source}: holds no usable result file"
             + (f"; {len(skipped)} left out, the first: {skipped[0]}" if skipped else ""),
             mend="make some with `s2lct score MODEL --suite DIR --out results/`",
         )
-    return Collection(tuple(suites), tuple(skipped))
-
-
-def _read_again(collection: Collection) -> list[ReadResult]:
-    return [
-        ReadResult(model.key, suite.version, suite.fingerprint, suite.cases, model)
-        for suite in collection.suites
-        for model in suite.models
-    ]
+    return scored.Collection(tuple(suites), tuple(skipped))
 
 
 def _read_folder(
-    folder: Path, official: Sequence[SuiteCases], advance: Advance | None, skipped: list[str]
+    folder: Path,
+    official: Sequence[SuiteCases],
+    advance: Callable[[int, int], None] | None,
+    skipped: _Skipped,
 ) -> list[ReadResult]:
-    longest = max((len(case.text) for suite in official for case in suite.cases), default=0)
+    longest = max([LONGEST_TEXT, *(len(c.text) for suite in official for c in suite.cases)])
     read: list[ReadResult] = []
     try:
-        files = list(files_below(folder, ".json"))
-    except RefusedError as refusal:
+        below = untrusted.files_below(folder, ".json")
+    except untrusted.RefusedError as refusal:
         raise ScoringError(f"{folder}: {refusal}", mend="name a folder of result files") from None
-    verified = _verified(folder, files, skipped)
-    files = [file for file in files if file.name != VERIFIED_FILE]
-    counted: dict[int, _Counts] = {}
-    with UntrustedReader(
-        longest=max(longest, LONGEST_TEXT), known=[suite.cases for suite in official]
-    ) as reader:
-        for number, file in enumerate(files, 1):
-            name = file.relative_to(folder).as_posix()
+    found = {file.relative_to(folder).as_posix(): file for file in below}
+    # Lists further down may be anybody's, such as a part of what somebody submitted.
+    for name in found:
+        if name.endswith(f"/{untrusted.VERIFIED_FILE}"):
+            skipped.add(name, "only the list of verified results at the top counts")
+    top, verified = folder / untrusted.VERIFIED_FILE, dict[str, str]()
+    try:
+        verified = untrusted.read_verified(top)
+    except ScoringError as error:
+        problem = error.problem.removeprefix(f"{top}: ")
+        skipped.add(untrusted.VERIFIED_FILE, f"is no list of verified results ({problem})")
+    files = {name: file for name, file in found.items() if file.name != untrusted.VERIFIED_FILE}
+    known = [suite.cases for suite in official]
+    with Decoder() as decoder:
+        reader = UntrustedReader(decoder, longest=longest, known=known)
+        for number, (name, file) in enumerate(files.items(), 1):
             try:
-                found = reader.read(file)
-                counts = counted.get(id(found.cases)) or _Counts(found.cases)
-                counted[id(found.cases)] = counts
-                counts.check(found)
-                read.append(_read(name, found, verified))
-            except RefusedError as refusal:
-                line = f"{plain(name, LONGEST_NAME)}: {refusal.reasons[0]}"
-                skipped.append(plain(line, _LONGEST_LINE))
+                read.append(_read(name, reader.read(file), verified))
+            except untrusted.RefusedError as refusal:
+                skipped.add(name, refusal.reasons[0])
             if advance:
                 advance(number, len(files))
     return read
 
 
-def _verified(folder: Path, files: Sequence[Path], skipped: list[str]) -> dict[str, str]:
-    """Days of verification by SHA-256 of result files, as the list at the top says.
-
-    Lists further down may be anybody's, such as a part of what somebody submitted.
-    """
-    top = folder / VERIFIED_FILE
-    skipped += [
-        f"{plain(file.relative_to(folder).as_posix(), LONGEST_NAME)}: only the list of verified "
-        "results at the top counts"
-        for file in files
-        if file.name == VERIFIED_FILE and file != top
-    ]
-    try:
-        return {key: day[:10] for key, day in read_verified(top).items()}
-    except ScoringError as error:
-        problem = error.problem.removeprefix(f"{top}: ")
-        line = f"{VERIFIED_FILE}: is no list of verified results ({problem})"
-        skipped.append(plain(line, _LONGEST_LINE))
-        return {}
-
-
 def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResult:
-    model = found.result.model
+    result, model = found.result, found.result.model
+    _check_counts(found)
+    model_scored = scored.ScoredModel(
+        key=found.sha256,
+        **model.model_dump(exclude={"options"}),
+        date=untrusted.moment(result.date).isoformat(timespec="seconds"),
+        verified=verified.get(found.sha256, "")[:10],
+        labels=found.labels.astype(np.int8),
+        options=own_options(model.options),
+    )
+    suite = result.suite
     return ReadResult(
-        file=file,
-        version=found.result.suite.version,
-        fingerprint=found.result.suite.fingerprint,
-        cases=found.cases,
-        model=ScoredModel(
-            key=found.sha256,
-            name=model.name,
-            revision=model.revision,
-            weights_sha256=model.weights_sha256,
-            label_rule=model.label_rule,
-            parameters=model.parameters,
-            licence=model.licence,
-            date=moment(found.result.date).isoformat(timespec="seconds"),
-            verified=verified.get(found.sha256, ""),
-            labels=found.labels.astype(np.int8),
-            options=own_options(model.options),
-        ),
-        partial=found.result.partial,
+        file, suite.version, suite.fingerprint, found.cases, model_scored, result.partial
     )
 
 
-class _Counts:
-    """How many cases of each capability and kind there are, and how many of them fail."""
+def _check_counts(found: Untrusted) -> None:
+    """Refuse counts that do not follow from the cases; no rate is taken from a result file."""
+    counted = Counter[tuple[str, str, str]]()
+    for case, failed in zip(found.cases, found.failed.tolist(), strict=True):
+        counted[case.capability, case.kind, "cases"] += 1
+        counted[case.capability, case.kind, "failures"] += failed
+    told = {
+        (name, kind, field): getattr(getattr(one, kind), field)
+        for name, one in found.result.capabilities.items()
+        for kind in KINDS
+        for field in ("cases", "failures")
+    }
+    for where in sorted(told.keys() | counted.keys()):
+        if told.get(where, 0) != counted[where]:
+            raise untrusted.RefusedError(f"{'.'.join(where)} does not follow from its cases")
 
-    def __init__(self, cases: Sequence[Case]) -> None:
-        number_of: dict[tuple[str, str], int] = {}
-        self._group = np.array(
-            [number_of.setdefault((case.capability, case.kind), len(number_of)) for case in cases]
+
+def _by_suite(
+    read: Sequence[ReadResult], official: Sequence[SuiteCases] | None, skipped: _Skipped
+) -> list[scored.SuiteOutcomes]:
+    """Results by the suite that they were scored on, the suite that a page shows first in front."""
+    named = {suite.fingerprint: suite for suite in official or () if suite.fingerprint}
+    groups: dict[str, list[ReadResult]] = {fingerprint: [] for fingerprint in named}
+    for one in read:
+        groups.setdefault(one.fingerprint, []).append(one)
+    for name, group in list(groups.items()):
+        # Parts of a suite do not tell what the whole of it is.
+        if name and name not in named and all(one.partial for one in group):
+            for one in groups.pop(name):
+                skipped.add(one.file, _NO_WHOLE)
+    unnamed = groups.pop("", [])
+    references = {
+        name: named[name].cases if name in named else _reference(name, group)
+        for name, group in groups.items()
+    }
+    known = {name: set(_bare(cases)) for name, cases in references.items()}
+    for one in unnamed:
+        # A suite loaded from a Hub has no fingerprint; its cases tell which it is.
+        home = next((name for name, cases in known.items() if set(_bare(one.cases)) <= cases), "")
+        groups.setdefault(home, []).append(one)
+    if "" in groups:
+        references[""] = _reference("", groups[""])
+    suites: list[scored.SuiteOutcomes] = []
+    files: dict[str, list[str]] = {}
+    for name, group in groups.items():
+        group.sort(key=lambda one: one.file)
+        fitting = _fitting(group, references[name], skipped)
+        told = Counter(one.version for one in fitting if one.version or not name)
+        version = min(told, key=lambda version: (-told[version], version), default="")
+        version = named[name].version if name in named else version
+        models = tuple(_best(fitting, skipped))
+        meant = None if official is None else name in named
+        suites.append(scored.SuiteOutcomes(version, name, references[name], models, meant))
+        files[name] = [one.file for one in fitting]
+    suites = sorted((one for one in suites if one.models), key=precedence, reverse=True)
+    return _bounded(suites, files, skipped)
+
+
+def precedence(suite: scored.SuiteOutcomes) -> tuple[object, ...]:
+    """Which of several suites a page shows first: the one with the largest of these.
+
+    That is the newest of the official ones. Where the operator named none, or for what is on none
+    of them, a version is what strangers say it is: then the suite with most verified results, then
+    that with most results.
+    """
+    newest = max((model.date for model in suite.models), default="")
+    match = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", suite.version, re.ASCII)
+    version = tuple(map(int, match.groups())) if match else (-1,)
+    verified = sum(bool(model.verified) for model in suite.models)
+    if suite.official:
+        return (True, version, verified, len(suite.models), newest, suite.fingerprint)
+    return (False, (), verified, len(suite.models), (version, newest), suite.fingerprint)
+
+
+def _bounded(
+    suites: Sequence[scored.SuiteOutcomes], files: dict[str, list[str]], skipped: _Skipped
+) -> list[scored.SuiteOutcomes]:
+    """Without suites that nobody named, as far as they would swell everybody's page."""
+    kept: list[scored.SuiteOutcomes] = []
+    others = characters = 0
+    for suite in suites:
+        if kept and not suite.official:
+            size = sum(len(case.text) + sum(map(len, case.inserted)) for case in suite.cases)
+            if others == MOST_OTHER_SUITES or characters + size > MOST_OTHER_CHARACTERS:
+                shown = suite.fingerprint[:12] or "unnamed"
+                for file in files[suite.fingerprint]:
+                    skipped.add(file, f"its suite ({shown}) would be one too many beside the first")
+                continue
+            others, characters = others + 1, characters + size
+        kept.append(suite)
+    return kept
+
+
+def _reference(fingerprint: str, group: Sequence[ReadResult]) -> tuple[Case, ...]:
+    """The suite's cases: those that give its fingerprint, else those that hold most results.
+
+    The fingerprint covers ids, texts and labels only; among cases that differ elsewhere, those of a
+    verified result count, then those of most results.
+    """
+    all_sets = {id(one.cases): one.cases for one in group}
+    whole = [one for one in group if not one.partial] or group
+    sets = {id(one.cases): one.cases for one in whole}
+    if fingerprint:
+        sets = {n: cases for n, cases in sets.items() if proves(cases, fingerprint)} or sets
+    if len(sets) == 1:
+        return next(iter(sets.values()))
+    told = {number: set(_bare(cases)) for number, cases in all_sets.items()}
+    results = Counter(id(one.cases) for one in group)
+    verified = {id(one.cases) for one in group if one.model.verified}
+
+    def support(number: int) -> tuple[bool, int, bool, int]:
+        return (
+            number in verified,
+            sum(count for other, count in results.items() if told[other] <= told[number]),
+            any(case.sources for case in sets[number]),
+            -len(sets[number]),
         )
-        self._groups = list(number_of)
-        self._passing = passing(cases)
 
-    def check(self, found: Untrusted) -> None:
-        """Refuse counts that do not follow from the cases; no rate is taken from a result file.
+    return sets[max(sets, key=support)]
 
-        Raises:
-            RefusedError: there is one.
-        """
-        groups = len(self._groups)
-        failed = ~self._passing[np.arange(len(self._group)), found.labels]
-        cases = np.bincount(self._group, minlength=groups).tolist()
-        failures = np.bincount(self._group[failed], minlength=groups).tolist()
-        counted = {
-            (*self._groups[number], field): counts[number]
-            for field, counts in (("cases", cases), ("failures", failures))
-            for number in range(groups)
-        }
-        told = {
-            (name, kind, field): getattr(getattr(one, kind), field)
-            for name, one in found.result.capabilities.items()
-            for kind in KINDS
-            for field in ("cases", "failures")
-        }
-        for where in sorted(told.keys() | counted.keys()):
-            if told.get(where, 0) != counted.get(where, 0):
-                raise RefusedError(f"{'.'.join(where)} does not follow from its cases")
+
+def _bare(cases: Sequence[Case]) -> list[Case]:
+    """Cases without their sources, which results of format 1 do not tell."""
+    return [replace(case, sources=()) for case in cases]
+
+
+def proves(cases: Sequence[Case], fingerprint: str) -> bool:
+    """Whether cases give a suite's fingerprint.
+
+    It covers the order of a case's labels, which outcomes do not keep; it is one of two for all
+    cases of a capability.
+    """
+    several = list(dict.fromkeys(case.capability for case in cases if len(case.passes) > 1))
+    if 2 ** len(several) * len(cases) > _MOST_ROWS_HASHED:
+        return False
+    for orders in itertools.product((True, False), repeat=len(several)):
+        backwards = dict(zip(several, orders, strict=True))
+        rows = [
+            [case.id, case.text, sorted(case.passes, reverse=backwards.get(case.capability, False))]
+            for case in cases
+        ]
+        if fingerprint_of(rows) == fingerprint:
+            return True
+    return False
+
+
+def _fitting(
+    group: Iterable[ReadResult], cases: tuple[Case, ...], skipped: _Skipped
+) -> list[ReadResult]:
+    """Results whose cases are among the suite's, their labels in the suite's order."""
+    number_of = {case: number for number, case in enumerate(_bare(cases))}
+    same = {id(cases)}
+    fitting: list[ReadResult] = []
+    for one in group:
+        if id(one.cases) in same or one.cases == cases:
+            same.add(id(one.cases))
+            fitting.append(replace(one, cases=cases))
+            continue
+        numbers = [number_of.get(case) for case in _bare(one.cases)]
+        if None in numbers:
+            stranger = plain(one.cases[numbers.index(None)].id, 40)
+            suite = one.fingerprint[:12]
+            skipped.add(one.file, f"case {stranger} is not of the suite that it names ({suite})")
+            continue
+        labels = np.full(len(cases), scored.UNSCORED, dtype=np.int8)
+        labels[np.array(numbers)] = one.model.labels
+        fitting.append(replace(one, cases=cases, model=replace(one.model, labels=labels)))
+    return fitting
+
+
+def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[scored.ScoredModel]:
+    """Of results of the same model the verified, then the fullest, then the newest."""
+    of_model: dict[tuple[str, ...], list[ReadResult]] = {}
+    for one in group:
+        model = one.model
+        names = (model.name, model.revision, model.weights_sha256, model.label_rule, model.options)
+        of_model.setdefault(names, []).append(one)
+
+    def worth(one: ReadResult) -> tuple[object, ...]:
+        full = int((one.model.labels != scored.UNSCORED).sum())
+        return bool(one.model.verified), full, untrusted.moment(one.model.date), one.file
+
+    kept: list[scored.ScoredModel] = []
+    for rivals in of_model.values():
+        best = max(rivals, key=worth)
+        kept.append(best.model)
+        for one in rivals:
+            if one is not best:
+                better = plain(best.file, untrusted.LONGEST_NAME)
+                skipped.add(one.file, f"{better} is a better result of the same model")
+    return kept

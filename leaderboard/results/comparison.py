@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.leaderboard.scoring.statistics import Failed, Floats, Integers, by_name, family_counts
+from s2lct.leaderboard.scoring import statistics
+from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case
 
 LEVEL = 0.05
@@ -25,23 +26,14 @@ _MOST_EXACT = 40
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A paired comparison of two models on one capability.
+    """A paired comparison of two models on one capability."""
 
-    Attributes:
-        cases: cases that both were scored on.
-        families: families that they are of.
-        first_only: failures of the first model alone.
-        second_only: failures of the second alone.
-        p_value: of the sign-flip test, see `sign_flip_p_values`.
-        adjusted: after Holm's correction over the capabilities compared.
-    """
-
-    cases: int
-    families: int
-    first_only: int
+    cases: int  # that both were scored on
+    families: int  # of these
+    first_only: int  # failures of the first model alone
     second_only: int
-    p_value: float
-    adjusted: float
+    p_value: float  # of the sign-flip test, see `sign_flip_p_values`
+    adjusted: float  # after Holm's correction over the capabilities compared
 
     @property
     def better(self) -> int | None:
@@ -51,7 +43,7 @@ class Comparison:
         return int(self.first_only > self.second_only)
 
 
-def sign_flip_p_values(differences: Integers) -> Floats:
+def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
     """P-values of the two-sided sign-flip test of family differences (Fisher 1935).
 
     If two models are equally good, a family's difference in failures is as likely to have the
@@ -81,7 +73,9 @@ def sign_flip_p_values(differences: Integers) -> Floats:
     return np.where(observed == 0, 1.0, np.clip(found, LEAST_P, 1))
 
 
-def _tails(sizes: Integers, observed: Integers, places: int) -> Floats:
+def _tails(
+    sizes: statistics.Integers, observed: statistics.Integers, places: int
+) -> statistics.Floats:
     """P(|sum of ± sizes| ≥ observed), a row each; no row's sizes sum up to ``places``."""
     angles = np.pi * np.arange(places) / places
     logs, negative = np.zeros((2, len(sizes), places))
@@ -102,7 +96,7 @@ def _tails(sizes: Integers, observed: Integers, places: int) -> Floats:
     return np.asarray((characteristic * (2 / places * weights)[place]).sum(axis=1))
 
 
-def holm(p_values: npt.ArrayLike) -> Floats:
+def holm(p_values: npt.ArrayLike) -> statistics.Floats:
     """Holm's step-down correction (Holm 1979) over the last axis, in the order given."""
     given = np.asarray(p_values, dtype=np.float64)
     count = given.shape[-1]
@@ -114,33 +108,62 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     return adjusted
 
 
-def compare(cases: Sequence[Case], first: Failed, second: Failed) -> dict[str, Comparison]:
-    """Compare two models on the same cases, capability by capability.
+def pair_p_values(
+    cases: Sequence[Case],
+    numbers: Iterable[list[int]],
+    failed: statistics.Failed,
+    pairs: statistics.Integers,
+) -> statistics.Floats:
+    """P-values of pairs of models, shape (pairs, groups of cases).
 
     Args:
-        cases: the cases both were scored on.
-        first: which cases the first model fails, shape (cases,).
-        second: which the second fails.
+        cases: the cases.
+        numbers: of the cases of each group.
+        failed: which of them each model fails, shape (models, cases).
+        pairs: numbers of the models, shape (2, pairs).
     """
-    both = np.stack([first, second])
-    counted: dict[str, tuple[int, int, int, int]] = {}
-    p_values: list[float] = []
-    for capability, own in by_name(cases).items():
-        failures, size = family_counts([cases[n] for n in own], both[:, own])
-        differences = np.rint(failures[:1] - failures[1:]).astype(np.int64)
-        p_values.append(float(sign_flip_p_values(differences)[0]))
-        counted[capability] = (
-            len(own),
-            len(size),
-            int((first[own] & ~second[own]).sum()),
-            int((second[own] & ~first[own]).sum()),
-        )
+    columns: list[statistics.Floats] = []
+    for own in numbers:
+        failures, _ = statistics.family_counts([cases[n] for n in own], failed[:, own])
+        whole = np.rint(failures).astype(np.int64)
+        parts = np.array_split(pairs, max(1, whole.shape[1] * len(pairs.T) // _CELLS_AT_ONCE), 1)
+        tested = [sign_flip_p_values(whole[first] - whole[second]) for first, second in parts]
+        columns.append(np.concatenate(tested))
+    return np.stack(columns, axis=1)
+
+
+def compare(
+    cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
+) -> dict[str, Comparison]:
+    """Compare two models, capability by capability, by which of the same cases each fails."""
+    numbers, both = statistics.by_name(cases), np.stack([first, second])
+    (p_values,) = pair_p_values(cases, numbers.values(), both, np.array([[0], [1]]))
+    told = zip(numbers.items(), p_values.tolist(), holm(p_values).tolist(), strict=True)
     return {
-        capability: Comparison(*counts, p_value, adjusted)
-        for (capability, counts), p_value, adjusted in zip(
-            counted.items(), p_values, holm(p_values).tolist(), strict=True
+        capability: Comparison(
+            cases=len(own),
+            families=len(set(statistics.families_of([cases[n] for n in own]).tolist())),
+            first_only=int((first[own] & ~second[own]).sum()),
+            second_only=int((second[own] & ~first[own]).sum()),
+            p_value=p_value,
+            adjusted=adjusted,
         )
+        for (capability, own), p_value, adjusted in told
     }
+
+
+def paired(
+    one: Outcomes, other: Outcomes
+) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
+    """The cases that two models were both scored on, and which of them each fails."""
+    number_of = {case.id: number for number, case in enumerate(other.cases)}
+    first = [number for number, case in enumerate(one.cases) if case.id in number_of]
+    second = [number_of[one.cases[number].id] for number in first]
+    cases = [one.cases[number] for number in first]
+    # A result of format 1 does not tell sources, and with them families.
+    if not any(case.sources for case in one.cases):
+        cases = [other.cases[number] for number in second]
+    return cases, one.failed[first], other.failed[second]
 
 
 def verdicts(compared: Sequence[Comparison]) -> tuple[int, int, int]:

@@ -8,9 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +23,8 @@ class DecoderError(Exception):
     """A file that cannot be read, or is not what it should be; says why in a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """A stranger's table.
-
-    Attributes:
-        digest: names the shared columns: equal digests, equal columns.
-        shared: values by column; None if this decoder told a file of the same digest before.
-        columns: values of the other columns.
-    """
-
-    digest: str
-    shared: dict[str, list[Any]] | None
-    columns: dict[str, list[Any]]
-
-
 def environment_without_secrets(**more: str) -> dict[str, str]:
-    """What a process that handles strangers' files may know of ours: no token, no key.
-
-    Args:
-        more: variables to set.
-    """
+    """What a process that handles strangers' files may know of ours: no token, no key."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -55,18 +34,13 @@ def environment_without_secrets(**more: str) -> dict[str, str]:
 
 
 class Decoder:
-    """A process that decodes one file after the other; a file that breaks it costs a new one.
+    """A process of ``memory`` bytes that decodes one file after the other; a context manager.
 
-    Use it as a context manager.
-
-    Args:
-        memory: how many bytes it may use.
-        seconds: how long it may compute for one file.
+    A file that breaks it costs a new process.
     """
 
-    def __init__(self, memory: int | None = None, seconds: int | None = None) -> None:
+    def __init__(self, memory: int | None = None) -> None:
         self._memory = MOST_MEMORY if memory is None else memory
-        self._seconds = MOST_SECONDS if seconds is None else seconds
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Decoder:
@@ -75,48 +49,8 @@ class Decoder:
     def __exit__(self, *_: object) -> None:
         self._stop()
 
-    def decode(
-        self,
-        data: bytes,
-        *,
-        types: dict[str, tuple[str, ...]],
-        shared: Iterable[str],
-        rows: int,
-        longest: int,
-        most_bytes: int,
-    ) -> Decoded:
-        """The columns of a file.
-
-        Args:
-            data: the Parquet file.
-            types: the columns it must have, and the types each may have.
-            shared: columns that many files have alike; equal ones are told once.
-            rows: how many it must have.
-            longest: bytes of the longest text that it may hold.
-            most_bytes: what it may need in memory.
-
-        Raises:
-            DecoderError: it cannot be read within the limits, or is another table.
-        """
-        request = {
-            "types": types,
-            "shared": list(shared),
-            "rows": rows,
-            "characters": longest,
-            "bytes": most_bytes,
-        }
-        answer = self._asked(data, request)
-        return Decoded(answer["digest"], answer.get("shared"), answer["columns"])
-
-    def weigh(self, data: bytes, *, rows: int, most_bytes: int) -> None:
-        """Make sure that a file can be decoded within limits, its texts as dictionaries.
-
-        Raises:
-            DecoderError: it cannot.
-        """
-        self._asked(data, {"rows": rows, "bytes": most_bytes})
-
-    def _asked(self, data: bytes, request: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, data: bytes, **request: Any) -> dict[str, Any]:
+        """What `untrusted_table.answer` says of a file and limits, or a `DecoderError`."""
         fresh = False
         while not fresh:
             fresh = self._process is None
@@ -130,27 +64,21 @@ class Decoder:
         return answer
 
     def _once(self, data: bytes, request: dict[str, Any]) -> dict[str, Any]:
-        limits = {"size": len(data), "memory": self._memory, "seconds": self._seconds}
+        limits = {"size": len(data), "memory": self._memory, "seconds": MOST_SECONDS}
         process = self._process = self._process or self._started()
         assert process.stdin and process.stdout
-        timer = threading.Timer(2 * self._seconds, process.kill)
+        timer = threading.Timer(2 * MOST_SECONDS, process.kill)
         timer.start()
         try:
-            process.stdin.write(json.dumps(request | limits).encode() + b"\n")
-            process.stdin.write(data)
+            process.stdin.write(json.dumps(request | limits).encode() + b"\n" + data)
             process.stdin.flush()
-            answer = json.loads(process.stdout.readline(MOST_ANSWER_BYTES))
-        except (OSError, ValueError):
-            # It died, or was killed: no line, or half of one.
-            answer = {
-                "worn": True,
-                "problem": f"cannot be read with {self._memory >> 20} MiB of memory and "
-                f"{self._seconds} seconds",
-            }
+            answer: dict[str, Any] = json.loads(process.stdout.readline(MOST_ANSWER_BYTES))
+        except (OSError, ValueError):  # it died, or was killed: no line, or half of one
+            memory = f"{self._memory >> 20} MiB of memory and {MOST_SECONDS} seconds"
+            answer = {"worn": True, "problem": f"cannot be read with {memory}"}
         finally:
             timer.cancel()
-        told: dict[str, Any] = answer
-        return told
+        return answer
 
     def _started(self) -> subprocess.Popen[bytes]:
         import pyarrow as pa
@@ -167,12 +95,9 @@ class Decoder:
         )
 
     def _stop(self) -> None:
-        if self._process is None:
-            return
         process, self._process = self._process, None
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            assert pipe
-            with suppress(OSError):  # what was not written is lost, as it should be
-                pipe.close()
+        if process is not None:
+            process.kill()
+            # What was not written is lost, as it should be.
+            with suppress(OSError):
+                process.communicate()

@@ -1,4 +1,4 @@
-"""Results and suites on the Hub, as folders here."""
+"""Results and suites on the Hub, as folders here; what fails is a `ScoringError`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, said_by
+from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.versions import Version
@@ -31,15 +32,11 @@ def hub_api() -> HfApi:
 
 @contextmanager
 def told_hub_errors(name: str) -> Iterator[None]:
-    """Turn whatever the Hub's client raises into one error, in which no token stands.
-
-    Raises:
-        ScoringError: the client raised something.
-    """
+    """Turn whatever the Hub's client raises into one `ScoringError`, in which no token stands."""
     try:
         with hub_call():
             yield
-    except ScoringError:
+    except (ScoringError, RefusedError):
         raise
     except Exception as error:  # whatever the client's HTTP library raises
         raise ScoringError(
@@ -48,42 +45,27 @@ def told_hub_errors(name: str) -> Iterator[None]:
         ) from None
 
 
-def snapshot(name: str) -> Path:
-    """The result files of a dataset ``ORG/NAME[@REVISION]``.
-
-    Raises:
-        ScoringError: there is none.
-    """
+def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Path:
+    """Files of a dataset ``ORG/NAME[@REVISION]``."""
     if not HUB_ID.fullmatch(name):
         raise ScoringError(
             f"{name}: neither a folder nor a Parquet file nor a Hub dataset",
             mend="name a folder of result files, or ORG/NAME",
         )
-    return _fetched(name, ["*.json", "*.parquet"])
-
-
-def newest_commit(name: str) -> str:
-    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now.
-
-    Raises:
-        ScoringError: the Hub does not tell.
-    """
-    repo, _, revision = name.partition("@")
-    with told_hub_errors(name):
-        return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
-
-
-def _fetched(name: str, patterns: Sequence[str]) -> Path:
     repo, _, revision = name.partition("@")
     with told_hub_errors(name):
         return Path(
             hub_api().snapshot_download(
-                repo,
-                repo_type="dataset",
-                revision=revision or None,
-                allow_patterns=list(patterns),
+                repo, repo_type="dataset", revision=revision or None, allow_patterns=list(patterns)
             )
         )
+
+
+def newest_commit(name: str) -> str:
+    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now."""
+    repo, _, revision = name.partition("@")
+    with told_hub_errors(name):
+        return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
 
 
 def official_suites(names: Sequence[str]) -> list[SuiteCases]:
@@ -91,9 +73,6 @@ def official_suites(names: Sequence[str]) -> list[SuiteCases]:
 
     Args:
         names: folders, ``ORG/NAME@REVISION``, or ``ORG/NAME`` for every released version.
-
-    Raises:
-        ScoringError: there is no such suite, or it says nothing of its version.
     """
     found: dict[str, SuiteCases] = {}
     for name in names:
@@ -118,7 +97,6 @@ def _suites_named(name: str) -> Iterator[SuiteCases]:
         versions = filter(None, (Version.of_tag(tag.name) for tag in refs.tags))
         newest = sorted(versions, reverse=True)[:MOST_VERSIONS]
         revisions = [version.tag for version in newest] or ["main"]
-    for one in revisions:
+    for one in (f"{repo}@{revision}" for revision in revisions):
         # Read from its files, as a folder is: that needs no library but the Hub's client.
-        folder = _fetched(f"{repo}@{one}", [SUITE_FILE, "*.parquet"])
-        yield replace(load_cases(folder), name=f"{repo}@{one}")
+        yield replace(load_cases(snapshot(one, [SUITE_FILE, "*.parquet"])), name=one)

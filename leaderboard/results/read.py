@@ -1,66 +1,121 @@
-"""Result files, read whoever wrote them."""
+"""Result files, read whoever wrote them, and their figures held against their outcomes.
+
+A file that cannot be read, or says what no result may say, raises a `ScoringError`.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.figures import NOT_IN_FORMAT_1, with_figures_of, wrong_figures
+from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.results import untrusted
+from s2lct.leaderboard.results.decoder import Decoder
+from s2lct.leaderboard.results.outcomes import UntrustedReader
 from s2lct.leaderboard.results.record import FORMAT, Result, asked
-from s2lct.leaderboard.results.untrusted import MOST_JSON_BYTES, UntrustedReader, checked_record
-from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.scoring import score
+from s2lct.leaderboard.scoring.chance import references
 from s2lct.plain_text import plain
 from s2lct.suite.cases import SuiteCases
 
+_NOT_IN_FORMAT_1 = re.compile(
+    r"\.ci\.[01]$|\.(all|chance|chance_corrected)$|^(answers|references|seen_in_training)$"
+)
+
+
+def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
+    """The fields of `Result` that follow from outcomes."""
+    nested = score.figures(outcomes)
+    flipping = ("item", "pass_to_fail", "expansions")
+    words, productions = (
+        [dict(zip(flipping, one, strict=True)) for one in ranked]
+        for ranked in (score.flipping_words(outcomes), score.flipping_productions(outcomes))
+    )
+    return {
+        "overall": nested.pop("overall"),
+        "capabilities": nested,
+        "answers": score.answers(outcomes),
+        "references": {
+            one.name: {
+                "failure_rate": one.failure_rate,
+                "capabilities": {name: rate["all"] for name, rate in one.capabilities.items()},
+            }
+            for one in references(outcomes.cases)
+        },
+        "seen_in_training": score.seen_in_training(outcomes),
+        "flipping_words": words,
+        "flipping_productions": productions,
+    }
+
+
+def _with_figures_of(result: Result, outcomes: score.Outcomes) -> Result:
+    return Result.model_validate(result.model_dump() | figures_of(outcomes) | {"format": FORMAT})
+
+
+def wrong_figures(result: Result, outcomes: score.Outcomes) -> Iterator[str]:
+    """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
+    kept: dict[str, Any] = {"format": result.format}
+    if result.seen_in_training is None:
+        kept["seen_in_training"] = None  # a file of an older version
+    follows = _with_figures_of(result, outcomes).model_copy(update=kept)
+    told, true = (json.loads(one.model_dump_json()) for one in (result, follows))
+    yield from _differences(told, true, "")
+
+
+def _differences(told: Any, follows: Any, where: str) -> Iterator[str]:
+    if isinstance(told, list) and isinstance(follows, list) and len(told) == len(follows):
+        told, follows = dict(enumerate(told)), dict(enumerate(follows))
+    if isinstance(told, dict) and isinstance(follows, dict):
+        for name in sorted(told.keys() | follows.keys()):
+            if name in told and name in follows:
+                yield from _differences(told[name], follows[name], f"{where}{name}.")
+            else:
+                yield f"{where}{name}"
+    elif isinstance(told, float) and isinstance(follows, (int, float)):
+        if not abs(told - follows) <= 1e-9:
+            yield where.rstrip(".")
+    elif told != follows:
+        yield where.rstrip(".")
+
 
 def read_result(path: Path) -> Result:
-    """Read a result file without its outcomes, whoever wrote it.
-
-    Raises:
-        ScoringError: it cannot be read, is no result, or says what no result may say.
-    """
+    """Read a result file without its outcomes."""
     with _told(path):
-        return checked_record(bytes_of(path, MOST_JSON_BYTES), names=False)
+        return untrusted.checked_record(
+            untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES), names=False
+        )
 
 
-def read_scored(path: Path) -> tuple[Result, Outcomes]:
-    """Read a result file and the outcomes that it was made from, whoever wrote them.
+def read_scored(path: Path) -> tuple[Result, score.Outcomes]:
+    """Read a result file and its outcomes; models may be named by folders of any name."""
+    with _told(path), Decoder() as decoder:
+        read = UntrustedReader(decoder, names=False).read(path)
+    result, of = read.result, read.result.suite
+    suite = SuiteCases(of.name, of.version, of.fingerprint, read.cases, result.partial)
+    outcomes = outcomes_of(result, suite, read.labels)
+    return result, replace(outcomes, asks=asked(result.model.options))
 
-    Models may be named by folders, whatever those are called.
 
-    Raises:
-        ScoringError: it cannot be read, is no result, or is not what a result may be.
-    """
-    with _told(path), UntrustedReader(names=False) as reader:
-        read = reader.read(path)
-    result, model = read.result, read.result.model
-    suite = SuiteCases(
-        result.suite.name,
-        result.suite.version,
-        result.suite.fingerprint,
-        read.cases,
-        result.partial,
-    )
-    return result, Outcomes(
-        model=model.name,
-        revision=model.revision,
-        weights_sha256=model.weights_sha256,
-        label_rule=model.label_rule,
-        label_map=model.options.label_map,
-        neutral_band=model.options.neutral_band,
-        asks=asked(model.options),
+def outcomes_of(result: Result, suite: SuiteCases, labels: Labels) -> score.Outcomes:
+    """What a result's model said of a suite, with that suite's passing labels."""
+    model, failed = result.model, score.failed_cases(suite.cases, labels)
+    return score.Outcomes(
+        model.name,
         suite=suite,
-        labels=read.labels,
-        failed=failed_cases(read.cases, read.labels),
-        parameters=model.parameters,
-        licence=model.licence,
+        labels=labels,
+        failed=failed,
+        **model.model_dump(exclude={"name", "options"}),
+        **model.options.model_dump(include={"label_map", "neutral_band"}),
     )
 
 
-def read_outcomes(path: Path) -> Outcomes:
+def read_outcomes(path: Path) -> score.Outcomes:
     """The outcomes that a result file was made from; see `read_scored`."""
     return read_scored(path)[1]
 
@@ -69,7 +124,7 @@ def read_outcomes(path: Path) -> Outcomes:
 def _told(path: Path) -> Iterator[None]:
     try:
         yield
-    except RefusedError as refusal:
+    except untrusted.RefusedError as refusal:
         raise ScoringError(
             plain(f"{path}: {refusal.reasons[0]}", 1_000),
             mend="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
@@ -80,32 +135,22 @@ def _told(path: Path) -> Iterator[None]:
 def recompute(path: Path) -> Result:
     """Compute every figure of a result file again from its outcomes.
 
-    Returns:
-        The result with the figures computed. Those that format 1 has otherwise or not at all are
-        not compared.
+    Figures that format 1 has otherwise or not at all are computed and not compared.
 
     Raises:
         ScoringError: a figure does not follow from the outcomes; it is named.
     """
     result, outcomes = read_scored(path)
-    wrong = (
-        where
-        for where in wrong_figures(result, outcomes)
-        if result.format == FORMAT or not NOT_IN_FORMAT_1.search(where)
-    )
-    if (where := next(wrong, None)) is not None:
-        raise ScoringError(
-            f"{path}: {where} does not follow from its outcomes",
-            mend="score the model again; do not publish this file",
-        )
-    return with_figures_of(result, outcomes)
+    for where in wrong_figures(result, outcomes):
+        if result.format == FORMAT or not _NOT_IN_FORMAT_1.search(where):
+            raise ScoringError(
+                f"{path}: {where} does not follow from its outcomes",
+                mend="score the model again; do not publish this file",
+            )
+    return _with_figures_of(result, outcomes)
 
 
 def current(path: Path) -> Result:
-    """Read a result file; one of format 1 gets the figures of this version from its outcomes.
-
-    Raises:
-        ScoringError: it cannot be read, or it is of format 1 and its outcomes cannot.
-    """
+    """Read a result file; one of format 1 gets the figures of this version from its outcomes."""
     result = read_result(path)
-    return result if result.format == FORMAT else with_figures_of(*read_scored(path))
+    return result if result.format == FORMAT else _with_figures_of(*read_scored(path))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.labels import Label
+from s2lct.labels import LABELS, Label
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
-from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
 from s2lct.leaderboard.models.word_lists import WORD_LISTS
 
 FORMAT: Literal[2] = 2
@@ -110,12 +111,12 @@ class SelectionRecord(_Strict):
     limit: int | None = Field(default=None, ge=1)
 
     def __str__(self) -> str:
-        told = [
-            ", ".join(self.capabilities) if self.capabilities else "",
+        parts = [
+            ", ".join(self.capabilities or ()),
             f"{self.kind}s" if self.kind else "",
             f"at most {self.limit} of a capability" if self.limit else "",
         ]
-        return "; ".join(part for part in told if part) or "a choice of cases"
+        return "; ".join(filter(None, parts)) or "a choice of cases"
 
 
 class CapabilityRecord(_Strict):
@@ -185,14 +186,29 @@ class Result(_Strict):
 
 
 def asked(options: OptionsRecord) -> LabelPrompt | None:
-    """What a language model was asked; None for other models.
-
-    Raises:
-        ScoringError: it is no question.
-    """
+    """What a language model was asked; None for others. A `ScoringError` for no question."""
     if options.prompt is None or options.label_words is None:
         return None
     return LabelPrompt(options.prompt, options.label_words)
+
+
+def own_options(options: OptionsRecord) -> str:
+    """Options with which a model says something else than without, in words.
+
+    Empty where a model was scored as it comes, a language model with the usual question.
+    """
+    words: list[str] = []
+    if options.label_map is not None:
+        meant = ", ".join(f"{name} → {label}" for name, label in sorted(options.label_map.items()))
+        words.append(f"own label map {meant}")
+    low, high = options.neutral_band
+    if not (math.isclose(low, NEUTRAL_BAND[0]) and math.isclose(high, NEUTRAL_BAND[1])):
+        words.append(f"own neutral band {low:.6g} to {high:.6g}")
+    if options.prompt not in (None, PROMPT):
+        words.append(f"own prompt {json.dumps(options.prompt, ensure_ascii=False)}")
+    if options.label_words not in (None, LABELS):
+        words.append(f"own label words {', '.join(options.label_words or ())}")
+    return "; ".join(words)
 
 
 def schema() -> str:

@@ -1,80 +1,78 @@
-"""What models said of suites, side by side."""
+"""What models said of suites, side by side, and all of it as one Parquet file, a row a case."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from s2lct.errors import ScoringError
+from s2lct.files import whole_file
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
-from s2lct.leaderboard.models.language_model import PROMPT
-from s2lct.leaderboard.results.record import OptionsRecord
+from s2lct.leaderboard.results import untrusted
+from s2lct.leaderboard.results.decoder import Decoder, DecoderError
+from s2lct.leaderboard.results.outcomes import (
+    LONGEST_TEXT,
+    case_columns,
+    case_table,
+    checked_cases,
+)
+from s2lct.plain_text import plain
 from s2lct.suite.cases import Case
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 UNSCORED = -1
+MOST_FILE_BYTES = 1 << 30
+MOST_ROWS = 50_000_000
+MOST_DECODED_BYTES = 8 << 30
+_MODELS_A_ROW_GROUP = 64
+_SUITE_COLUMNS = ("suite_version", "suite_fingerprint", "suite_official")
+_MODEL_COLUMNS = {
+    "key": "result_sha256", "name": "model", "revision": "revision",
+    "weights_sha256": "weights_sha256", "label_rule": "label_rule", "options": "options",
+    "parameters": "parameters", "licence": "licence", "date": "date", "verified": "verified",
+}  # fmt: skip
+"""Columns by the fields of `ScoredModel`."""
 LabelIds = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
 class ScoredModel:
-    """What one result file says.
+    """What one result file says."""
 
-    Attributes:
-        key: SHA-256 of the result file.
-        name, revision, weights_sha256, label_rule, parameters, licence: as in the result file.
-        date: when it was scored, ISO 8601 in UTC.
-        verified: the day on which somebody scored it again and found the same; empty if nobody.
-        labels: what it said, as label ids in the order of the suite's cases, shape (cases,);
-            `UNSCORED` where it was not asked.
-        options: with which options of one's own it was scored, in words (see `own_options`); empty
-            for the model's plain result, from which such a result stands apart.
-    """
-
-    key: str
+    key: str  # SHA-256 of the file
     name: str
     revision: str
     weights_sha256: str
     label_rule: str
     parameters: int | None
     licence: str | None
-    date: str
-    verified: str
-    labels: LabelIds
-    options: str = ""
+    date: str  # when it was scored, ISO 8601 in UTC
+    verified: str  # the day on which it was scored again and found the same; empty if never
+    labels: LabelIds  # of the suite's cases, shape (cases,); `UNSCORED` where it was not asked
+    options: str = ""  # `record.own_options`; with some it stands apart from the plain one
 
 
 @dataclass(frozen=True)
 class SuiteOutcomes:
-    """Models that were scored on the same suite.
+    """Models that were scored on the same suite."""
 
-    Attributes:
-        version: its semantic version; empty if unknown.
-        fingerprint: SHA-256 over its rows; empty if unknown.
-        cases: in the suite's order.
-        models: in the order of their files.
-        official: whether it is one that the operator named; None where none was named.
-    """
-
-    version: str
-    fingerprint: str
-    cases: tuple[Case, ...]
-    models: tuple[ScoredModel, ...]
-    official: bool | None = None
+    version: str  # its semantic version; empty if unknown
+    fingerprint: str  # SHA-256 over its rows; empty if unknown
+    cases: tuple[Case, ...]  # in the suite's order
+    models: tuple[ScoredModel, ...]  # in the order of their files
+    official: bool | None = None  # whether the operator named it; None where none was named
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Everything that was read.
-
-    Attributes:
-        suites: one for each suite version.
-        skipped: a line for each file that was left out, saying why.
-    """
+    """All suites that were read, and in ``skipped`` a line for each file left out, saying why."""
 
     suites: tuple[SuiteOutcomes, ...]
     skipped: tuple[str, ...] = ()
@@ -82,26 +80,139 @@ class Collection:
 
 def passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
     """Which labels pass which cases, shape (cases, labels)."""
-    table = np.zeros((len(cases), len(LABELS)), dtype=bool)
-    for number, case in enumerate(cases):
-        table[number, list(case.passes)] = True
-    return table
+    return np.array([[n in case.passes for n in range(len(LABELS))] for case in cases], dtype=bool)
 
 
-def own_options(options: OptionsRecord) -> str:
-    """Options with which a model says something else than without, in words.
+def write_collection(collection: Collection, path: Path) -> None:
+    """Write one Parquet file; the same collection gives the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    Empty where a model was scored as it comes, a language model with the usual question.
-    """
-    words: list[str] = []
-    if options.label_map is not None:
-        meant = ", ".join(f"{name} → {label}" for name, label in sorted(options.label_map.items()))
-        words.append(f"own label map {meant}")
-    low, high = options.neutral_band
-    if not (math.isclose(low, NEUTRAL_BAND[0]) and math.isclose(high, NEUTRAL_BAND[1])):
-        words.append(f"own neutral band {low:.6g} to {high:.6g}")
-    if options.prompt is not None and options.prompt != PROMPT:
-        words.append(f"own prompt {json.dumps(options.prompt, ensure_ascii=False)}")
-    if options.label_words is not None and tuple(options.label_words) != LABELS:
-        words.append(f"own label words {', '.join(options.label_words)}")
-    return "; ".join(words)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as file:
+        writer: pq.ParquetWriter | None = None
+        for suite in collection.suites:
+            cases, passes = case_table(suite.cases), passing(suite.cases)
+            for start in range(0, len(suite.models), _MODELS_A_ROW_GROUP):
+                models = suite.models[start : start + _MODELS_A_ROW_GROUP]
+                table = _table_of(suite, models, cases, passes)
+                writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
+                writer.write_table(table, row_group_size=len(table))
+        if writer is None:
+            pq.write_table(pa.table({}), file)
+        else:
+            writer.close()
+
+
+def _table_of(
+    suite: SuiteOutcomes,
+    models: Sequence[ScoredModel],
+    cases: pa.Table,
+    passes: npt.NDArray[np.bool_],
+) -> pa.Table:
+    import pyarrow as pa
+
+    labels = np.stack([model.labels for model in models])
+    owners, numbers = np.nonzero(labels != UNSCORED)
+    said = labels[owners, numbers]
+    columns: dict[str, Any] = {
+        "suite_version": pa.array([suite.version] * len(numbers)),
+        "suite_fingerprint": pa.array([suite.fingerprint] * len(numbers)),
+        "suite_official": pa.array([suite.official] * len(numbers), pa.bool_()),
+    }
+    for field, column in _MODEL_COLUMNS.items():
+        kind = pa.int64() if field == "parameters" else pa.string()
+        values = pa.array([getattr(model, field) for model in models], kind)
+        columns[column] = values.take(pa.array(owners))
+    taken = cases.take(pa.array(numbers))
+    columns |= {name: taken[name] for name in taken.column_names}
+    columns["label"] = pa.array(LABELS).take(pa.array(said))
+    columns["failed"] = pa.array(~passes[numbers, said])
+    return pa.table(columns)
+
+
+def read_collection(path: Path) -> Collection:
+    """Read what `write_collection` wrote; of another file, or too large a one, a `ScoringError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        data = untrusted.bytes_of(path, MOST_FILE_BYTES)
+        with Decoder(memory=MOST_DECODED_BYTES) as decoder:
+            decoder.ask(data, rows=MOST_ROWS, bytes=MOST_DECODED_BYTES)
+        source = pa.BufferReader(data)
+        texts = [field.name for field in pq.read_schema(source) if field.type == pa.string()]
+        source.seek(0)
+        table = pq.read_table(source, read_dictionary=texts).unify_dictionaries().combine_chunks()
+        return Collection(tuple(_suites(table)) if len(table) else ())
+    except (
+        OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, pa.ArrowException,
+        untrusted.RefusedError, DecoderError,
+    ) as error:  # fmt: skip
+        raise ScoringError(
+            f"{path}: is no collection of outcomes ({plain(str(error), untrusted.LONGEST_NAME)})",
+            mend="make one with `s2lct leaderboard build RESULTS --out site/`; it is "
+            "site/outcomes.parquet",
+        ) from error
+
+
+def _suites(table: pa.Table) -> list[SuiteOutcomes]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def codes(name: str) -> npt.NDArray[np.int64]:
+        return np.asarray(table[name].chunk(0).indices, dtype=np.int64)
+
+    said = pc.index_in(table["label"].cast("string"), value_set=pa.array(LABELS))
+    if said.null_count:
+        raise ValueError(f"a label is none of {', '.join(LABELS)}")
+    labels = np.asarray(said.to_numpy(), dtype=np.int8)
+    results, suites, ids = codes("result_sha256"), codes("suite_fingerprint"), codes("id")
+    starts = np.flatnonzero(np.r_[True, (np.diff(results) != 0) | (np.diff(suites) != 0)])
+    ends = np.r_[starts[1:], len(results)]
+    # Files of earlier versions have fewer columns.
+    of_case = [name for name in case_columns(()) if name in table.column_names]
+    fields = [field for field, name in _MODEL_COLUMNS.items() if name in table.column_names]
+    of_suite = [name for name in _SUITE_COLUMNS if name in table.column_names]
+    of_model = [_MODEL_COLUMNS[field] for field in fields]
+    found: list[SuiteOutcomes] = []
+    for suite in dict.fromkeys(suites[starts].tolist()):
+        runs = [(a, b) for a, b in zip(starts, ends, strict=True) if suites[a] == suite]
+        start, end = max(runs, key=lambda run: run[1] - run[0])
+        rows = table.select(of_case).slice(start, end - start)
+        cases = checked_cases(rows.to_pydict(), "its suite", LONGEST_TEXT)
+        place = np.full(int(ids.max()) + 1, -1, dtype=np.int64)
+        place[ids[start:end]] = np.arange(end - start)
+        heads = table.select([*of_suite, *of_model]).take([run[0] for run in runs]).to_pylist()
+        models: list[ScoredModel] = []
+        for head, (first, last) in zip(heads, runs, strict=True):
+            own = np.full(len(cases), UNSCORED, dtype=np.int8)
+            where = place[ids[first:last]]
+            if (where < 0).any():
+                raise ValueError(f"{head['model']} has cases that its suite lacks")
+            own[where] = labels[first:last]
+            facts = {field: head[_MODEL_COLUMNS[field]] for field in fields}
+            models.append(_checked(ScoredModel(**facts, labels=own)))
+        version, fingerprint = heads[0]["suite_version"], heads[0]["suite_fingerprint"]
+        _refuse({"suite.version": version, "suite.fingerprint": fingerprint})
+        official = heads[0].get("suite_official")
+        found.append(SuiteOutcomes(version, fingerprint, cases, tuple(models), official))
+    return found
+
+
+def _checked(model: ScoredModel) -> ScoredModel:
+    """The same bounds as for result files."""
+    _refuse({"model.name": model.name, "model.revision": model.revision})
+    if not untrusted.SHA256.fullmatch(model.key):
+        raise ValueError(f"{model.name} has no SHA-256 of its result")
+    for text in (model.label_rule, model.options, model.licence or "", model.verified):
+        if not text.isprintable() or len(text) > LONGEST_TEXT:
+            raise ValueError(f"{model.name} holds control characters or too long a text")
+    for date in filter(None, (model.date, model.verified)):
+        untrusted.moment(date)
+    return model
+
+
+def _refuse(names: dict[str, str]) -> None:
+    if fault := next(untrusted.faults_of_names(names), ""):
+        raise ValueError(fault)

@@ -10,34 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.comparison import holm, sign_flip_p_values
-from s2lct.leaderboard.results.scored import (
-    UNSCORED,
-    Collection,
-    ScoredModel,
-    SuiteOutcomes,
-    passing,
-)
-from s2lct.leaderboard.results.suite_groups import precedence
-from s2lct.leaderboard.scoring.chance import (
-    Reference,
-    chance_corrected,
-    chance_of,
-    one_answer,
-    reference_means,
-    references,
-)
-from s2lct.leaderboard.scoring.statistics import (
-    CONFIDENCE,
-    RESAMPLES,
-    CapabilityResult,
-    Floats,
-    Rate,
-    by_name,
-    family_counts,
-    model_figures,
-    resampled_rates,
-)
+from s2lct.leaderboard.results import scored
+from s2lct.leaderboard.results.collection import precedence
+from s2lct.leaderboard.results.comparison import holm, pair_p_values
+from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.training_data import group_of, main_comparison, training_data_of
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
@@ -45,7 +21,6 @@ from s2lct.suite.cases import Case
 MOST_TESTED = 200
 """A page holds the tests of all pairs of so many models; `s2lct compare` tests any two."""
 _MOST_TEST_CELLS = 40_000_000
-_TEST_CELLS_AT_ONCE = 2_000_000
 _TINY = 1e-9
 _LEAST_SPREAD = 1e-7
 Failures = npt.NDArray[np.bool_]
@@ -53,40 +28,25 @@ Failures = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Standing:
-    """One model's figures.
+    """One model's figures, of the cases it was scored on."""
 
-    Attributes:
-        model: whose.
-        cases: how many it was scored on.
-        rank: the best and the worst rank that the cases leave open; None where it was not scored
-            on the whole suite.
-        overall: the mean of the capabilities' failure rates.
-        chance: the failure rate of the best answer that does not read the cases it was scored on.
-        capabilities: failure rates, together and on seeds and expansions, and flips.
-        one_answer: the label that it gives to nearly all cases, with its share; None for others.
-        training_known: whether the model's own training data is known.
-        compared_with: the splits that its cases are held against: its own training data, or else
-            SST's train split; see `known_splits.main_comparison`.
-        outside_training: the mean of the failure rates on cases all of whose sentences are known
-            to be outside these splits, over the capabilities that have such cases; None where
-            there are none.
-    """
-
-    model: ScoredModel
+    model: scored.ScoredModel
     cases: int
-    rank: tuple[int, int] | None
-    overall: Rate
-    chance: float
-    capabilities: dict[str, CapabilityResult]
-    one_answer: tuple[int, float] | None
-    training_known: bool
-    compared_with: tuple[str, ...]
-    outside_training: Rate | None
+    rank: tuple[int, int] | None  # best and worst that the cases leave open; of the whole suite
+    overall: statistics.Rate  # the mean of the capabilities' failure rates
+    chance: float  # the failure rate of the best answer that does not read
+    capabilities: dict[str, statistics.CapabilityResult]
+    one_answer: tuple[int, float] | None  # the label that nearly all cases get, and its share
+    training_known: bool  # whether the model's training data is known
+    compared_with: tuple[str, ...]  # the splits that its cases are held against
+    # The mean on cases all of whose sentences are known to be outside these splits, over the
+    # capabilities that have such cases; None where there are none.
+    outside_training: statistics.Rate | None
 
     @property
     def chance_corrected(self) -> float | None:
-        """`overall` on the scale from chance to no failure; see `statistics.chance_corrected`."""
-        return chance_corrected(self.overall.failure_rate, self.chance)
+        """`overall` on the scale from chance to no failure; see `chance.chance_corrected`."""
+        return chance.chance_corrected(self.overall.failure_rate, self.chance)
 
     @property
     def pass_to_fail(self) -> int:
@@ -101,117 +61,77 @@ class Standing:
 
 @dataclass(frozen=True)
 class SuiteStandings:
-    """The models of one suite, best first; those not scored on the whole suite last.
+    """The models of one suite, best first; those not scored on the whole suite last."""
 
-    Attributes:
-        suite: what they said of its cases.
-        capabilities: by number.
-        standings: one a model.
-        references: what constant and random answers come to.
-    """
-
-    suite: SuiteOutcomes
-    capabilities: tuple[str, ...]
-    standings: tuple[Standing, ...]
-    references: tuple[Reference, ...]
+    suite: scored.SuiteOutcomes  # what they said of its cases
+    capabilities: tuple[str, ...]  # by number
+    standings: tuple[Standing, ...]  # one a model
+    references: tuple[chance.Reference, ...]  # what constant and random answers come to
 
 
-@dataclass(frozen=True)
-class PairwiseTests:
-    """Tests of all pairs of the first models of a board.
-
-    Attributes:
-        models: how many models, in the order of the standings.
-        adjusted: p-values after Holm's correction, shape (pairs, capabilities), capabilities as in
-            `SuiteStandings`; pairs are (0, 1), (0, 2), …, (1, 2), ….
-    """
-
-    models: int
-    adjusted: Floats
+def all_standings(collection: scored.Collection, seed: int = 0) -> list[SuiteStandings]:
+    """The standings of every suite, in the order of `precedence`; never mixed."""
+    suites = [suite for suite in collection.suites if suite.models]
+    return [suite_standings(one, seed) for one in sorted(suites, key=precedence, reverse=True)]
 
 
-def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
-    """The standings of every suite, in the order of `suite_groups.precedence`; never mixed."""
-    return sorted(
-        (suite_standings(suite, seed) for suite in collection.suites if suite.models),
-        key=lambda one: precedence(one.suite),
-        reverse=True,
-    )
-
-
-def suite_standings(suite: SuiteOutcomes, seed: int = 0) -> SuiteStandings:
+def suite_standings(suite: scored.SuiteOutcomes, seed: int = 0) -> SuiteStandings:
     """Figures and ranks of a suite's models.
 
-    Models that were scored on the same cases share the bootstrap's samples, so that their
-    differences are paired.
-
-    Args:
-        suite: what they said.
-        seed: of the bootstrap.
+    Those that were scored on the same cases share the bootstrap's samples: differences are paired.
     """
     labels = np.stack([model.labels for model in suite.models])
-    groups: dict[bytes, list[int]] = {}
-    for number, asked in enumerate(labels != UNSCORED):
-        groups.setdefault(asked.tobytes(), []).append(number)
+    kinds, kind_of = np.unique(labels != scored.UNSCORED, axis=0, return_inverse=True)
     found: list[Standing] = []
-    for asked_bytes, members in groups.items():
-        asked = np.flatnonzero(np.frombuffer(asked_bytes, dtype=bool))
+    for number, asked in enumerate(kinds):
+        members = np.flatnonzero(kind_of.ravel() == number)
         found += _standings_of(
-            [suite.models[number] for number in members],
-            [suite.cases[number] for number in asked],
+            [suite.models[member] for member in members],
+            [case for case, one in zip(suite.cases, asked, strict=True) if one],
             labels[members][:, asked],
-            ranked=len(asked) == len(suite.cases),
-            seed=seed,
+            bool(asked.all()),
+            seed,
         )
-    found.sort(
-        key=lambda one: (
-            one.rank is None,
-            one.overall.failure_rate,
-            one.model.name,
-            one.model.revision,
-            one.model.key,
-        )
-    )
-    names = dict.fromkeys(case.capability for case in suite.cases)
-    return SuiteStandings(
-        suite,
-        tuple(sorted(names, key=natural_order)),
-        tuple(found),
-        references(suite.cases),
-    )
+    found.sort(key=_place)
+    names = sorted(statistics.by_name(suite.cases), key=natural_order)
+    return SuiteStandings(suite, tuple(names), tuple(found), chance.references(suite.cases))
+
+
+def _place(one: Standing) -> tuple[object, ...]:
+    names = one.model.name, one.model.revision, one.model.key
+    return one.rank is None, one.overall.failure_rate, *names
 
 
 def _standings_of(
-    models: Sequence[ScoredModel],
+    models: Sequence[scored.ScoredModel],
     cases: Sequence[Case],
-    labels: npt.NDArray[np.int8],
-    *,
+    labels: scored.LabelIds,
     ranked: bool,
     seed: int,
 ) -> list[Standing]:
-    failed = ~passing(cases)[np.arange(len(cases)), labels]
-    figures = model_figures(cases, failed)
+    failed = ~scored.passing(cases)[np.arange(len(cases)), labels]
+    figures = statistics.model_figures(cases, failed)
     compared = [main_comparison(model.name) for model in models]
-    outside: dict[int, Rate] = {}
+    outside: dict[int, statistics.Rate] = {}
     for training in dict.fromkeys(compared):
         members = [n for n, own in enumerate(compared) if own == training]
         chosen = [n for n, case in enumerate(cases) if group_of(case.splits, training) == "other"]
         if chosen:
-            found = model_figures([cases[n] for n in chosen], failed[members][:, chosen])
+            found = statistics.model_figures([cases[n] for n in chosen], failed[members][:, chosen])
             outside |= {n: one.overall for n, one in zip(members, found, strict=True)}
-    ranks = rank_intervals(*_resampled_means(cases, failed, seed)) if ranked else None
-    known = reference_means(references(cases))
-    _, chance = chance_of(known)
+    ranks = rank_intervals(*_resampled_means(cases, failed, seed)).tolist() if ranked else None
+    known = chance.reference_means(chance.references(cases))
+    _, best = chance.chance_of(known)
     answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
     return [
         Standing(
             model=model,
             cases=len(cases),
-            rank=None if ranks is None else (int(ranks[n, 0]), int(ranks[n, 1])),
+            rank=(ranks[n][0], ranks[n][1]) if ranks else None,
             overall=figures[n].overall,
-            chance=chance,
+            chance=best,
             capabilities=figures[n].capabilities,
-            one_answer=one_answer(answers[n].tolist(), known),
+            one_answer=chance.one_answer(answers[n].tolist(), known),
             training_known=training_data_of(model.name) is not None,
             compared_with=tuple(sorted(compared[n])),
             outside_training=outside.get(n),
@@ -220,47 +140,41 @@ def _standings_of(
     ]
 
 
-def _resampled_means(cases: Sequence[Case], failed: Failures, seed: int) -> tuple[Floats, Floats]:
+def _resampled_means(
+    cases: Sequence[Case], failed: Failures, seed: int
+) -> tuple[statistics.Floats, statistics.Floats]:
     """Mean failure rates, shape (models,), and of resampled families, (RESAMPLES, models)."""
     means = np.zeros(len(failed))
-    samples = np.zeros((RESAMPLES, len(failed)))
-    capabilities = by_name(cases)
+    samples = np.zeros((statistics.RESAMPLES, len(failed)))
+    capabilities = statistics.by_name(cases)
     for number, own in enumerate(capabilities.values()):
-        counts = family_counts([cases[n] for n in own], failed[:, own])
+        counts = statistics.family_counts([cases[n] for n in own], failed[:, own])
         means += failed[:, own].mean(axis=1)
-        samples += resampled_rates(*counts, seed + number)
+        samples += statistics.resampled_rates(*counts, seed + number)
     return means / len(capabilities), samples / len(capabilities)
 
 
-def pairwise_tests(one: SuiteStandings) -> PairwiseTests:
-    """Test every pair of the best models that were scored on the whole suite.
+def pairwise_tests(one: SuiteStandings) -> tuple[int, statistics.Floats]:
+    """How many of the best models are tested, and p-values of each pair after Holm's correction.
 
-    Their number is bounded, so that a board of any size builds in seconds and its page stays
-    small.
+    The number is bounded, so that a board of any size builds in seconds and its page stays small.
+    The shape is (pairs, capabilities); pairs are (0, 1), (0, 2), …, (1, 2), ….
     """
     cases = one.suite.cases
     ranked = [standing.model for standing in one.standings if standing.rank is not None]
     most = math.isqrt(2 * _MOST_TEST_CELLS // (len(cases) + len(one.capabilities)))
     models = min(len(ranked), MOST_TESTED, max(2, most))
     if models < 2:
-        return PairwiseTests(models, np.ones((0, len(one.capabilities))))
+        return models, np.ones((0, len(one.capabilities)))
     labels = np.stack([model.labels for model in ranked[:models]])
-    failed = ~passing(cases)[np.arange(len(cases)), labels]
-    numbers = by_name(cases)
-    first, second = np.triu_indices(models, 1)
-    p_values = np.empty((len(first), len(one.capabilities)))
-    for place, capability in enumerate(one.capabilities):
-        own = numbers[capability]
-        failures, _ = family_counts([cases[n] for n in own], failed[:, own])
-        whole = np.rint(failures).astype(np.int64)
-        step = max(1, _TEST_CELLS_AT_ONCE // whole.shape[1])
-        for start in range(0, len(first), step):
-            some = slice(start, start + step)
-            p_values[some, place] = sign_flip_p_values(whole[first[some]] - whole[second[some]])
-    return PairwiseTests(models, holm(p_values))
+    failed = ~scored.passing(cases)[np.arange(len(cases)), labels]
+    of_name = statistics.by_name(cases)
+    numbers = [of_name[capability] for capability in one.capabilities]
+    pairs = np.stack(np.triu_indices(models, 1))
+    return models, holm(pair_p_values(cases, numbers, failed, pairs))
 
 
-def rank_intervals(rates: Floats, samples: Floats) -> npt.NDArray[np.int64]:
+def rank_intervals(rates: statistics.Floats, samples: statistics.Floats) -> npt.NDArray[np.int64]:
     """The best and the worst rank that the cases leave open to each model.
 
     A model's difference to another is shown where it is larger than ``c`` times its bootstrap
@@ -290,12 +204,10 @@ def rank_intervals(rates: Floats, samples: Floats) -> npt.NDArray[np.int64]:
         np.subtract(deviations, deviations[model], out=room)
         np.multiply(room, scale[:, None], out=room)
         largest = np.maximum(room.max(axis=0), -room.min(axis=0))
-        critical = float(np.quantile(largest, CONFIDENCE))
+        critical = float(np.quantile(largest, statistics.CONFIDENCE))
         difference = rates - rates[model]
         # Resampled counts are whole numbers: ties are common, and a tie shows nothing.
         shown = np.abs(difference) > critical * spread + _TINY
-        ranks[model] = (
-            1 + int((shown & (difference < 0)).sum()),
-            models - int((shown & (difference > 0)).sum()),
-        )
+        better, worse = (shown & (difference < 0)).sum(), (shown & (difference > 0)).sum()
+        ranks[model] = 1 + better, models - worse
     return ranks

@@ -1,168 +1,113 @@
-"""The one reader of results that anybody may have written.
+"""Files that anybody may have written: bounded in size, JSON by its letter, words for a page.
 
-Sizes are checked before anything is read, JSON is taken by its letter, the Parquet file is decoded
-in a process of its own with little memory, and every word that a page shows is bounded.
+What is not as it should be is refused with a `RefusedError`.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import stat
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
 from pydantic import ValidationError
 
+from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import Labels
-from s2lct.leaderboard.results.decoder import Decoded, Decoder, DecoderError
-from s2lct.leaderboard.results.outcomes import case_columns, case_of_outcome, outcomes_schema
-from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.results.words import LONGEST_NAME, faults_of_names, faults_of_words, names_of
-from s2lct.leaderboard.scoring.score import failed_cases
-from s2lct.plain_text import plain
+from s2lct.leaderboard.results.record import Result, asked
+from s2lct.leaderboard.scoring.chance import RANDOM
 from s2lct.suite.capability_ids import is_capability_id
-from s2lct.suite.cases import Case
-from s2lct.suite.tables import KINDS
 
+MOST_FILES = 50_000
 MOST_JSON_BYTES = 1 << 20
 MOST_TABLE_BYTES = 64 << 20
-MOST_DECODED_BYTES = 256 << 20
-MOST_ROWS = 200_000
-MOST_CASES = 2_000_000
-"""Of all suites together that nobody has named as trusted."""
-LONGEST_TEXT = 20_000
-NOT_IN_FORMAT_1 = ("sources",)
+LONGEST_NAME = 200
+VERIFIED_FILE = "verified.json"
+FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
+SHA256 = re.compile(r"[0-9a-f]{64}")
+REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
+"""Rows that stand among the models and are none."""
+
+_LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
+_LONGEST_WORD = 300
+_MOST_PARAMETERS = 10**15
+_BREAKS = str.maketrans("", "", "\n\t")
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_NAME = r"[A-Za-z0-9_.-]"
+_PATTERNS = {
+    "model.name": (
+        rf"/?(?!-){_NAME}+(?:/(?!-){_NAME}+)*/?",  # Hub ids, built-in models, folders
+        "{!r} is no name of letters, digits, _, . and -, with / between owner and name",
+    ),
+    "model.revision": (rf"(?!-)(?:{_NAME}|[+!])*", "{!r} is no revision"),
+    "model.weights_sha256": ("|[0-9a-f]{64}", "is no SHA-256"),
+    "suite.version": (rf"(?!-)(?:{_NAME}|\+){{0,64}}", "{!r} is no version"),
+    "suite.fingerprint": ("|[0-9a-f]{64}", "is no SHA-256"),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Untrusted:
-    """A result of anybody's, of which all is bounded and nothing is proved.
+class RefusedError(Exception):
+    """Something of a stranger's that is not looked at any further; ``reasons`` has a line each."""
 
-    Attributes:
-        result: what the file says.
-        sha256: of the file.
-        cases: as its outcomes have them; equal ones of one reader are one object.
-        labels: what the model said of them, shape (cases,).
+    def __init__(self, *reasons: str) -> None:
+        self.reasons = reasons
+        super().__init__("; ".join(reasons))
+
+
+def bytes_of(path: Path, most: int) -> bytes:
+    """A regular file's bytes, if they are not too many; no link is followed, no pipe waited for.
+
+    A file in huggingface_hub's cache is a link that its client made: the blob is read instead.
     """
-
-    result: Result
-    sha256: str
-    cases: tuple[Case, ...]
-    labels: Labels
-
-
-class UntrustedReader:
-    """Reads one result after the other; use it as a context manager.
-
-    Args:
-        names: refuse names of models, versions and revisions that are none, as a page that shows
-            them side by side needs it.
-        longest: characters of the longest text of a case.
-        known: cases of suites that are trusted; equal ones will be these objects.
-    """
-
-    def __init__(
-        self,
-        *,
-        names: bool = True,
-        longest: int = LONGEST_TEXT,
-        known: Iterable[tuple[Case, ...]] = (),
-    ) -> None:
-        self._names, self._longest = names, longest
-        self._decoder = Decoder()
-        self._cases_of: dict[str, tuple[Case, ...]] = {}
-        self._known = {_all_of(cases): cases for cases in known}
-        self._room = MOST_CASES
-
-    def __enter__(self) -> UntrustedReader:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._decoder.__exit__(*error)
-
-    def read(self, path: Path) -> Untrusted:
-        """A result file and the outcomes beside it.
-
-        Raises:
-            RefusedError: it cannot be read, is no result, or is not what a result may be.
-        """
-        data = bytes_of(path, MOST_JSON_BYTES)
-        result = checked_record(data, names=self._names)
-        table = decoded(
-            self._decoder,
-            path,
-            result,
-            longest=4 * self._longest,
-            most_bytes=MOST_DECODED_BYTES,
-        )
-        name = result.outcomes.path
-        cases = self._cases(table, name)
-        said = table.columns["label"]
-        try:
-            labels = np.array([_LABEL_IDS[label] for label in said], dtype=np.int64)
-        except (KeyError, TypeError):
-            raise RefusedError(f"{name}: a label is none of {', '.join(LABELS)}") from None
-        if table.columns["failed"] != failed_cases(cases, labels).tolist():
-            raise RefusedError(f"{name}: failed does not follow from the label")
-        return Untrusted(result, sha256(data).hexdigest(), cases, labels)
-
-    def _cases(self, table: Decoded, name: str) -> tuple[Case, ...]:
-        if table.shared is None:
-            try:
-                return self._cases_of[table.digest]
-            except KeyError:
-                raise RefusedError(f"{name}: its cases were refused before") from None
-        cases = checked_cases(table.shared, name, self._longest)
-        key = _all_of(cases)
-        if key not in self._known:
-            if len(cases) > self._room:
-                raise RefusedError(f"{name}: is of one suite too many to be held in memory")
-            self._room -= len(cases)
-            self._known[key] = cases
-        cases = self._cases_of[table.digest] = self._known[key]
-        return cases
-
-
-def _all_of(cases: tuple[Case, ...]) -> tuple[object, ...]:
-    """What must be equal for cases to be taken for others: also what equality leaves out."""
-    return cases, tuple(case.splits for case in cases)
-
-
-_LABEL_IDS = {label: number for number, label in enumerate(LABELS)}
-
-
-def checked_record(data: bytes, *, names: bool) -> Result:
-    """Bytes as a result whose words may be shown.
-
-    Args:
-        data: a result file.
-        names: see `UntrustedReader`.
-
-    Raises:
-        RefusedError: they are none.
-    """
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_NOCTTY"):
+        flags |= getattr(os, name, 0)
     try:
-        result = parse_result(data)
-    except RefusedError as refusal:
-        raise RefusedError(f"is no result file ({refusal.reasons[0]})") from None
-    if faults := [*faults_of_words(result), *(faults_of_names(names_of(result)) if names else ())]:
-        raise RefusedError(*faults)
-    return result
+        place = path if stat.S_ISREG(path.lstat().st_mode) else _blob_of(path)
+        with os.fdopen(os.open(place, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise RefusedError(f"{path.name}: is no plain file (a link, folder or device)")
+            data = file.read(most + 1) if found.st_size <= most else b""
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or "not a name of a file"
+        raise RefusedError(f"{path.name}: cannot be read ({said})") from error
+    if (size := max(found.st_size, len(data))) > most:
+        raise RefusedError(f"{path.name}: has {size:,} bytes, at most {most:,}")
+    return data
+
+
+def _blob_of(path: Path) -> Path:
+    """What a link of huggingface_hub's cache, from ``snapshots`` into ``blobs``, stands for."""
+    snapshots = next((one for one in path.absolute().parents if one.name == "snapshots"), None)
+    if path.is_symlink() and snapshots is not None:
+        real = path.resolve()
+        if real.parent == snapshots.parent.resolve() / "blobs":
+            return real
+    raise RefusedError(f"{path.name}: is no plain file (a link, folder or device)")
+
+
+def files_below(folder: Path, suffix: str | tuple[str, ...]) -> list[Path]:
+    """Files with a suffix (or one of several), by path; none below hidden folders and links."""
+    found: list[Path] = []
+    for place, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(place, name) for name in files if name.endswith(suffix)]
+        if len(found) > MOST_FILES:
+            raise RefusedError(f"holds more than {MOST_FILES:,} files")
+    return sorted(found)
 
 
 def parse_result(data: bytes) -> Result:
-    """Bytes as a result, by the letter of JSON and of the schema.
-
-    Raises:
-        RefusedError: they are none.
-    """
+    """Bytes as a result, by the letter of JSON and of the schema."""
     try:
         content = json.loads(
             data.decode("utf-8"),
@@ -179,11 +124,10 @@ def parse_result(data: bytes) -> Result:
     try:
         return Result.model_validate_json(data, strict=True)
     except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False)
+        places = [".".join(map(str, fault["loc"]))[:100] or "the file" for fault in faults]
         raise RefusedError(
-            *(
-                f"{'.'.join(map(str, fault['loc']))[:100] or 'the file'}: {fault['msg']}"
-                for fault in error.errors(include_url=False, include_input=False)
-            )
+            *(f"{place}: {fault['msg']}" for place, fault in zip(places, faults, strict=True))
         ) from error
 
 
@@ -198,109 +142,124 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
+    if not math.isfinite(number := float(text)):
         raise RefusedError(f"the JSON holds {text[:20]}, which is no finite number")
     return number
 
 
-def decoded(
-    decoder: Decoder, path: Path, result: Result, *, longest: int, most_bytes: int
-) -> Decoded:
-    """The columns of a result's Parquet file; those of its cases are the shared ones.
-
-    Args:
-        decoder: what decodes it.
-        path: the result file.
-        result: what it says.
-        longest: bytes of the longest text.
-        most_bytes: what the columns may need in memory.
-
-    Raises:
-        RefusedError: it is missing, is not the file that the result names, or cannot be read.
-    """
-    name, rows = result.outcomes.path, result.outcomes.rows
-    if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
-        raise RefusedError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
-    if not 0 < rows <= MOST_ROWS:
-        raise RefusedError(f"outcomes.rows: is {rows:,}, at most {MOST_ROWS:,}")
-    data = bytes_of(path.parent / name, MOST_TABLE_BYTES)
-    if sha256(data).hexdigest() != result.outcomes.sha256:
-        raise RefusedError(f"{name}: is not the file that the result names (SHA-256 differs)")
+def checked_record(data: bytes, *, names: bool) -> Result:
+    """Bytes as a result whose words may be shown, and its names beside others if ``names``."""
     try:
-        return decoder.decode(
-            data,
-            types=_types(result.format),
-            shared=list(case_columns(())),
-            rows=rows,
-            longest=longest,
-            most_bytes=most_bytes,
-        )
-    except DecoderError as error:
-        raise RefusedError(f"{name}: {error}") from None
+        result = parse_result(data)
+    except RefusedError as refusal:
+        raise RefusedError(f"is no result file ({refusal.reasons[0]})") from None
+    if faults := [*faults_of_words(result), *(faults_of_names(names_of(result)) if names else ())]:
+        raise RefusedError(*faults)
+    return result
 
 
-def _types(format_number: int) -> dict[str, tuple[str, ...]]:
-    """The columns of an outcomes file with the types that writers give them."""
-    types: dict[str, tuple[str, ...]] = {}
-    for field in outcomes_schema():
-        if field.name in NOT_IN_FORMAT_1 and format_number == 1:
-            continue
-        name = str(field.type).replace("list<item: ", "list<").replace("list<element: ", "list<")
-        # Lists that are all empty have no type of their own.
-        types[field.name] = (
-            ("string", "large_string") if name == "string"
-            else (name, "list<null>") if name == "list<string>"
-            else (name,)
-        )  # fmt: skip
-    return types
+def faults_of_words(result: Result) -> Iterator[str]:
+    """What no result may say, wherever it is shown."""
+    model = result.model
+    for where, text in texts_of(result.model_dump(), ""):
+        name = where.rpartition(".")[2]
+        if len(text) > (most := _LONGEST_WORDS.get(name, _LONGEST_WORD)):
+            yield f"{where}: has {len(text):,} characters, at most {most:,}"
+        shown = text.translate(_BREAKS) if name == "prompt" else text
+        if not shown.isprintable() and (
+            hidden := [sign for sign in shown if unicodedata.category(sign) in _INVISIBLE]
+        ):
+            yield f"{where}: holds a control character (U+{ord(hidden[0]):04X})"
+    if not model.name.strip():
+        yield "model.name: is empty"
+    if model.parameters is not None and model.parameters > _MOST_PARAMETERS:
+        yield f"model.parameters: is {model.parameters:.1e}, too large to be true"
+    if (model.options.prompt is None) != (model.options.label_words is None):
+        yield "model.options: prompt and label_words belong together"
+    try:
+        asked(model.options)
+    except ScoringError as error:
+        yield f"model.options: {error.problem}"
+    for name in result.capabilities:
+        if not is_capability_id(name):
+            yield f"capabilities: {name!r} is no name of a capability"
+    try:
+        moment(result.date)
+    except ValueError as error:
+        yield f"date: {result.date!r} {error}"
 
 
-def checked_cases(
-    columns: Mapping[str, Sequence[Any]], name: str, longest: int
-) -> tuple[Case, ...]:
-    """Columns as cases.
+def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
+    """Every text of nested data with its place, keys included."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield f"a key in {where or 'the file'}", str(key)
+            yield from texts_of(part, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, (list, tuple)):
+        for number, part in enumerate(value):
+            yield from texts_of(part, f"{where}.{number}")
 
-    Args:
-        columns: values by column.
-        name: of the file, for messages.
-        longest: characters of the longest text.
+
+def faults_of_names(names: Mapping[str, str]) -> Iterator[str]:
+    """Names, as `names_of` gives them, that are none, or that look like another beside others."""
+    for where in ("model.name", "suite.name"):
+        if (length := len(names.get(where, ""))) > LONGEST_NAME:
+            yield f"{where}: has {length:,} characters, at most {LONGEST_NAME}"
+    for where, (pattern, problem) in _PATTERNS.items():
+        if where in names and not re.fullmatch(pattern, names[where]):
+            yield f"{where}: {problem.format(names[where])}"
+    if (name := names.get("model.name", "")).lower() in REFERENCE_NAMES:
+        yield f"model.name: {name!r} is what an answer is called that reads no case"
+
+
+def names_of(result: Result) -> dict[str, str]:
+    """The names in a result that tell it from others, by their places."""
+    places = [*_PATTERNS, "suite.name"]
+    parts = [(place, *place.split(".")) for place in places]
+    return {place: getattr(getattr(result, part), name) for place, part, name in parts}
+
+
+def moment(text: str) -> datetime:
+    """An ISO date in UTC, which it is if it has no time zone.
 
     Raises:
-        RefusedError: a case is none, or comes twice.
+        ValueError: it is none, or lies before `FIRST_DAY` or after tomorrow.
     """
-    names = list(columns)
-    cases: list[Case] = []
-    known: set[str] = set()
-    for values in zip(*columns.values(), strict=True):
-        row = dict(zip(names, values, strict=True))
-        if fault := _fault_of_case(row, longest):
-            raise RefusedError(f"{name}: case {plain(str(row['id']), 40)!r} {fault}")
-        if row["id"] in known:
-            raise RefusedError(f"{name}: case {plain(row['id'], 40)!r} comes twice")
-        known.add(row["id"])
-        cases.append(case_of_outcome(row))
-    return tuple(cases)
+    if not _DATE.fullmatch(text):
+        raise ValueError("is no ISO date")
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        found = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+        found = found.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        raise ValueError("is no ISO date") from None
+    if found < FIRST_DAY:
+        raise ValueError(f"lies before {FIRST_DAY.year}")
+    if found > datetime.now(timezone.utc) + timedelta(days=1):
+        raise ValueError("lies in the future")
+    return found
 
 
-def _fault_of_case(row: Mapping[str, Any], longest: int) -> str:
-    words = [*row["inserted"], *row["splits"], *row.get("sources", ())]
-    if None in row.values() or None in (*row["passes"], *words):
-        return "has gaps"
-    for field in ("id", "seed_id"):
-        if not row[field] or len(row[field]) > LONGEST_NAME or not row[field].isprintable():
-            return f"has no {field} that can be shown"
-    if row["kind"] not in KINDS:
-        return f"is of no known kind ({' or '.join(KINDS)})"
-    if not is_capability_id(row["capability"]):
-        return f"is of {plain(row['capability'], 40)!r}, which is no name of a capability"
-    passes = row["passes"]
-    if not passes or not set(passes) <= set(range(len(LABELS))):
-        return "has no known label"
-    if len(row["text"]) > longest:
-        return f"has a text longer than {longest:,} characters"
-    if not all(row["inserted"]):
-        return "has an inserted word that is empty"
-    if max(map(len, (row["production"], *words))) > longest:
-        return f"has a word longer than {longest:,} characters"
-    return ""
+def read_verified(file: Path) -> dict[str, str]:
+    """When results were scored again, by SHA-256 of their files; empty where there is no list.
+
+    Raises:
+        ScoringError: it is broken.
+    """
+    if not os.path.lexists(file):
+        return {}
+    try:
+        dates = json.loads(bytes_of(file, MOST_TABLE_BYTES))
+        if not isinstance(dates, dict) or not all(
+            SHA256.fullmatch(key) and isinstance(date, str) for key, date in dates.items()
+        ):
+            raise ValueError("it is no object of SHA-256 and date")
+        for date in dates.values():
+            moment(date)
+    except (RefusedError, ValueError, RecursionError) as error:
+        raise ScoringError(
+            f"{file}: cannot be read ({error})", mend="restore it from the repository's history"
+        ) from error
+    return dates

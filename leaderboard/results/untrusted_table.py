@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from typing import Any
 
 MOST_ROW_GROUPS = 1_000
 MOST_VALUES_A_ROW = 1_000
-_LIST_TYPES = ("list<element: ", "list<item: ")
 
 
 class UnfitError(Exception):
@@ -26,13 +26,8 @@ class UnfitError(Exception):
 def read(data: bytes, limits: dict[str, Any]) -> Any:
     """A Parquet file as a table.
 
-    Args:
-        data: the file.
-        limits: ``types`` (column → the types it may have), ``rows`` (exactly), ``bytes`` (most
-            memory for decoded columns) and ``characters`` (bytes of the longest text).
-
-    Raises:
-        UnfitError: it is another table, or larger than it may be.
+    Its limits are ``types`` (column → the types it may have), ``rows`` (exactly), ``bytes`` (most
+    memory for decoded columns) and ``characters`` (bytes of the longest text).
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -45,40 +40,39 @@ def read(data: bytes, limits: dict[str, Any]) -> Any:
         pre_buffer=False,
     )
     # What the file says of itself comes first: nothing is decoded before.
-    described = file.metadata
-    if described.num_rows != limits["rows"]:
-        raise UnfitError(f"has {described.num_rows} rows for {limits['rows']} cases")
+    described, rows, types = file.metadata, limits["rows"], limits["types"]
+    if described.num_rows != rows:
+        raise UnfitError(f"has {described.num_rows} rows for {rows} cases")
     if described.num_row_groups > MOST_ROW_GROUPS:
         raise UnfitError(f"has {described.num_row_groups} row groups, at most {MOST_ROW_GROUPS}")
-    schema = file.schema_arrow
-    if sorted(schema.names) != sorted(limits["types"]):
-        missing = sorted(set(limits["types"]) - set(schema.names))
-        other = [name for name in schema.names if name not in limits["types"]]
+    names = file.schema_arrow.names
+    if sorted(names) != sorted(types):
+        more, less = len(set(names) - set(types)), len(set(types) - set(names))
         raise UnfitError(
-            f"has other columns than `s2lct score` writes ({len(other)} too many, "
-            f"{len(missing)} missing, {len(schema.names) - len(set(schema.names))} twice)"
+            f"has other columns than `s2lct score` writes ({more} too many, {less} missing, "
+            f"{len(names) - len(set(names))} twice)"
         )
-    for field in schema:
-        if _plain(str(field.type)) not in limits["types"][field.name]:
+    for field in file.schema_arrow:
+        if re.sub("^list<(element|item): ", "list<", str(field.type)) not in types[field.name]:
             raise UnfitError(f"column {field.name} is of type {str(field.type)[:60]}")
-    size = values = 0
-    for group in range(described.num_row_groups):
-        for column in range(described.num_columns):
-            chunk = described.row_group(group).column(column)
-            size += max(chunk.total_uncompressed_size, 0)
-            values = max(values, chunk.num_values)
+    chunks = [
+        described.row_group(group).column(column)
+        for group in range(described.num_row_groups)
+        for column in range(described.num_columns)
+    ]
+    size = sum(max(chunk.total_uncompressed_size, 0) for chunk in chunks)
+    values = max((chunk.num_values for chunk in chunks), default=0)
     if size > limits["bytes"]:
         raise UnfitError(f"holds {size} bytes uncompressed, at most {limits['bytes']}")
-    if values > MOST_VALUES_A_ROW * max(limits["rows"], 1):
-        raise UnfitError(f"holds a column of {values} values for {limits['rows']} rows")
+    if values > MOST_VALUES_A_ROW * max(rows, 1):
+        raise UnfitError(f"holds a column of {values} values for {rows} rows")
     table = file.read(use_threads=False)
     table.validate(full=True)
-    if table.num_rows != limits["rows"] or table.nbytes > limits["bytes"]:
+    if table.num_rows != rows or table.nbytes > limits["bytes"]:
         raise UnfitError(f"decodes to {table.num_rows} rows and {table.nbytes} bytes")
     for name in table.column_names:
         column = table[name].combine_chunks()
-        if pa.types.is_list(column.type):
-            column = column.flatten()
+        column = column.flatten() if pa.types.is_list(column.type) else column
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             longest = pc.max(pc.binary_length(column)).as_py() or 0
             if longest > limits["characters"]:
@@ -87,14 +81,9 @@ def read(data: bytes, limits: dict[str, Any]) -> Any:
 
 
 def weigh(data: bytes, limits: dict[str, Any]) -> None:
-    """Decode a file whose texts stay dictionaries, as `collection_file` will, and throw it away.
+    """Decode a file whose texts stay dictionaries, as `scored` will, and throw it away.
 
-    Args:
-        data: the file.
-        limits: ``rows`` and ``bytes``, at most.
-
-    Raises:
-        UnfitError: it is larger than it may be.
+    Its limits are ``rows`` and ``bytes``, at most.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -110,56 +99,30 @@ def weigh(data: bytes, limits: dict[str, Any]) -> None:
         raise UnfitError(f"decodes to {table.nbytes} bytes, at most {limits['bytes']}")
 
 
-def _plain(type_name: str) -> str:
-    for prefix in _LIST_TYPES:
-        if type_name.startswith(prefix):
-            return f"list<{type_name[len(prefix) :]}"
-    return type_name
-
-
-def _digest(table: Any) -> str:
-    """Equal for equal tables that were written alike."""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    return hashlib.sha256(sink.getvalue()).hexdigest()
-
-
-def limit_memory(memory: int) -> None:
-    """Let this process use so many bytes more than it does now."""
+def limit(memory: int | None, seconds: int) -> None:
+    """Let this process use so many bytes (None: as it is) and seconds more than it did."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
         return
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sum(os.times()[:2])) + seconds + 1, most))
+    if memory is None:
+        return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
-            used = int(file.read().split()[0]) * resource.getpagesize()
+            memory += int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
         return  # elsewhere a limit of address space says little of memory
-    resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
-
-
-def limit_seconds(seconds: int) -> None:
-    """Let this process compute for so many seconds more than it has."""
-    try:
-        import resource
-    except ImportError:
-        return
-    spent = sum(os.times()[:2])
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(spent) + seconds + 1, most))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 def answer(data: bytes, asked: dict[str, Any], told: set[str]) -> dict[str, Any]:
-    """What is in a file, as far as it has not been told before.
+    """What is in a file: ``problem`` (and ``worn`` where memory ran out), or ``columns``.
 
-    Returns:
-        ``problem`` (and ``worn`` where memory ran out), or ``columns`` with the values of each
-        column. Those that ``asked`` names in ``shared`` stand in ``shared`` instead, below their
-        ``digest``, and only the first time.
+    Those that ``asked`` names in ``shared`` stand in ``shared`` instead, below their ``digest``,
+    and only the first time.
     """
     import pyarrow as pa
 
@@ -169,19 +132,15 @@ def answer(data: bytes, asked: dict[str, Any], told: set[str]) -> dict[str, Any]
             return {}
         table = read(data, asked)
         shared = table.select([name for name in table.column_names if name in asked["shared"]])
-        digest = _digest(shared)
-        answered = {
-            "digest": digest,
-            "columns": {
-                name: table[name].to_pylist()
-                for name in table.column_names
-                if name not in asked["shared"]
-            },
-        }
-        if digest not in told:
-            answered["shared"] = {name: shared[name].to_pylist() for name in shared.column_names}
-            told.add(digest)
-        return answered
+        columns = table.drop_columns(shared.column_names).to_pydict()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, shared.schema) as writer:
+            writer.write_table(shared.combine_chunks())
+        # Equal for equal tables that were written alike.
+        digest = hashlib.sha256(sink.getvalue()).hexdigest()
+        first = {} if digest in told else {"shared": shared.to_pydict()}
+        told.add(digest)
+        return {"digest": digest, "columns": columns} | first
     except UnfitError as error:
         return {"problem": str(error)}
     except (MemoryError, pa.ArrowMemoryError):
@@ -198,23 +157,18 @@ def main() -> None:
     import pyarrow.compute
     import pyarrow.parquet  # noqa: F401
 
-    source, out = sys.stdin.buffer, sys.stdout
     told: set[str] = set()
-    limited = False
-    while line := source.readline():
+    first = True
+    while line := sys.stdin.buffer.readline():
         asked = json.loads(line)
-        if not limited:
-            limit_memory(asked["memory"])
-            limited = True
-        limit_seconds(asked["seconds"])
+        limit(asked["memory"] if first else None, asked["seconds"])
+        first = False
         try:
-            text = json.dumps(answer(source.read(asked["size"]), asked, told))
+            text = json.dumps(answer(sys.stdin.buffer.read(asked["size"]), asked, told))
         except MemoryError:
-            text = json.dumps(
-                {"problem": f"needs more than {asked['memory'] >> 20} MiB to be read", "worn": True}
-            )
-        out.write(text + "\n")
-        out.flush()
+            problem = f"needs more than {asked['memory'] >> 20} MiB to be read"
+            text = json.dumps({"problem": problem, "worn": True})
+        print(text, flush=True)
 
 
 if __name__ == "__main__":

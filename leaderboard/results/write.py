@@ -1,4 +1,4 @@
-"""Where a result goes, and how it is written."""
+"""Where a result goes, here and in a repository of results, and how it is written."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
 
 from s2lct.errors import OutputError, ScoringError
 from s2lct.files import check_folder_out, sha256_of, write_text
-from s2lct.leaderboard.results.figures import figures_of
+from s2lct.leaderboard.results import record
 from s2lct.leaderboard.results.outcomes import write_outcomes
-from s2lct.leaderboard.results.read import read_result
-from s2lct.leaderboard.results.record import (
-    BUILT_IN,
-    ModelRecord,
-    OptionsRecord,
-    OutcomesRecord,
-    Result,
-    SelectionRecord,
-    SuiteRecord,
-)
+from s2lct.leaderboard.results.read import figures_of, read_result
 from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.suite.cases import Case
+
+FOLDER = "results"
+"""Of a repository of results, as ``results/VERSION-FINGERPRINT/MODEL--REVISION.json``."""
+_SHORT = 12
+_SUITE_FOLDER = re.compile(r"(?:^|-)[0-9a-f]{12}$")
+_FAITHFUL = re.compile(r"(?:(?!.*--)[\w.-]+/)?(?!.*--)\w[\w.-]*", re.ASCII)
+_LONGEST_SLUG = 100
+_FACTS = ("revision", "weights_sha256", "label_rule", "parameters", "licence")
+_PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
 def file_name(model: str) -> str:
@@ -35,85 +33,55 @@ def file_name(model: str) -> str:
     return re.sub(r"[^\w.-]+", "--", model).strip("-.") or "model"
 
 
-def slug(name: str) -> str:
-    """A name as a part of a file name on any system: not too long, ASCII, no leading dot."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "--", name)[:_LONGEST_SLUG]
-    return plain.strip("-.") or "model"
-
-
-def digest_of(*parts: Any) -> str:
-    """Eight hex digits over parts of which a slug tells only some."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def model_identity(model: ModelRecord) -> list[Any]:
-    """What makes a scored model another one, with its options."""
-    options = model.options.model_dump(mode="json")
-    return [model.name, model.revision, model.weights_sha256, options]
+def _digest_of(text: str) -> str:
+    """Eight hex digits over what a file name tells only in part."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def write_result(
-    outcomes: Outcomes, folder: Path, selection: SelectionRecord | None = None
+    outcomes: Outcomes, folder: Path, selection: record.SelectionRecord | None = None
 ) -> Path:
-    """Write a JSON file and the Parquet file beside it, each whole or not at all.
+    """Write a JSON file, whose path is returned, and the Parquet file beside it.
 
     A built-in model with default options on a whole suite is ``vader.json``, unless that file holds
     something else; all others have a hash of what they are in their names. So the same thing scored
-    again replaces its own files and nothing else.
-
-    Args:
-        outcomes: what to write.
-        folder: made if there is none.
-        selection: what a part of the suite was chosen by; of no account for a whole suite.
-
-    Returns:
-        The path of the JSON file.
+    again replaces its own files and nothing else. ``selection`` tells how a part was chosen.
     """
     check_out_folder(folder)
-    partial = outcomes.suite.partial
-    parts = figures_of(outcomes)
-    suite = SuiteRecord(
-        name=outcomes.suite.name,
-        version=outcomes.suite.version,
-        fingerprint=outcomes.suite.fingerprint,
+    asks, partial = outcomes.asks, outcomes.suite.partial
+    suite = record.SuiteRecord.model_validate(outcomes.suite, from_attributes=True)
+    options = record.OptionsRecord(
+        label_map=None if outcomes.label_map is None else dict(outcomes.label_map),
+        neutral_band=outcomes.neutral_band,
+        prompt=asks.prompt if asks else None,
+        label_words=asks.words if asks else None,
     )
-    model = ModelRecord(
-        name=outcomes.model,
-        revision=outcomes.revision,
-        weights_sha256=outcomes.weights_sha256,
-        label_rule=outcomes.label_rule,
-        options=OptionsRecord(
-            label_map=dict(outcomes.label_map) if outcomes.label_map is not None else None,
-            neutral_band=outcomes.neutral_band,
-            prompt=outcomes.asks.prompt if outcomes.asks else None,
-            label_words=outcomes.asks.words if outcomes.asks else None,
-        ),
-        parameters=outcomes.parameters,
-        licence=outcomes.licence,
-    )
-    stem = _stem(model, suite, outcomes.cases, partial, folder)
-    table = folder / f"{stem}.parquet"
+    facts = {name: getattr(outcomes, name) for name in _FACTS}
+    model = record.ModelRecord(name=outcomes.model, options=options, **facts)
+    stem = _stem(model, suite, outcomes, folder)
+    path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
     write_outcomes(outcomes, table)
-    result = Result(
+    versions: dict[str, str] = {}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    result = record.Result(
         suite=suite,
-        selection=(selection or SelectionRecord()) if partial else None,
+        selection=(selection or record.SelectionRecord()) if partial else None,
         model=model,
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        packages=_versions(),
-        outcomes=OutcomesRecord(path=table.name, rows=len(outcomes.cases), sha256=sha256_of(table)),
-        **parts,
+        packages=versions,
+        outcomes=record.OutcomesRecord(
+            path=table.name, rows=len(outcomes.cases), sha256=sha256_of(table)
+        ),
+        **figures_of(outcomes),
     )
-    path = folder / f"{stem}.json"
     write_text(path, result.model_dump_json(indent=2) + "\n")
     return path
 
 
 def check_out_folder(folder: Path) -> None:
-    """Make a folder for results, before time goes into them.
-
-    Raises:
-        OutputError: it cannot be made or written to.
-    """
+    """Make a folder for results, before time goes into them, or raise `OutputError`."""
     check_folder_out(folder, "--out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,50 +91,69 @@ def check_out_folder(folder: Path) -> None:
         ) from error
 
 
-def plain_path(model: ModelRecord, folder: Path) -> Path | None:
+def plain_path(model: record.ModelRecord, folder: Path) -> Path | None:
     """Where a whole result of a built-in model with default options belongs; None for others."""
-    if model.name not in BUILT_IN or model.options != OptionsRecord():
+    if model.name not in record.BUILT_IN or model.options != record.OptionsRecord():
         return None
     return folder / f"{model.name}.json"
 
 
 def _stem(
-    model: ModelRecord, suite: SuiteRecord, cases: Sequence[Case], partial: bool, folder: Path
+    model: record.ModelRecord, suite: record.SuiteRecord, outcomes: Outcomes, folder: Path
 ) -> str:
+    cases, partial = outcomes.cases, outcomes.suite.partial
     plain = None if partial else plain_path(model, folder)
-    if plain is not None and (not os.path.lexists(plain) or _is_of(plain, model, suite, cases)):
+    if plain and (not os.path.lexists(plain) or _is_of(plain, model, suite, len(cases))):
         return plain.stem
+    options = model.options.model_dump(mode="json")
     # The cases themselves tell suites without a fingerprint, and parts of a suite, apart.
     rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
-    digest = digest_of(model_identity(model), suite.fingerprint, rows)
-    return f"{slug(model.name)}{'--partial' if partial else ''}--{digest}"
+    identity = [model.name, model.revision, model.weights_sha256, options]
+    digest = _digest_of(json.dumps([identity, suite.fingerprint, rows], sort_keys=True))
+    # A part of a file name on any system: not too long, ASCII, no leading dot.
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "--", model.name)[:_LONGEST_SLUG].strip("-.") or "model"
+    return f"{name}{'--partial' if partial else ''}--{digest}"
 
 
-def _is_of(path: Path, model: ModelRecord, suite: SuiteRecord, cases: Sequence[Case]) -> bool:
+def _is_of(path: Path, model: record.ModelRecord, suite: record.SuiteRecord, cases: int) -> bool:
     """Whether a file holds a result of the same model and options on the same whole suite."""
     try:
         found = read_result(path)
     except ScoringError:
         return False
     # The revision of a built-in model is a package's version: what it says hangs on its weights.
-    same = found.model.model_copy(update={"revision": model.revision})
+    of = found.model
     return (
-        model_identity(same) == model_identity(model)
-        and found.suite.fingerprint == suite.fingerprint
-        and found.outcomes.rows == len(cases)
+        (of.name, of.weights_sha256, of.options)
+        == (model.name, model.weights_sha256, model.options)
+        and (found.suite.fingerprint, found.outcomes.rows) == (suite.fingerprint, cases)
         and not found.partial
     )
 
 
-def _versions() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+def repository_path(result: record.Result) -> str:
+    """Where a result's JSON belongs; the Parquet file lies beside it under the same name.
+
+    Two results that differ in suite, model, revision or options have two places.
+    """
+    model = result.model
+    revision = (model.revision or model.weights_sha256)[:_SHORT]
+    # What a file name cannot say, or says of others too, goes into a digest.
+    rest = record.own_options(model.options)
+    if not _FAITHFUL.fullmatch(model.name):
+        rest += f"\n{model.name}"
+    name = file_name(f"{model.name}--{revision}") + (f"--{_digest_of(rest)}" if rest else "")
+    return str(PurePosixPath(FOLDER, suite_folder(result), f"{name}.json"))
 
 
-_LONGEST_SLUG = 100
-_PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
+def suite_folder(result: record.Result) -> str:
+    """The folder of all results on a suite."""
+    parts = (result.suite.version, result.suite.fingerprint[:_SHORT])
+    return file_name("-".join(filter(None, parts)) or "unversioned")
+
+
+def root_of(path: Path) -> Path:
+    """The folder that holds all results: a repository's for a file in its place, else its own."""
+    above = path.absolute().parents
+    in_place = len(above) > 2 and above[1].name == FOLDER and _SUITE_FOLDER.search(above[0].name)
+    return above[2] if in_place else path.parent

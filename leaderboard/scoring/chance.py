@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from s2lct.labels import LABELS
 from s2lct.leaderboard.scoring.statistics import by_name
 from s2lct.suite.cases import Case
-from s2lct.suite.tables import KINDS
 
 ONE_ANSWER = 0.95
 """A model that gives one answer to this share of the cases hardly reads them."""
 RANDOM = "random"
-
 CHANCE_WORDS = (
     "Chance-corrected: 1 − mean / mean of the best answer that does not read the cases; 1 is no "
     "failure, 0 no better than chance, below 0 worse"
@@ -24,11 +22,8 @@ CHANCE_WORDS = (
 class Reference:
     """What an answer that does not read the cases comes to; it follows from the suite alone.
 
-    Attributes:
-        name: ``always-negative``, ``always-neutral``, ``always-positive`` or ``random``.
-        failure_rate: the mean of the capabilities' failure rates; expected, for ``random``.
-        capabilities: failure rates on ``all`` cases, on each ``seed`` and each ``expansion``;
-            kinds without a case are left out.
+    Names are ``always-negative`` … and ``random``; the mean of the capabilities' failure rates, and
+    of each the rates on ``all`` cases, each ``seed`` and each ``expansion``, where there are any.
     """
 
     name: str
@@ -46,16 +41,16 @@ def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
         for number, label in enumerate(LABELS)
     }
     fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in cases]
-    numbers = by_name(cases)
     found: list[Reference] = []
     for name, expected in fails.items():
         capabilities: dict[str, dict[str, float]] = {}
-        for capability, own in numbers.items():
-            of_kind = {kind: [n for n in own if cases[n].kind == kind] for kind in KINDS}
+        for capability, own in by_name(cases).items():
+            of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
+            for number in own:
+                of_kind["all"].append(expected[number])
+                of_kind[cases[number].kind].append(expected[number])
             capabilities[capability] = {
-                kind: sum(expected[n] for n in chosen) / len(chosen)
-                for kind, chosen in ({"all": own} | of_kind).items()
-                if chosen
+                kind: sum(chosen) / len(chosen) for kind, chosen in of_kind.items() if chosen
             }
         mean = sum(one["all"] for one in capabilities.values()) / max(1, len(capabilities))
         found.append(Reference(name, mean, capabilities))
@@ -63,13 +58,9 @@ def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
 
 
 def chance_of(known: Mapping[str, float]) -> tuple[str, float]:
-    """The best of answers that do not read the cases: a constant, as no mixture beats them all.
+    """The name and mean failure rate of the best answer that does not read the cases.
 
-    Args:
-        known: mean failure rates of references by name, see `reference_means`.
-
-    Returns:
-        Its name and its mean failure rate.
+    A constant, as no mixture beats them all; of mean failure rates by name, see `reference_means`.
     """
     return min(known.items(), key=lambda one: (one[1], one[0] == RANDOM))
 
@@ -77,12 +68,7 @@ def chance_of(known: Mapping[str, float]) -> tuple[str, float]:
 def chance_corrected(failure_rate: float, chance: float) -> float | None:
     """A mean failure rate on the scale from chance (0) to no failure (1), `CHANCE_WORDS`.
 
-    Args:
-        failure_rate: of the model.
-        chance: of the best answer that does not read the cases, see `chance_of`.
-
-    Returns:
-        None where that answer passes everything: nothing can be better.
+    None where chance, see `chance_of`, passes everything: nothing can be better.
     """
     return 1 - failure_rate / chance if chance > 0 else None
 
@@ -93,14 +79,10 @@ def reference_means(known: Sequence[Reference]) -> dict[str, float]:
 
 
 def one_answer(answers: Sequence[int], known: Mapping[str, float]) -> tuple[int, float] | None:
-    """Whether a model gives one answer to nearly all cases, though that does not pass them.
+    """The label that a model gives nearly all cases, though that does not pass them, and its share.
 
-    Args:
-        answers: how often it gave each label, by label id.
-        known: mean failure rates of references by name.
-
-    Returns:
-        The label's id and its share of the answers; None for other models.
+    Of the numbers of its answers by label id, and mean failure rates of references by name; None
+    for other models.
     """
     label = max(range(len(answers)), key=answers.__getitem__)
     share = answers[label] / max(1, sum(answers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,53 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from s2lct.cache import cache_folder
 from s2lct.errors import ScoringError
+from s2lct.files import cache_folder
 from s2lct.labels import LABELS, Label, check_label_map
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL_BAND,
-    LabelRule,
-    Labels,
-    checked_band,
-    rule_for,
-)
-from s2lct.leaderboard.answers.prediction_labels import labels_of_predictions
+from s2lct.leaderboard.answers import label_rules as rules
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, LabelRule, Labels
+from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.facts import licence_of, parameters_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.scoring import chance, training_data
 from s2lct.leaderboard.scoring.ask import Advance, probabilities_of
-from s2lct.leaderboard.scoring.chance import (
-    chance_corrected,
-    chance_of,
-    reference_means,
-    references,
-)
-from s2lct.leaderboard.scoring.statistics import Failed, flips, macro_average, model_figures
-from s2lct.leaderboard.scoring.training_data import (
-    GROUPS,
-    comparisons_for,
-    group_of,
-    training_data_of,
-)
+from s2lct.leaderboard.scoring.statistics import Failed, flips, model_figures
 from s2lct.suite.cases import Case, SuiteCases
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a model said of each case.
+    """What a model said of each case: label ids, and whether they fail, both of shape (cases,).
 
-    Attributes:
-        model: its name.
-        revision: its Hub commit or package version.
-        weights_sha256: over its weights, see `models.weights_sha256`; empty for a function.
-        label_rule: in words.
-        suite: the cases, in order.
-        labels: label ids, shape (cases,).
-        failed: whether the label is none of those that pass, shape (cases,).
-        parameters: the number of its weights; None if unknown.
-        licence: as its card or package states it; None if unknown.
-        label_map, neutral_band: as `score` was given them.
-        asks: what a language model was asked; None for other models.
+    ``weights_sha256`` is empty for a function; ``parameters`` (how many weights) and ``licence``
+    are None if unknown; ``label_map`` and ``neutral_band`` are as `score` was given them; ``asks``
+    is what a language model was asked.
     """
 
     model: str
@@ -88,43 +64,34 @@ def score(
 ) -> Outcomes:
     """Score a model.
 
-    Args:
-        model: what gives probabilities or labels.
-        suite: the cases.
-        label_map: what its classes mean, where it does not say; see `labels.check_label_map`.
-        neutral_band: for models without a neutral class, see `labels.LabelRule`.
-        cache: a file that keeps what models said; None keeps nothing.
-        advance: told how many cases were done.
-
-    Raises:
-        ScoringError: the model's classes or outputs cannot be used.
+    ``label_map`` (see `labels.check_label_map`) and ``neutral_band`` (see `LabelRule`) say what its
+    classes mean; for ``cache`` and ``advance`` see `probabilities_of`. Raises a ScoringError where
+    the model's classes or outputs cannot be used.
     """
     asks: LabelPrompt | None = getattr(model, "asks", None)
-    label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
+    label_map, neutral_band = check_label_map(label_map), rules.checked_band(neutral_band)
     if not suite.cases:
         raise ScoringError(f"suite {suite.name}: has no case", mend="pass a suite with cases")
+    texts = [case.text for case in suite.cases]
     if isinstance(model, Function):
-        said = model.predict([case.text for case in suite.cases])
-        labels, rule_text = labels_of_predictions(
-            said,
-            len(suite.cases),
+        labels, told = labels_of_predictions(
+            model.predict(texts),
+            len(texts),
             neutral_band=neutral_band,
             classes=model.classes,
             label_map=label_map,
         )
     else:
-        rule = rule_for(
+        rule = rules.rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
-        labels = rule.labels(
-            probabilities_of(model, [case.text for case in suite.cases], cache, advance)
-        )
-        rule_text = rule_in_words(rule, asks)
+        labels = rule.labels(probabilities_of(model, texts, cache, advance))
+        told = rule_in_words(rule, asks)
     return Outcomes(
         model=model.name,
         revision=model.revision,
         weights_sha256=getattr(model, "weights_sha256", model.fingerprint),
-        label_rule=rule_text,
+        label_rule=told,
         suite=suite,
         labels=labels,
         failed=failed_cases(suite.cases, labels),
@@ -143,10 +110,8 @@ def rule_in_words(rule: LabelRule, asks: LabelPrompt | None) -> str:
 
 def failed_cases(cases: Sequence[Case], labels: Labels) -> Failed:
     """Which cases' labels are none of those that pass, shape (cases,)."""
-    return np.array(
-        [int(label) not in case.passes for case, label in zip(cases, labels, strict=True)],
-        dtype=bool,
-    )
+    pairs = zip(cases, labels.tolist(), strict=True)
+    return np.array([label not in case.passes for case, label in pairs], dtype=bool)
 
 
 def default_cache() -> Path:
@@ -162,14 +127,15 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
     ``chance`` of failing that answering without reading has, and the mean ``chance_corrected``.
     """
     found = model_figures(outcomes.cases, outcomes.failed[None])[0]
-    _, chance = chance_of(reference_means(references(outcomes.cases)))
+    overall = found.overall
+    _, least = chance.chance_of(chance.reference_means(chance.references(outcomes.cases)))
     result: dict[str, Any] = {
         "overall": {
-            "failure_rate": found.overall.failure_rate,
-            "ci": list(found.overall.ci),
-            "cases": found.overall.cases,
-            "chance": chance,
-            "chance_corrected": chance_corrected(found.overall.failure_rate, chance),
+            "failure_rate": overall.failure_rate,
+            "ci": list(overall.ci),
+            "cases": overall.cases,
+            "chance": least,
+            "chance_corrected": chance.chance_corrected(overall.failure_rate, least),
         }
     }
     for name, of in found.capabilities.items():
@@ -204,35 +170,29 @@ def flattened(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
     """Failure rates of cases made from training data, and of the rest.
 
-    A model that does better on sentences it was trained on remembers them.
-
-    Returns:
-        ``known``: whether the model's own training data is known; and ``comparisons``, one for it
-        or one for each known train split, see `known_splits.comparisons_for`. Each has the splits
-        as ``training_data``, and for each group of `known_splits.group_of` the mean of the failure
-        rates of the capabilities that have such cases, None where there are none.
+    A model that does better on sentences it was trained on remembers them. ``known`` says whether
+    its own training data is; of each of ``comparisons_for`` it, ``training_data`` are the splits,
+    and each of `GROUPS` has the mean over the capabilities with such cases, None without any.
     """
     splits = [case.splits for case in outcomes.cases]
     comparisons: list[dict[str, Any]] = []
-    for training in comparisons_for(outcomes.model, splits):
-        groups = np.array([group_of(one, training) for one in splits], dtype=object)
+    for training in training_data.comparisons_for(outcomes.model, splits):
+        groups = [training_data.group_of(one, training) for one in splits]
         comparison: dict[str, Any] = {"training_data": sorted(training)}
-        for name in GROUPS:
-            numbers = np.flatnonzero(groups == name)
-            cases = [outcomes.cases[n] for n in numbers]
-            one = macro_average(cases, outcomes.failed[numbers])
+        for name in training_data.GROUPS:
+            numbers = [number for number, group in enumerate(groups) if group == name]
+            cases = [outcomes.cases[number] for number in numbers]
+            one = model_figures(cases, outcomes.failed[None, numbers])[0]
             comparison[name] = {
                 "cases": len(cases),
-                "capabilities": len({case.capability for case in cases}),
-                "failures": one.failures,
-                "failure_rate": one.failure_rate if cases else None,
-                "ci": list(one.ci) if cases else None,
+                "capabilities": len(one.capabilities),
+                "failures": one.overall.failures,
+                "failure_rate": one.overall.failure_rate if cases else None,
+                "ci": list(one.overall.ci) if cases else None,
             }
         comparisons.append(comparison)
-    return {
-        "known": training_data_of(outcomes.model) is not None,
-        "comparisons": comparisons,
-    }
+    known = training_data.training_data_of(outcomes.model) is not None
+    return {"known": known, "comparisons": comparisons}
 
 
 def flipping_words(outcomes: Outcomes, most: int = 10) -> list[tuple[str, int, int]]:
@@ -248,11 +208,9 @@ def flipping_productions(outcomes: Outcomes, most: int = 10) -> list[tuple[str, 
 def _flipping(
     outcomes: Outcomes, of: Callable[[Case], Sequence[str]], most: int
 ) -> list[tuple[str, int, int]]:
-    flipped, total = dict[str, int](), dict[str, int]()
-    to_fail = set(flips(outcomes.cases, outcomes.failed)[0])
-    for number, case in enumerate(outcomes.cases):
-        for item in of(case) if case.kind == "expansion" else ():
-            total[item] = total.get(item, 0) + 1
-            flipped[item] = flipped.get(item, 0) + (number in to_fail)
-    ranked = sorted((item for item in total if flipped[item]), key=lambda i: (-flipped[i], i))
+    expansions = [case for case in outcomes.cases if case.kind == "expansion"]
+    to_fail = [outcomes.cases[number] for number in flips(outcomes.cases, outcomes.failed)[0]]
+    total = Counter(item for case in expansions for item in of(case))
+    flipped = Counter(item for case in to_fail for item in of(case))
+    ranked = sorted(flipped, key=lambda item: (-flipped[item], item))
     return [(item, flipped[item], total[item]) for item in ranked[:most]]

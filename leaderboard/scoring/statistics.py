@@ -30,14 +30,7 @@ _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A failure rate.
-
-    Attributes:
-        cases: how many cases.
-        failures: how many of them fail.
-        failure_rate: in [0, 1]; 0 where there is no case.
-        ci: bounds of its interval, see `intervals`; they hold the rate between them.
-    """
+    """A failure rate in [0, 1] (0 where there is no case), with bounds of its `intervals`."""
 
     cases: int
     failures: int
@@ -47,14 +40,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class CapabilityResult:
-    """What a model does on one capability.
+    """What a model does on one capability: on both kinds together and on each, and flips.
 
-    Attributes:
-        all: failure rate on seeds and expansions together.
-        seed, expansion: failure rates on seeds and on expansions.
-        pass_to_fail: expansions that fail while their seed passes …
-        passing_expansions: … of so many whose seed passes.
-        fail_to_pass: expansions that pass while their seed fails.
+    ``pass_to_fail`` of ``passing_expansions`` fail though their seed passes.
     """
 
     all: Rate
@@ -67,12 +55,7 @@ class CapabilityResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """What a model does on all capabilities.
-
-    Attributes:
-        overall: the mean of the capabilities' failure rates, `MEAN_WORDS`.
-        capabilities: in the order of the cases.
-    """
+    """What a model does: `MEAN_WORDS`, and each capability in the order of the cases."""
 
     overall: Rate
     capabilities: dict[str, CapabilityResult]
@@ -87,35 +70,18 @@ def families_of(cases: Sequence[Case]) -> Integers:
     Cases of a family are not independent, so they are resampled and tested as one. A family is,
     within a capability, all seeds made of the same set of corpus sentences ("X is not good" and
     "X isn't good") with all their expansions; where a suite does not tell its sentences, a seed
-    with its expansions.
-
-    Seeds that share one of several sentences are families apart. In LC7 a quoted neutral sentence
-    stands before the opinion that decides the label, and a large suite uses few such sentences
-    for many opinions: joining over them would chain nearly all seeds to one family, from which
-    nothing could be inferred, for a dependence that is weak, because models pass or fail by the
-    opinion and its negation.
+    with its expansions. Seeds that share one of several sentences are families apart: LC7 quotes
+    few neutral sentences before many opinions, and models pass or fail by the opinion.
     """
-    number_of: dict[tuple[str, frozenset[str] | str], int] = {}
-    return np.array(
-        [
-            number_of.setdefault(
-                (case.capability, frozenset(case.sources) or case.seed_id), len(number_of)
-            )
-            for case in cases
-        ],
-        dtype=np.int64,
-    )
+    keys = [(case.capability, frozenset(case.sources) or case.seed_id) for case in cases]
+    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([number_of[key] for key in keys], dtype=np.int64)
 
 
 def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats]:
-    """Failures and cases of each family.
+    """Failures of each family, shape (families,) or (models, families), and its cases, (families,).
 
-    Args:
-        cases: the cases.
-        failed: which of them fail, shape (cases,) or (models, cases).
-
-    Returns:
-        Failures, shape (families,) or (models, families), and cases, shape (families,).
+    ``failed`` says which cases fail, shape (cases,) or (models, cases).
     """
     family = families_of(cases)
     member = np.zeros((len(cases), int(family.max(initial=-1)) + 1))
@@ -126,14 +92,8 @@ def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats
 def resampled_rates(failures: Floats, cases: Floats, seed: int) -> Floats:
     """Failure rates of bootstrap samples of whole families (Efron 1979; cluster bootstrap).
 
-    Args:
-        failures: of each family, shape (families,) or (models, families); all models are given
-            the same families.
-        cases: of each family, shape (families,).
-        seed: of the samples.
-
-    Returns:
-        Shape (RESAMPLES,) or (RESAMPLES, models).
+    Of the failures of each family, shape (families,) or (models, families), and its cases,
+    (families,); all models are given the same samples. Shape (RESAMPLES,) or (RESAMPLES, models).
     """
     families = len(cases)
     rng = np.random.default_rng(seed)
@@ -153,10 +113,8 @@ def interval(rates: Floats) -> tuple[float, float]:
 class Evidence(NamedTuple):
     """What cases tell of a failure rate, or of a mean of failure rates; arrays of one shape.
 
-    Attributes:
-        share: of the cases that fail.
-        guess: that share with one failing and one passing family more, never 0 or 1.
-        size: the effective sample size, of how many independent cases it is worth.
+    The share that fails; a guess that is never 0 or 1, that share with one failing and one passing
+    family more; and the effective sample size, of how many independent cases it is worth.
     """
 
     share: Floats
@@ -165,19 +123,12 @@ class Evidence(NamedTuple):
 
 
 def evidence(failures: Floats, cases: Floats) -> Evidence:
-    """What families tell of a failure rate.
+    """What families tell of a failure rate, by failures (…, families) and cases (families,); (…).
 
     Where no case fails, or all, or few, families say nothing of how alike their cases are, and a
     bootstrap is left without spread. So the effective sample size comes from the families and two
     more of mean size, one that fails and one that passes: cases count as families until the
     families show otherwise.
-
-    Args:
-        failures: of each family, shape (…, families).
-        cases: of each family, shape (families,).
-
-    Returns:
-        Arrays of shape (…).
     """
     families, total, mean = len(cases), cases.sum(), cases.mean()
     failing = failures.sum(axis=-1)
@@ -198,14 +149,11 @@ def mean_evidence(parts: Sequence[Evidence]) -> Evidence:
 
 
 def intervals(told: Evidence) -> tuple[Floats, Floats]:
-    """Wilson's score interval (Wilson 1927) at the effective sample size.
+    """Lower and upper bounds of Wilson's score interval (1927) at the effective sample size.
 
-    It holds its level best for proportions from clusters and strata, small and large ones (Dean
-    and Pagano 2015, Journal of Survey Statistics and Methodology 3; Franco, Little, Louis and Slud
-    2019, ibid. 7).
-
-    Returns:
-        Lower and upper bounds; every share lies between its own.
+    Every share lies between its own. It holds its level best for proportions from clusters and
+    strata, small and large ones (Dean and Pagano 2015, Journal of Survey Statistics and
+    Methodology 3; Franco, Little, Louis and Slud 2019, ibid. 7).
     """
     share, _, size = told
     centre = (share + _Z**2 / (2 * size)) / (1 + _Z**2 / size)
@@ -216,61 +164,43 @@ def intervals(told: Evidence) -> tuple[Floats, Floats]:
     )
 
 
-def _rates(cases: int, failures: Integers, told: Evidence) -> list[Rate]:
-    columns = (told.share, *intervals(told))
+def _rates(failed: Failed, told: Evidence) -> list[Rate]:
+    columns = (failed.sum(axis=1), told.share, *intervals(told))
     return [
-        Rate(cases, count, share, (low, high))
-        for count, share, low, high in zip(
-            failures.tolist(), *(column.tolist() for column in columns), strict=True
-        )
+        Rate(failed.shape[1], count, share, (low, high))
+        for count, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
     ]
 
 
 def rates(cases: Sequence[Case], failed: Failed) -> list[Rate]:
-    """The failure rate of each model.
-
-    Args:
-        cases: the cases.
-        failed: which of them fail, shape (models, cases).
-    """
+    """The failure rate of each model; ``failed`` has the shape (models, cases)."""
     if not len(cases):
         return [_NO_RATE] * len(failed)
-    return _rates(len(cases), failed.sum(axis=1), evidence(*family_counts(cases, failed)))
+    return _rates(failed, evidence(*family_counts(cases, failed)))
 
 
-def rate(cases: Sequence[Case], failed: Failed) -> Rate:
-    """The failure rate of cases; ``failed`` has the shape (cases,)."""
-    return rates(cases, failed[None])[0]
-
-
-def _seed_pairs(cases: Sequence[Case]) -> Integers:
-    """Numbers of the expansions and of their seeds, shape (pairs, 2)."""
+def _seed_pairs(cases: Sequence[Case]) -> tuple[Integers, Integers]:
+    """Numbers of the expansions and of their seeds, of each shape (pairs,)."""
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    return np.array(
-        [
-            (n, seed_number[case.seed_id])
-            for n, case in enumerate(cases)
-            if case.kind == "expansion" and case.seed_id in seed_number
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 2)
+    pairs = [
+        (n, seed_number[case.seed_id])
+        for n, case in enumerate(cases)
+        if case.kind == "expansion" and case.seed_id in seed_number
+    ]
+    expansions, seeds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return expansions, seeds
 
 
 def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
     """Numbers of the expansions that fail while their seed passes, and the other way round."""
-    expansions, seeds = _seed_pairs(cases).T
+    expansions, seeds = _seed_pairs(cases)
     to_fail = failed[expansions] & ~failed[seeds]
     to_pass = ~failed[expansions] & failed[seeds]
     return expansions[to_fail].tolist(), expansions[to_pass].tolist()
 
 
 def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
-    """What each model does, on all capabilities and on each.
-
-    Args:
-        cases: the cases, in any order.
-        failed: which of them fail, shape (models, cases).
-    """
+    """What each model does, on all capabilities and on each; ``failed`` is (models, cases)."""
     if not len(cases):
         return [ModelFigures(_NO_RATE, {}) for _ in failed]
     parts: list[dict[str, CapabilityResult]] = [{} for _ in failed]
@@ -278,20 +208,17 @@ def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
     for capability, own in by_name(cases).items():
         own_cases, own_failed = [cases[n] for n in own], failed[:, own]
         told.append(evidence(*family_counts(own_cases, own_failed)))
-        kinds = [_rates(len(own), own_failed.sum(axis=1), told[-1])]
+        kinds = [_rates(own_failed, told[-1])]
         for kind in KINDS:
             of_kind = [n for n, case in enumerate(own_cases) if case.kind == kind]
             kinds.append(rates([own_cases[n] for n in of_kind], own_failed[:, of_kind]))
-        expansions, seeds = _seed_pairs(own_cases).T
+        expansions, seeds = _seed_pairs(own_cases)
         fails, seed_fails = own_failed[:, expansions], own_failed[:, seeds]
-        counts = [
-            (fails & ~seed_fails).sum(axis=1).tolist(),
-            (~seed_fails).sum(axis=1).tolist(),
-            (~fails & seed_fails).sum(axis=1).tolist(),
-        ]
+        which = (fails & ~seed_fails, ~seed_fails, ~fails & seed_fails)
+        counts = [one.sum(axis=1).tolist() for one in which]
         for part, figures in zip(parts, zip(*kinds, *counts, strict=True), strict=True):
             part[capability] = CapabilityResult(*figures)
-    means = _rates(len(cases), failed.sum(axis=1), mean_evidence(told))
+    means = _rates(failed, mean_evidence(told))
     return [ModelFigures(mean, part) for mean, part in zip(means, parts, strict=True)]
 
 
@@ -301,13 +228,3 @@ def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
     for number, case in enumerate(cases):
         numbers.setdefault(case.capability, []).append(number)
     return numbers
-
-
-def by_capability(cases: Sequence[Case], failed: Failed) -> dict[str, CapabilityResult]:
-    """Rates and flips of each capability; ``failed`` has the shape (cases,)."""
-    return model_figures(cases, failed[None])[0].capabilities
-
-
-def macro_average(cases: Sequence[Case], failed: Failed) -> Rate:
-    """The mean of the capabilities' failure rates; ``failed`` has the shape (cases,)."""
-    return model_figures(cases, failed[None])[0].overall

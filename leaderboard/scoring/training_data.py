@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Final, Literal
+from typing import Literal
 
 from s2lct.suite.known_splits import is_train
 
@@ -11,7 +11,7 @@ Group = Literal["train", "other", "unknown"]
 GROUPS: tuple[Group, ...] = ("train", "other", "unknown")
 KNOWN_TRAIN_SPLITS = ("sst:train", "rotten_tomatoes:train")
 """The train splits that the table holds whole, the one most models learnt from first."""
-_SST: Final = frozenset({"sst:train"})
+_SST = frozenset(KNOWN_TRAIN_SPLITS[:1])
 TRAINED_ON: dict[str, frozenset[str]] = {
     # Models with two classes learnt from it without its neutral sentences.
     "embedded-2class": _SST,
@@ -34,8 +34,7 @@ def training_data_of(model: str) -> frozenset[str] | None:
 
 def main_comparison(model: str) -> frozenset[str]:
     """The splits of a model's training data; SST's train split where it is not known."""
-    own = training_data_of(model)
-    return frozenset(KNOWN_TRAIN_SPLITS[:1]) if own is None else own
+    return TRAINED_ON.get(model, _SST)
 
 
 def comparisons_for(
@@ -44,14 +43,10 @@ def comparisons_for(
     """What a model's cases are held against: its own training data where that is known.
 
     Elsewhere it is each train split that is known: those of the table, SST's first, and those that
-    the suite's corpus states.
-
-    Args:
-        model: its name.
-        memberships: of all cases.
+    the suite's corpus states in the memberships of its cases.
     """
-    if training_data_of(model) is not None:
-        return (main_comparison(model),)
+    if model in TRAINED_ON:
+        return (TRAINED_ON[model],)
     # Of a file without corpora only "train" is known, and not which.
     stated = {one for of in memberships for one in of if ":" in one and is_train(one)}
     names = (*KNOWN_TRAIN_SPLITS, *sorted(stated.difference(KNOWN_TRAIN_SPLITS)))
@@ -59,25 +54,16 @@ def comparisons_for(
 
 
 def group_of(memberships: Collection[str], training: frozenset[str]) -> Group:
-    """Whether a case holds a sentence of training data.
+    """Whether a case, by its `memberships_of`, holds a sentence of the splits of training data.
 
-    Args:
-        memberships: of the case, see `memberships_of`.
-        training: the splits that are training data.
-
-    Returns:
-        ``train`` if a sentence is known to be in it, ``other`` if all are known to be elsewhere,
-        else ``unknown``.
+    ``train`` if a sentence is known to be in it, ``other`` if all are known to be elsewhere.
     """
     if not training.isdisjoint(memberships):
         return "train"
-    told = bool(memberships) and not any(_leaves_open(one, training) for one in memberships)
-    return "other" if told else "unknown"
-
-
-def _leaves_open(membership: str, training: frozenset[str]) -> bool:
-    """Whether a membership that is none of training data may be one of it all the same."""
-    corpus, colon, split = membership.rpartition(":")
-    if not colon:
-        return True  # nothing is known, or an older file names no corpus
-    return not split and any(one.rpartition(":")[0] == corpus for one in training)
+    corpora = {one.rpartition(":")[0] for one in training}
+    for one in memberships:
+        corpus, colon, split = one.rpartition(":")
+        # Nothing is known, or an older file names no corpus; or its split is not known.
+        if not colon or (not split and corpus in corpora):
+            return "unknown"
+    return "other" if memberships else "unknown"

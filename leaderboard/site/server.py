@@ -1,15 +1,17 @@
-"""The static page of the leaderboard over HTTP."""
+"""The leaderboard's page over HTTP, built again when its results change."""
 
 from __future__ import annotations
 
 import io
 import json
 import logging
+import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from datetime import datetime, timezone
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -18,17 +20,73 @@ from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.hub_results import official_suites
+from s2lct.leaderboard.results.hub_results import newest_commit, official_suites
 from s2lct.leaderboard.results.scored import Collection
-from s2lct.leaderboard.site.live_page import LivePage
-from s2lct.leaderboard.site.site import OUTCOMES, PAGE
+from s2lct.leaderboard.results.untrusted import RefusedError, files_below
+from s2lct.leaderboard.site.site import OUTCOMES, PAGE, build_site
 from s2lct.leaderboard.site.tables import TABLES
 
 PORTS = range(7860, 7960)
 LOCAL_SECONDS, HUB_SECONDS = 2.0, 60.0
 """How often a folder is looked through, and the Hub asked."""
 _FILES = {"/", *(f"/{name}" for name in (PAGE, *TABLES, OUTCOMES))}
+_FAULTS = (ScoringError, RefusedError, OSError)
 _log = logging.getLogger(__name__)
+
+
+class LivePage:
+    """The page of results with the files beside it; the last that could be built stays.
+
+    Args:
+        results: a folder, a Parquet file or a Hub dataset, see `collection.collect`.
+        read: reads them, or raises `ScoringError`.
+        work: an empty folder for the builds.
+    """
+
+    def __init__(self, results: str, read: Callable[[], Collection], work: Path) -> None:
+        self.results, self.problem, self.builds = results, "", 0
+        self._read, self._work = read, work
+        self._state: Hashable = None
+        with suppress(*_FAULTS):  # offline, the Hub's results come from the cache
+            self._state = self._current_state()
+        self._build()
+
+    def refresh(self) -> None:
+        """Build again if the results changed or could not be built last time."""
+        problem = ""
+        try:
+            state = self._current_state()
+            if state != self._state or self.problem:
+                self._build()
+                self._state = state
+        except _FAULTS as error:
+            problem = getattr(error, "problem", str(error))
+        if problem not in ("", self.problem):
+            _log.warning("The page built at %s stays: %s", self.built, problem)
+        self.problem = problem
+
+    def _current_state(self) -> Hashable:
+        """What differs whenever the results do."""
+        path = Path(self.results)
+        if not path.exists():
+            return newest_commit(self.results)
+        files = [path] if path.is_file() else files_below(path, (".json", ".parquet"))
+        stats = [(str(file), file.lstat()) for file in files]
+        return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+    def _build(self) -> None:
+        collection = self._read()
+        folder = self._work / str(self.builds + 1)
+        build_site(collection, folder)
+        self.builds, self.folder, self.left_out = self.builds + 1, folder, collection.skipped
+        self.built = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        # The folder before this one may still be read from.
+        shutil.rmtree(self._work / str(self.builds - 2), ignore_errors=True)
+
+    def status(self) -> dict[str, Any]:
+        """What ``/status`` says; ``problem`` is empty unless the page is older than the results."""
+        names = ("results", "built", "builds", "problem", "left_out")
+        return {name: getattr(self, name) for name in names}
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -52,16 +110,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def listen(live: LivePage, host: str, port: int | None) -> ThreadingHTTPServer:
-    """A server of a page; it answers once ``serve_forever`` is called.
-
-    Args:
-        live: the page.
-        host: address to listen at.
-        port: the first free one of `PORTS` if None.
-
-    Raises:
-        ScoringError: the address cannot be listened at.
-    """
+    """A server of a page at a port, or the first free one of `PORTS`, or a `ScoringError`."""
     for candidate in PORTS if port is None else (port,):
         try:
             return ThreadingHTTPServer((host, candidate), partial(_Handler, live))
@@ -82,18 +131,10 @@ def serve(
     port: int | None = None,
     announce: Callable[[str], object] = print,
 ) -> None:
-    """Serve the leaderboard until interrupted.
+    """Serve the leaderboard of some results (see `LivePage`) until interrupted.
 
-    Args:
-        results: what `collection.collect` reads.
-        read: reads it; `collection.collect` if None.
-        suites: which the leaderboard is for, see `hub_results.official_suites`.
-        host: see `listen`.
-        port: see `listen`.
-        announce: given the address.
-
-    Raises:
-        ScoringError: there are no usable results, or the address cannot be listened at.
+    They are read by ``read``, or by `collect` with the `official_suites` that ``suites`` names.
+    The address (see `listen`) is given to ``announce``.
     """
     read = read or (lambda: collect(results, official=official_suites(suites) or None))
     seconds = LOCAL_SECONDS if Path(results).exists() else HUB_SECONDS

@@ -14,31 +14,16 @@ from markupsafe import Markup
 
 from s2lct.files import check_folder_out, write_bytes
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.collection_file import write_collection
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
-from s2lct.leaderboard.results.scored import UNSCORED, Collection, LabelIds
+from s2lct.leaderboard.results.scored import UNSCORED, Collection, LabelIds, write_collection
 from s2lct.leaderboard.results.standings import (
     Standing,
     SuiteStandings,
     all_standings,
     pairwise_tests,
 )
-from s2lct.leaderboard.scoring.chance import (
-    CHANCE_WORDS,
-    RANDOM,
-    Reference,
-    chance_corrected,
-    chance_of,
-    reference_means,
-)
-from s2lct.leaderboard.scoring.statistics import (
-    INTERVAL_WORDS,
-    MEAN_WORDS,
-    CapabilityResult,
-    Floats,
-    Rate,
-)
-from s2lct.leaderboard.site.tables import TABLES, capability_columns, splits_in_words, write_tables
+from s2lct.leaderboard.scoring import chance, statistics
+from s2lct.leaderboard.site.tables import TABLES, capability_columns, write_tables
 from s2lct.pages import page_templates
 
 TITLE = "S²LCT leaderboard"
@@ -47,20 +32,14 @@ OUTCOMES = "outcomes.parquet"
 _DIGITS = 6  # the page shows three: rounding twice must not show
 _KEY_LENGTH = 12
 _MANTISSAS = 900
+_OF_MODEL = ("options", "parameters", "licence", "date", "verified")
 
 
 def build_site(collection: Collection, out: Path) -> list[SuiteStandings]:
-    """Write the page and the files beside it.
+    """Write index.html and the files beside it; return the standings, suite by suite.
 
-    Each file is written whole or not at all, the page last. The same results give the same bytes.
-
-    Args:
-        collection: the results.
-        out: folder for index.html, leaderboard.csv, .json and .parquet (a row a model), and
-            outcomes.parquet (a row a model and case), from which all of them can be built again.
-
-    Returns:
-        The standings, suite by suite.
+    leaderboard.csv, .json and .parquet have a row a model; from outcomes.parquet, a row a model and
+    case, all can be built again. The page is written last; the same results give the same bytes.
     """
     check_folder_out(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
@@ -71,8 +50,8 @@ def build_site(collection: Collection, out: Path) -> list[SuiteStandings]:
     return standings
 
 
-def page(standings: Sequence[SuiteStandings], files: Sequence[str] = (*TABLES, OUTCOMES)) -> str:
-    """The page: it needs no network and no file beside it, except to download ``files``."""
+def page(standings: Sequence[SuiteStandings]) -> str:
+    """The page: it needs no network and no file beside it, except to download them."""
     environment = page_templates("s2lct.leaderboard.site").overlay(
         keep_trailing_newline=True, trim_blocks=False, lstrip_blocks=False
     )
@@ -83,34 +62,23 @@ def page(standings: Sequence[SuiteStandings], files: Sequence[str] = (*TABLES, O
     data = {
         "title": TITLE,
         "labels": list(LABELS),
-        "files": list(files),
+        "files": [*TABLES, OUTCOMES],
         "level": LEVEL,
-        "words": {"mean": MEAN_WORDS, "chance": CHANCE_WORDS, "test": TEST_WORDS},
-        "suites": [_suite_data(one, ids[one.suite.fingerprint]) for one in standings],
+        "words": {"mean": statistics.MEAN_WORDS, "chance": chance.CHANCE_WORDS, "test": TEST_WORDS},
+        "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
     }
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Nothing that could end a script element: text of models and cases is anybody's.
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
     return environment.get_template("site.html.jinja").render(
         title=TITLE,
         style=Markup(environment.get_template("site.css.jinja").render()),
         script=Markup(script),
         script_hash=Markup(f"sha256-{digest}"),
-        data=_script_safe(data),
-        words=(MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS),
+        data=Markup(text),
+        words=(statistics.MEAN_WORDS, statistics.INTERVAL_WORDS, chance.CHANCE_WORDS),
     )
-
-
-def _script_safe(data: Any) -> Markup:
-    """JSON that cannot end a script element: text of models and cases is anybody's."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(text)
-
-
-def capability_words() -> dict[str, tuple[str, str]]:
-    """Title and expectation of the shipped capabilities, by id."""
-    from s2lct.builder.capabilities.files import load_capabilities
-
-    return {one.id: (one.title, one.expectation) for one in load_capabilities()}
 
 
 def short_ids(digests: Sequence[str]) -> dict[str, str]:
@@ -121,28 +89,25 @@ def short_ids(digests: Sequence[str]) -> dict[str, str]:
     return {digest: digest[:length] or "unknown" for digest in digests}
 
 
-def _suite_data(one: SuiteStandings, id: str) -> dict[str, Any]:
-    cases = one.suite.cases
+def _suite_data(one: SuiteStandings) -> dict[str, Any]:
+    from s2lct.builder.capabilities.files import load_capabilities
+
+    cases, names = one.suite.cases, one.capabilities
     keys = short_ids([standing.model.key for standing in one.standings])
-    words = capability_words()
-    number_of = {name: number for number, name in enumerate(one.capabilities)}
+    known = {shipped.id: (shipped.title, shipped.expectation) for shipped in load_capabilities()}
+    number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    columns = capability_columns(one.capabilities)
-    tests = pairwise_tests(one)
-    chance, mean = chance_of(reference_means(one.references))
+    columns = capability_columns(names)
+    tested, p_values = pairwise_tests(one)
+    best, mean = chance.chance_of(chance.reference_means(one.references))
     return {
-        "id": id,
         "version": one.suite.version,
         "official": one.suite.official,
         "fingerprint": one.suite.fingerprint,
         "capabilities": [
-            {
-                "id": name,
-                "column": columns[name],
-                "title": words.get(name, ("", ""))[0],
-                "expectation": words.get(name, ("", ""))[1],
-            }
-            for name in one.capabilities
+            {"id": name, "column": columns[name], "title": title, "expectation": expectation}
+            for name in names
+            for title, expectation in (known.get(name, ("", "")),)
         ],
         "cases": {
             "id": [case.id for case in cases],
@@ -155,36 +120,30 @@ def _suite_data(one: SuiteStandings, id: str) -> dict[str, Any]:
             "passes": [sum(1 << label for label in case.passes) for case in cases],
             "inserted": [list(case.inserted) or 0 for case in cases],
         },
-        "models": [
-            _model_data(standing, one.capabilities, keys[standing.model.key])
-            for standing in one.standings
-        ],
+        "models": [_model_data(of, names, keys[of.model.key]) for of in one.standings],
         "references": [
-            _reference_data(reference, mean, one.capabilities) for reference in one.references
+            {
+                "name": reference.name,
+                "overall": _rounded(reference.failure_rate),
+                "corrected": _rounded(chance.chance_corrected(reference.failure_rate, mean)),
+                "capabilities": [
+                    [
+                        _rounded(reference.capabilities[name].get(kind))
+                        for kind in ("all", "seed", "expansion")
+                    ]
+                    for name in names
+                ],
+            }
+            for reference in one.references
         ],
-        "chance": chance,
-        "random": RANDOM,
-        "tests": {"models": tests.models, "p": packed_p_values(tests.adjusted)},
-    }
-
-
-def _reference_data(
-    reference: Reference, chance: float, capabilities: Sequence[str]
-) -> dict[str, Any]:
-    rates = (reference.capabilities[name] for name in capabilities)
-    return {
-        "name": reference.name,
-        "overall": _rounded(reference.failure_rate),
-        "corrected": _rounded(chance_corrected(reference.failure_rate, chance)),
-        "capabilities": [
-            [_rounded(rate.get(kind)) for kind in ("all", "seed", "expansion")] for rate in rates
-        ],
+        "chance": best,
+        "random": chance.RANDOM,
+        "tests": {"models": tested, "p": packed_p_values(p_values)},
     }
 
 
 def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> dict[str, Any]:
-    model = standing.model
-    outside = standing.outside_training
+    model, outside, of = standing.model, standing.outside_training, standing.capabilities
     return {
         "key": key,
         "sha256": model.key,
@@ -192,21 +151,15 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
         "revision": model.revision,
         "weights": model.weights_sha256,
         "rule": model.label_rule,
-        **{
-            name: getattr(model, name)
-            for name in ("options", "parameters", "licence", "date", "verified")
-        },
+        **{name: getattr(model, name) for name in _OF_MODEL},
         "cases": standing.cases,
         "rank": standing.rank,
         "overall": _figure(standing.overall),
         "corrected": _rounded(standing.chance_corrected),
-        "capabilities": [
-            _figures(standing.capabilities[name]) if name in standing.capabilities else None
-            for name in capabilities
-        ],
+        "capabilities": [_figures(of[name]) if name in of else None for name in capabilities],
         "one": standing.one_answer and [LABELS[standing.one_answer[0]], standing.one_answer[1]],
         "flips": [standing.pass_to_fail, standing.passing_expansions],
-        "compared": [standing.training_known, splits_in_words(standing)],
+        "compared": [standing.training_known, " ".join(standing.compared_with)],
         "outside": None if outside is None else [*_figure(outside), outside.cases],
         "said": packed(model.labels),
     }
@@ -216,19 +169,17 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, _DIGITS)
 
 
-def _figure(rate: Rate) -> list[float]:
+def _figure(rate: statistics.Rate) -> list[float]:
     return [round(value, _DIGITS) for value in (rate.failure_rate, *rate.ci)]
 
 
-def _figures(of: CapabilityResult) -> list[float | None]:
+def _figures(of: statistics.CapabilityResult) -> list[float | None]:
     """Rate and bounds on all cases, rates on seeds and on expansions."""
-    return [
-        *_figure(of.all),
-        *(_rounded(one.failure_rate) if one.cases else None for one in (of.seed, of.expansion)),
-    ]
+    kinds = [_rounded(one.failure_rate) if one.cases else None for one in (of.seed, of.expansion)]
+    return [*_figure(of.all), *kinds]
 
 
-def packed_p_values(p_values: Floats) -> str:
+def packed_p_values(p_values: statistics.Floats) -> str:
     """P-values as base64, two bytes each (the lower first): three digits and an exponent."""
     codes: list[int] = []
     for value in p_values.ravel().tolist():
@@ -241,6 +192,5 @@ def packed(labels: LabelIds) -> str:
     """Label ids as base64, two bits a case from the lowest on; 3 where the model was not asked."""
     codes = np.where(labels == UNSCORED, 3, labels).astype(np.uint8)
     codes = np.pad(codes, (0, -len(codes) % 4), constant_values=3).reshape(-1, 4)
-    return base64.b64encode(
-        (codes << np.array([0, 2, 4, 6], dtype=np.uint8)).sum(1, np.uint8)
-    ).decode()
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8)
+    return base64.b64encode((codes << shifts).sum(1, np.uint8)).decode()

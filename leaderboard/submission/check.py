@@ -1,7 +1,8 @@
 """Whether a stranger's result file can be believed: every figure, every case, the model itself.
 
-Nothing of a submission is trusted. It is read by `untrusted`, texts and passing labels are those of
-the suite, every figure is computed again, and the model is asked again by `rescoring`.
+Nothing of a submission is trusted. It is read as `outcomes` reads strangers' results, texts and
+passing labels are those of the suite, every figure is computed again, and the model is asked again
+by `rescoring`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import random
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from hashlib import sha256
@@ -25,24 +27,13 @@ from s2lct.errors import ScoringError
 from s2lct.files import write_text
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
-from s2lct.leaderboard.models.word_lists import WORD_LISTS
+from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder
-from s2lct.leaderboard.results.figures import wrong_figures
-from s2lct.leaderboard.results.layout import root_of
-from s2lct.leaderboard.results.outcomes import case_columns
-from s2lct.leaderboard.results.record import FORMAT, Result, asked
-from s2lct.leaderboard.results.untrusted import MOST_JSON_BYTES, decoded, parse_result
-from s2lct.leaderboard.results.untrusted_files import RefusedError, bytes_of
-from s2lct.leaderboard.results.verified import VERIFIED_FILE, read_verified
-from s2lct.leaderboard.results.words import (
-    SHA256,
-    faults_of_names,
-    faults_of_words,
-    names_of,
-    texts_of,
-)
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.results.outcomes import case_columns, decoded
+from s2lct.leaderboard.results.read import outcomes_of, wrong_figures
+from s2lct.leaderboard.results.record import BUILT_IN, FORMAT, Result, asked
+from s2lct.leaderboard.results.write import root_of
+from s2lct.leaderboard.scoring.score import failed_cases
 from s2lct.leaderboard.submission.rescoring import Limits, ask_again
 from s2lct.plain_text import plain
 from s2lct.suite.cases import SuiteCases
@@ -62,27 +53,16 @@ _MARKUP = re.compile(r"<[A-Za-z/!?]")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the check of a submission came to.
+    """What the check of a submission came to."""
 
-    Attributes:
-        file: the result file.
-        sha256: of its bytes; empty where they were not read.
-        accepted: whether nothing speaks against it.
-        reasons: what does, a line each.
-        rescored: how many cases the model was asked again.
-        seed: what they were drawn by; None where none were drawn.
-        verified: whether it was accepted with its model asked all cases again.
-        doubts: why it is not verified though its model was asked all cases again.
-    """
-
-    file: str
-    sha256: str
-    accepted: bool
-    reasons: tuple[str, ...]
-    rescored: int = 0
-    seed: int | None = None
-    verified: bool = False
-    doubts: tuple[str, ...] = ()
+    file: str  # the result file
+    sha256: str  # of its bytes; empty where they were not read
+    accepted: bool  # whether nothing speaks against it
+    reasons: tuple[str, ...]  # what does, a line each
+    rescored: int = 0  # how many cases the model was asked again
+    seed: int | None = None  # what they were drawn by; None where none were drawn
+    verified: bool = False  # whether it was accepted with its model asked all cases again
+    doubts: tuple[str, ...] = ()  # why it is not, though its model was asked all cases again
 
     def as_json(self) -> str:
         """One line of JSON."""
@@ -103,57 +83,47 @@ def check(
     Args:
         path: the JSON file.
         suite: the suite it must have been scored on, from a source that is trusted.
-        rescore: ask the model again. It is loaded by the name and the commit that the submission
-            gives.
+        rescore: ask the model, by the name and commit that the submission gives, again.
         first_look: ask it only a random 2 % of the cases, at least 20. That finds coarse lies
             early, and verifies nothing.
         seed: which cases at a first look; None draws them so that nobody can know them before.
         limits: what asking the model may cost.
     """
-    digest = ""
-    rescored, drawn_by, doubts = 0, None, tuple[str, ...]()
+    digest, rescored, drawn_by, doubts = "", 0, None, tuple[str, ...]()
+    reasons: list[str] = []
     try:
-        data = bytes_of(path, MOST_JSON_BYTES)
+        data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
         digest = sha256(data).hexdigest()
-        result = parse_result(data)
-        reasons = [*_faults_of_record(result), *_faults_of_suite(result, suite)]
-        labels, faults = _labels(result, path, suite)
-        reasons += faults
-        if labels is not None:
-            outcomes = _outcomes(result, suite, labels)
-            reasons += [
-                f"{where} does not follow from the cases"
-                for where in wrong_figures(result, outcomes)
-            ]
-            if (rescore or first_look) and not reasons:
-                numbers = list(range(len(suite.cases)))
-                if first_look:
-                    drawn_by = secrets.randbits(32) if seed is None else seed
-                    numbers = _drawn(numbers, drawn_by)
-                cases = [suite.cases[number] for number in numbers]
-                again = ask_again(result, cases, labels[numbers], limits)
-                reasons += again.faults
-                rescored, doubts = again.asked, again.doubts
-    except RefusedError as refusal:
-        reasons = list(refusal.reasons)
+        result = untrusted.parse_result(data)
+        reasons += _faults_of_record(result, suite)
+        labels = _labels(result, path, suite, reasons)
+        wrong = wrong_figures(result, outcomes_of(result, suite, labels))
+        reasons += [f"{where} does not follow from the cases" for where in wrong]
+        if (rescore or first_look) and not reasons:
+            numbers = list(range(len(suite.cases)))
+            if first_look:
+                drawn_by = secrets.randbits(32) if seed is None else seed
+                wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
+                draw = random.Random(drawn_by)
+                numbers = sorted(draw.sample(numbers, min(wanted, len(numbers))))
+            cases = [suite.cases[number] for number in numbers]
+            again = ask_again(result, cases, labels[numbers], limits)
+            reasons += again.faults
+            rescored, doubts = again.asked, again.doubts
+    except untrusted.RefusedError as refusal:
+        reasons += refusal.reasons
     if len(reasons) > MOST_REASONS:
-        more = len(reasons) - MOST_REASONS
-        reasons = [*reasons[:MOST_REASONS], f"and {more} more"]
+        reasons[MOST_REASONS:] = [f"and {len(reasons) - MOST_REASONS} more"]
     return Verdict(
         file=one_line(str(path)),
         sha256=digest,
         accepted=not reasons,
-        reasons=tuple(one_line(reason) for reason in reasons),
+        reasons=tuple(map(one_line, reasons)),
         rescored=rescored,
         seed=drawn_by if rescored else None,
         verified=bool(rescored) and not (reasons or first_look or doubts),
-        doubts=tuple(one_line(doubt) for doubt in doubts),
+        doubts=tuple(map(one_line, doubts)),
     )
-
-
-def _drawn(numbers: Sequence[int], seed: int) -> list[int]:
-    wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
-    return sorted(random.Random(seed).sample(numbers, min(wanted, len(numbers))))
 
 
 def one_line(text: str) -> str:
@@ -161,16 +131,16 @@ def one_line(text: str) -> str:
     return plain(text, LONGEST_REASON - 1)
 
 
-def _faults_of_record(result: Result) -> Iterator[str]:
-    """What is wrong with the result's own words, whatever its figures."""
+def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
+    """What is wrong with the words of a result on a suite, whatever its figures."""
     model, options = result.model, result.model.options
-    yield from faults_of_words(result)
-    for where, text in texts_of(result.model_dump(), ""):
+    yield from untrusted.faults_of_words(result)
+    for where, text in untrusted.texts_of(result.model_dump(), ""):
         # What a language model is asked may hold its own marks, and is part of the label rule.
         name = where.rpartition(".")[2]
         if _MARKUP.search(text) and not (options.prompt and name in ("prompt", "label_rule")):
             yield f"{where}: holds markup"
-    built_in = model.name in WORD_LISTS or model.name in EMBEDDED_MODELS
+    built_in = model.name in BUILT_IN
     if not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
         yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
     elif built_in and not _PACKAGE.fullmatch(model.revision):
@@ -181,128 +151,82 @@ def _faults_of_record(result: Result) -> Iterator[str]:
             "that others can load it"
         )
     else:
-        yield from faults_of_names(names_of(result))
+        yield from untrusted.faults_of_names(untrusted.names_of(result))
     if result.format != FORMAT:
         yield f"format: is {result.format}; score the model again with this version of s2lct"
     if not model.label_rule.strip():
         yield "model.label_rule: is empty"
-    if not SHA256.fullmatch(model.weights_sha256):
+    if not untrusted.SHA256.fullmatch(model.weights_sha256):
         yield "model.weights_sha256: is no SHA-256"
-    yield from _faults_of_question(result)
-    try:
-        date = datetime.fromisoformat(result.date.replace("Z", "+00:00"))
-    except ValueError:  # said before
-        pass
-    else:
-        if date.tzinfo is None:
+    with suppress(ScoringError):  # said before
+        asks = asked(options)
+        if asks is not None and not model.label_rule.endswith(f"; {asks}"):
+            yield "model.label_rule: is not that of the prompt and the label words"
+    with suppress(ValueError):  # said before
+        if datetime.fromisoformat(result.date.replace("Z", "+00:00")).tzinfo is None:
             yield f"date: {result.date!r} has no time zone"
     if len(result.packages) > 50 or "s2lct" not in result.packages:
         yield "packages: s2lct must be among at most 50"
     for name, version in result.packages.items():
         if not _PACKAGE.fullmatch(name) or not _PACKAGE.fullmatch(version):
             yield f"packages: {name!r} {version!r} is no package with a version"
-
-
-def _faults_of_question(result: Result) -> Iterator[str]:
-    try:
-        asks = asked(result.model.options)
-    except ScoringError:  # said before
-        return
-    if asks is not None and not result.model.label_rule.endswith(f"; {asks}"):
-        yield "model.label_rule: is not that of the prompt and the label words"
-
-
-def _faults_of_suite(result: Result, suite: SuiteCases) -> Iterator[str]:
-    if result.suite.version != suite.version:
-        yield f"suite.version: is {result.suite.version!r}, the suite's is {suite.version!r}"
-    if result.suite.fingerprint != suite.fingerprint:
+    told, cases = result.suite, len(suite.cases)
+    if told.version != suite.version:
+        yield f"suite.version: is {told.version!r}, the suite's is {suite.version!r}"
+    if told.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
     if result.partial:
         yield "selection: is a part of the suite; score the model on all of it"
-    if result.outcomes.rows != len(suite.cases):
+    if result.outcomes.rows != cases:
         yield (
-            f"outcomes.rows: is {result.outcomes.rows}, the suite has {len(suite.cases)} cases; "
-            "score the model on all of them"
+            f"outcomes.rows: is {result.outcomes.rows}, the suite has {cases} cases; score the "
+            "model on all of them"
         )
 
 
-def _labels(result: Result, path: Path, suite: SuiteCases) -> tuple[Labels | None, list[str]]:
-    """What the model said of each of the suite's cases, and what is wrong with the file.
-
-    Labels are None where figures cannot be computed from them.
-    """
-    name = result.outcomes.path
+def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) -> Labels:
+    """What the model said of each case; ``faults`` gets what in its file is not as it should be."""
+    name, rows = result.outcomes.path, len(suite.cases)
     if not _FILE_NAME.fullmatch(name):
-        return None, [f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"]
+        raise untrusted.RefusedError(
+            f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"
+        )
     longest = max((len(case.text.encode()) for case in suite.cases), default=0) + 1_000
-    asked_for = result.model_copy(
-        update={"outcomes": result.outcomes.model_copy(update={"rows": len(suite.cases)})}
+    most = _SPARE_BYTES + _TEXTS_A_ROW * rows * longest
+    with Decoder() as decoder:
+        table = decoded(decoder, path, result, rows, longest, most)
+    columns = {**table.get("shared", {}), **table["columns"]}
+
+    def found(wrong: Iterable[Any], words: str, noun: str = "case") -> bool:
+        if wrong := list(wrong):
+            plural = "" if len(wrong) == 1 else "s"
+            some = f"{len(wrong):,} {noun}{plural} (first {str(wrong[0])[:40]!r})"
+            faults.append(f"{name}: {words.format(some)}")
+        return bool(wrong)
+
+    ids, known = Counter(columns["id"]), dict.fromkeys(case.id for case in suite.cases)
+    twice = found((one for one, count in ids.items() if count > 1), "has {} more than once", "id")
+    unknown = found(
+        (one for one in ids if one not in known), "has {} that the suite does not have", "id"
     )
-    try:
-        with Decoder() as decoder:
-            table = decoded(
-                decoder,
-                path,
-                asked_for,
-                longest=longest,
-                most_bytes=_SPARE_BYTES + _TEXTS_A_ROW * len(suite.cases) * longest,
-            )
-    except RefusedError as refusal:
-        return None, list(refusal.reasons)
-    return _compared({**(table.shared or {}), **table.columns}, name, suite)
+    if found((one for one in known if one not in ids), "lacks {} of the suite") or twice or unknown:
+        raise untrusted.RefusedError
+    if columns["id"] != list(known):
+        raise untrusted.RefusedError(f"{name}: has the cases in another order than the suite")
 
+    def unlike(column: str, right: Sequence[Any]) -> Iterator[str]:
+        told = zip(known, columns[column], right, strict=True)
+        return (one for one, value, own in told if value != own)
 
-def _compared(
-    columns: dict[str, list[Any]], name: str, suite: SuiteCases
-) -> tuple[Labels | None, list[str]]:
-    ids = columns["id"]
-    known = [case.id for case in suite.cases]
-    faults: list[str] = []
-    if twice := [one for one, count in Counter(ids).items() if count > 1]:
-        faults.append(f"{name}: has {_some(twice, 'id')} more than once")
-    if unknown := [one for one in dict.fromkeys(ids) if one not in set(known)]:
-        faults.append(f"{name}: has {_some(unknown, 'id')} that the suite does not have")
-    if missing := [one for one in known if one not in set(ids)]:
-        faults.append(f"{name}: lacks {_some(missing, 'case')} of the suite")
-    if faults:
-        return None, faults
-    if ids != known:
-        return None, [f"{name}: has the cases in another order than the suite"]
-    for column, expected in case_columns(suite.cases).items():
-        if other := [
-            one
-            for one, told, own in zip(ids, columns[column], expected, strict=True)
-            if told != own
-        ]:
-            faults.append(f"{name}: {column} is not the suite's in {_some(other, 'case')}")
-    said = columns["label"]
-    if wrong := [one for one, label in zip(ids, said, strict=True) if label not in LABELS]:
-        return None, [*faults, f"{name}: label is no label in {_some(wrong, 'case')}"]
-    labels = np.array([LABELS.index(label) for label in said], dtype=np.int64)
+    for column, right in case_columns(suite.cases).items():
+        found(unlike(column, right), f"{column} is not the suite's in {{}}")
+    said = dict(zip(known, columns["label"], strict=True))
+    if found((one for one in said if said[one] not in LABELS), "label is no label in {}"):
+        raise untrusted.RefusedError
+    labels = np.array([LABELS.index(label) for label in said.values()], dtype=np.int64)
     fails = failed_cases(suite.cases, labels).tolist()
-    if other := [
-        one for one, told, own in zip(ids, columns["failed"], fails, strict=True) if told is not own
-    ]:
-        faults.append(f"{name}: failed does not follow from the label in {_some(other, 'case')}")
-    return labels, faults
-
-
-def _some(ids: Sequence[Any], noun: str) -> str:
-    plural = "" if len(ids) == 1 else "s"
-    return f"{len(ids):,} {noun}{plural} (first {str(ids[0])[:40]!r})"
-
-
-def _outcomes(result: Result, suite: SuiteCases, labels: Labels) -> Outcomes:
-    """What the model said, on the suite's own cases with the suite's own passing labels."""
-    return Outcomes(
-        model=result.model.name,
-        revision=result.model.revision,
-        weights_sha256=result.model.weights_sha256,
-        label_rule=result.model.label_rule,
-        suite=suite,
-        labels=labels,
-        failed=failed_cases(suite.cases, labels),
-    )
+    found(unlike("failed", fails), "failed does not follow from the label in {}")
+    return labels
 
 
 def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
@@ -310,15 +234,9 @@ def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
 
     Args:
         path: the result file.
-        verdict: what its check came to.
-        file: the list, which maps the SHA-256 of result files to the dates they were checked; by
-            default `VERIFIED_FILE` at the top of the repository of results, or beside the result.
-
-    Returns:
-        The path of `VERIFIED_FILE`.
-
-    Raises:
-        ScoringError: it was not verified, or the file is broken.
+        verdict: what its check came to; a `ScoringError` unless it was verified.
+        file: the list, which is returned; by default `VERIFIED_FILE` at the top of the repository,
+            or beside the result.
     """
     if not verdict.verified:
         raise ScoringError(
@@ -327,8 +245,8 @@ def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
             mend="only what was accepted with --rescore, all cases asked again, is recorded as "
             "verified",
         )
-    file = file or root_of(path) / VERIFIED_FILE
-    dates = read_verified(file)
+    file = file or root_of(path) / untrusted.VERIFIED_FILE
+    dates = untrusted.read_verified(file)
     dates[verdict.sha256] = datetime.now(timezone.utc).isoformat(timespec="seconds")
     write_text(file, json.dumps(dates, indent=2, sort_keys=True) + "\n")
     return file

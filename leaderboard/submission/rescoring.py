@@ -1,8 +1,9 @@
 """Whether a model says what a stranger's result says that it said.
 
-The model's files are fetched at the commit that the result names, which must lie on the default
-branch of its repository. They are loaded and asked in a process that knows no token, with limits of
-memory and time, in single precision, and labels are compared exactly.
+The model's files, no code and nothing too large among them, are fetched at the commit that the
+result names, which must lie on the default branch of its repository. They are loaded and asked in
+a process that knows no token, with limits of memory and time, in single precision, and labels are
+compared exactly.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,27 +25,32 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, TASK
-from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
+from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, meaning_of, rule_for
 from s2lct.leaderboard.answers.predictions import Array
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.word_lists import WORD_LISTS
 from s2lct.leaderboard.results.decoder import environment_without_secrets
-from s2lct.leaderboard.results.record import OptionsRecord, Result, asked
-from s2lct.leaderboard.results.scored import own_options
-from s2lct.leaderboard.results.untrusted_files import RefusedError
-from s2lct.leaderboard.scoring.ask import probabilities_of
+from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
+from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, Result, asked, own_options
+from s2lct.leaderboard.results.untrusted import RefusedError, bytes_of
 from s2lct.leaderboard.scoring.score import rule_in_words
-from s2lct.leaderboard.submission.model_files import fetched_model
+from s2lct.leaderboard.submission.rescoring_child import facts_of
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case
 
 if TYPE_CHECKING:
-    pass
+    from huggingface_hub.hf_api import ModelInfo
 
+DEFAULT_BRANCH = "main"
 ROUNDING = 1e-4
 """By how much two labels' probabilities may differ where other machines round otherwise."""
 MOST_NEAR_TIES = 0.02
+MOST_CONFIG_BYTES = 1 << 20
+MOST_LAYERS = 1_000
+LARGEST_SIZE = 1 << 24
+_COUNT = re.compile(r"layer|depth|block|stage|expert|head|group", re.IGNORECASE)
+_SIZE = re.compile(r"size|dim|width|position|channel|filter|rank|len", re.IGNORECASE)
+_PLAIN_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_TOKENIZER_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab")
 _STARTED = (
     "import json, sys; sys.path += json.loads(sys.argv[1]); "
     "from s2lct.leaderboard.submission.rescoring_child import main; main()"
@@ -52,132 +59,72 @@ _STARTED = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a stranger's model may cost.
+    """What a stranger's model may cost."""
 
-    Attributes:
-        download: bytes of its files.
-        memory: bytes that loading and asking it may take.
-        seconds: of wall-clock time for loading and asking it.
-    """
-
-    download: int = 20 << 30
-    memory: int = 16 << 30
-    seconds: int = 1_800
+    download: int = 20 << 30  # bytes of its files
+    memory: int = 16 << 30  # bytes that loading and asking it may take
+    seconds: int = 1_800  # of wall-clock time for loading and asking it
 
 
 @dataclass(frozen=True, slots=True)
 class AskedAgain:
-    """What asking a model came to.
+    """What asking a model came to."""
 
-    Attributes:
-        faults: what speaks against the result, a line each.
-        asked: how many cases it was asked.
-        doubts: why the result is not to be called verified though nothing speaks against it.
-    """
-
-    faults: tuple[str, ...]
-    asked: int = 0
-    doubts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """What is known of a model that was asked."""
-
-    revision: str
-    classes: tuple[str, ...]
-    weights_sha256: str
-    parameters: int | None
-    licence: str | None
-    probabilities: Array
+    faults: tuple[str, ...]  # what speaks against the result, a line each
+    asked: int = 0  # how many cases it was asked
+    doubts: tuple[str, ...] = ()  # why it is not verified though nothing speaks against it
 
 
 def ask_again(
     result: Result, cases: Sequence[Case], labels: Labels, limits: Limits | None = None
 ) -> AskedAgain:
-    """Ask the model of a result again.
-
-    Args:
-        result: what is claimed; its words were checked.
-        cases: what to ask.
-        labels: what it is claimed to have said, shape (cases,).
-        limits: what the model may cost.
-    """
-    told, options = result.model, result.model.options
+    """Ask the model of a result, whose words were checked, cases again that it claims labels of."""
+    name, options = result.model.name, result.model.options
+    texts = [case.text for case in cases]
     try:
         asks = asked(options)
-        if told.name in WORD_LISTS or told.name in EMBEDDED_MODELS:
-            model = _own_model(told.name, cases)
+        if name in BUILT_IN:
+            model = facts_of(load_classifier(name), texts)
         else:
-            model = _strangers_model(result, cases, limits or Limits())
-        rule = rule_for(
-            model.classes,
-            model=told.name,
-            label_map=options.label_map,
-            neutral_band=options.neutral_band,
-        )
+            model = _facts_of_strangers(result, texts, limits or Limits())
+        classes, band = model["classes"], options.neutral_band
+        rule = rule_for(classes, model=name, label_map=options.label_map, neutral_band=band)
         faults = [*_faults_of_identity(result, model, rule_in_words(rule, asks))]
-        if faults:
-            return AskedAgain(tuple(faults))
-        faults = [*_faults_of_labels(rule, cases, labels, model.probabilities)]
+        if not faults:
+            faults = [*_faults_of_labels(rule, cases, labels, model["probabilities"])]
+            return AskedAgain(tuple(faults), len(cases), tuple(_doubts(name, classes, options)))
     except ScoringError as error:
-        return AskedAgain((f"cannot be scored again: {error.problem}",))
+        faults = [f"cannot be scored again: {error.problem}"]
     except RefusedError as refusal:
-        return AskedAgain(refusal.reasons)
-    return AskedAgain(tuple(faults), len(cases), tuple(_doubts(told.name, model.classes, options)))
+        faults = [*refusal.reasons]
+    return AskedAgain(tuple(faults))
 
 
-def _own_model(name: str, cases: Sequence[Case]) -> _Model:
-    from s2lct.leaderboard.models.facts import licence_of, parameters_of
-
-    model = load_classifier(name)
-    return _Model(
-        model.revision,
-        model.classes,
-        getattr(model, "weights_sha256", model.fingerprint),
-        parameters_of(model),
-        licence_of(model),
-        probabilities_of(model, [case.text for case in cases]),
-    )
-
-
-def _strangers_model(result: Result, cases: Sequence[Case], limits: Limits) -> _Model:
-    name, revision = result.model.name, result.model.revision
-    folder = fetched_model(name, revision, limits.download)
-    texts = [case.text for case in cases]
-    options = result.model.options
+def _facts_of_strangers(result: Result, texts: list[str], limits: Limits) -> dict[str, Any]:
+    """What `facts_of` says of a model that is fetched and asked in a process of its own."""
+    name, revision, options = result.model.name, result.model.revision, result.model.options
     request = {
         "name": name,
-        "folder": str(folder),
+        "folder": str(_fetched_model(name, revision, limits.download)),
         "texts": texts,
         "prompt": options.prompt,
         "words": options.label_words,
     }
     answer = _answered(request, limits)
     try:
-        classes = tuple(map(str, answer["classes"]))
         said = np.frombuffer(base64.b64decode(answer["probabilities"]), dtype="<f8")
-        return _Model(
-            revision,
-            classes,
-            str(answer["weights_sha256"]),
-            answer["parameters"],
-            answer["licence"],
-            said.reshape(len(texts), len(classes)),
-        )
+        classes = tuple(map(str, answer["classes"]))
+        probabilities = said.reshape(len(texts), len(classes))
+        told = {name: answer[name] for name in ("weights_sha256", "parameters", "licence")}
     except (KeyError, TypeError, ValueError) as error:
         raise RefusedError(f"cannot be scored again: its answers are none ({error!r})") from None
+    return told | {"revision": revision, "classes": classes, "probabilities": probabilities}
 
 
 def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """What the process says of a model; it knows no token and finds none."""
     memory = min(limits.memory, _free_memory())
-    out_of_bounds = (
-        f"cannot be scored again with {memory / 2**30:.3g} GiB of memory in "
-        f"{limits.seconds:,} seconds"
-    )
-    cores = os.cpu_count() or 1
-    line = request | {"memory": memory, "seconds": cores * limits.seconds}
+    limited = {"memory": memory, "seconds": (os.cpu_count() or 1) * limits.seconds}
     places = [place for place in sys.path if place and Path(place).absolute() != Path.cwd()]
     with tempfile.TemporaryDirectory(prefix="s2lct-") as home:
         process = subprocess.Popen(
@@ -187,27 +134,27 @@ def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
             stderr=subprocess.DEVNULL,
             cwd=home,
             env=environment_without_secrets(
-                HOME=home,
-                HF_HOME=home,
+                **dict.fromkeys(("HOME", "HF_HOME", "XDG_CACHE_HOME"), home),
                 HF_HUB_OFFLINE="1",
                 TRANSFORMERS_OFFLINE="1",
                 HF_HUB_DISABLE_IMPLICIT_TOKEN="1",
-                XDG_CACHE_HOME=home,
                 TOKENIZERS_PARALLELISM="false",
             ),
         )
         try:
-            out, _ = process.communicate(json.dumps(line).encode() + b"\n", limits.seconds)
-            answer = json.loads(out)
+            line = json.dumps(request | limited).encode() + b"\n"
+            answer: dict[str, Any] = json.loads(process.communicate(line, limits.seconds)[0])
         except (subprocess.TimeoutExpired, ValueError, OSError):
-            raise RefusedError(out_of_bounds) from None
+            raise RefusedError(
+                f"cannot be scored again with {memory / 2**30:.3g} GiB of memory in "
+                f"{limits.seconds:,} seconds"
+            ) from None
         finally:
             process.kill()
             process.wait()
     if "problem" in answer:
         raise RefusedError(f"cannot be scored again: {plain(str(answer['problem']), 1_000)}")
-    told: dict[str, Any] = answer
-    return told
+    return answer
 
 
 def _free_memory() -> int:
@@ -220,18 +167,89 @@ def _free_memory() -> int:
     return int(found[1]) * 1024 * 3 // 4 if found else sys.maxsize
 
 
-def _faults_of_identity(result: Result, model: _Model, label_rule: str) -> Iterator[str]:
-    told = result.model
-    if model.revision != told.revision:
-        yield f"model.revision: is {told.revision}, the model here is {model.revision}"
-    if model.weights_sha256 != told.weights_sha256:
+def _fetched_model(name: str, commit: str, most_bytes: int) -> Path:
+    """The folder of a model's files at a commit of its default branch, none too large."""
+    api = hub_api()
+    with told_hub_errors(f"model {name}"):
+        history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
+        if commit not in {one.commit_id for one in history}:
+            raise RefusedError(
+                f"model.revision: {commit} is no commit of the branch {DEFAULT_BRANCH} of {name}, "
+                "where its owners keep it"
+            )
+        files = _wanted_files(name, api.model_info(name, revision=commit, files_metadata=True))
+        if (total := sum(files.values())) > most_bytes:
+            raise RefusedError(
+                f"model {name}: its files have {total:,} bytes, at most {most_bytes:,} are fetched"
+            )
+        config = Path(api.hf_hub_download(name, "config.json", revision=commit))
+        if faults := [*faults_of_config(bytes_of(config, MOST_CONFIG_BYTES))]:
+            raise RefusedError(*(f"model {name}: {fault}" for fault in faults))
+        return Path(api.snapshot_download(name, revision=commit, allow_patterns=list(files)))
+
+
+def _wanted_files(name: str, info: ModelInfo) -> dict[str, int]:
+    """Sizes of the files that a model and its tokenizer are loaded from."""
+    sizes = {
+        one.rfilename: one.size or 0
+        for one in info.siblings or ()
+        if _PLAIN_FILE.fullmatch(one.rfilename)
+    }
+    if sizes.get("config.json", MOST_CONFIG_BYTES + 1) > MOST_CONFIG_BYTES:
+        raise RefusedError(
+            f"model {name}: has no config.json of at most {MOST_CONFIG_BYTES:,} bytes"
+        )
+    safe = any(path.endswith(".safetensors") for path in sizes)
+    weights = re.compile(r".*\.safetensors" if safe else r"pytorch_model.*\.bin")
+    return {
+        path: size
+        for path, size in sizes.items()
+        if weights.fullmatch(path) or path.endswith(_TOKENIZER_FILES) or path == "README.md"
+    }
+
+
+def faults_of_config(data: bytes) -> Iterator[str]:
+    """Numbers in a config.json that no model has whose loading comes to an end."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        yield "its config.json is no JSON"
+        return
+    if not isinstance(content, dict):
+        yield "its config.json is no object"
+        return
+    for where, number in _whole_numbers(content, "", 0):
+        key = where.rpartition(".")[2]
+        most = LARGEST_SIZE if _SIZE.search(key) else MOST_LAYERS if _COUNT.search(key) else None
+        named = where.startswith(("id2label.", "label2id."))
+        if most is not None and not named and not -1 <= number <= most:
+            shown = f"{number:,}" if abs(number) < 10**15 else "a number of 16 digits or more"
+            yield f"its config.json has {plain(where, 80)} {shown}, at most {most:,}"
+
+
+def _whole_numbers(value: Any, where: str, depth: int) -> Iterator[tuple[str, int]]:
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield where, value
+    elif isinstance(value, dict) and depth < 10:
+        for key, part in value.items():
+            yield from _whole_numbers(part, f"{where}.{key}" if where else str(key), depth + 1)
+    elif isinstance(value, list) and depth < 10:
+        for part in value:
+            yield from _whole_numbers(part, where, depth + 1)
+
+
+def _faults_of_identity(result: Result, model: Mapping[str, Any], label_rule: str) -> Iterator[str]:
+    told, parameters, licence = result.model, model["parameters"], model["licence"]
+    if model["revision"] != told.revision:
+        yield f"model.revision: is {told.revision}, the model here is {model['revision']}"
+    if model["weights_sha256"] != told.weights_sha256:
         yield "model.weights_sha256: is not that of the model"
     if label_rule != told.label_rule:
         yield "model.label_rule: is not that of the model with these options"
-    if told.parameters is not None and told.parameters != model.parameters:
-        yield f"model.parameters: is {told.parameters}, the model has {model.parameters}"
-    if told.licence is not None and model.licence is not None and told.licence != model.licence:
-        yield f"model.licence: is {told.licence!r}, the model's is {model.licence!r}"
+    if told.parameters not in (None, parameters):
+        yield f"model.parameters: is {told.parameters}, the model has {parameters}"
+    if licence is not None and told.licence not in (None, licence):
+        yield f"model.licence: is {told.licence!r}, the model's is {licence!r}"
 
 
 def _faults_of_labels(
@@ -243,12 +261,8 @@ def _faults_of_labels(
     cases; and none of a model whose answers hang on rounding altogether.
     """
     other = rule.labels(probabilities) != labels
-    fits = np.stack(
-        [
-            rule.could_be(np.full(len(cases), label), probabilities, ROUNDING)
-            for label in range(len(LABELS))
-        ]
-    )
+    said = (np.full(len(cases), label) for label in range(len(LABELS)))
+    fits = np.stack([rule.could_be(label, probabilities, ROUNDING) for label in said])
     near = fits.sum(axis=0) > 1
     excused = other & near & fits[labels, np.arange(len(cases))]
     if near.sum() > MOST_NEAR_TIES * len(cases):
@@ -266,29 +280,17 @@ def _faults_of_labels(
 def _doubts(name: str, classes: Sequence[str], options: OptionsRecord) -> Iterator[str]:
     """Why a result says less of a model than that the model says so."""
     if options.prompt is not None:
-        yield from _doubts_of_words(options.label_words or ())
+        words = options.label_words or ()
+        labels = LABELS if len(words) == len(LABELS) else TASK.ends
+        for word, label in zip(words, labels, strict=True):
+            if (meant := meaning_of(word)) is not None and LABELS[meant] != label:
+                yield f"the label word {word!r} stands for {label}"
         return
     own = own_options(options)
-    if options.label_map is None:
-        if own:
-            yield f"{own}, which is not how the model is used"
-        return
-    try:
-        rule_for(classes, model=name)
-    except ScoringError:
-        if own_options(options.model_copy(update={"label_map": None})):
-            yield f"{own}, which is not how the model is used"
-        return
-    yield f"{own}, though the model states its classes"
-
-
-def _doubts_of_words(words: Sequence[str]) -> Iterator[str]:
-    """Label words that say another label than they stand for."""
-    labels = LABELS if len(words) == len(LABELS) else TASK.ends
-    for word, label in zip(words, labels, strict=True):
-        try:
-            rule = rule_for((word, *TASK.ends))
-        except ScoringError:  # a word that says none of them
-            continue
-        if LABELS[rule.meanings[0]] != label:
-            yield f"the label word {word!r} stands for {label}"
+    if options.label_map is not None:
+        with suppress(ScoringError):
+            rule_for(classes, model=name)
+            yield f"{own}, though the model states its classes"
+            return
+    if own_options(options.model_copy(update={"label_map": None})):
+        yield f"{own}, which is not how the model is used"

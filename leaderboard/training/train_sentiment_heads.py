@@ -12,7 +12,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save
@@ -25,7 +24,6 @@ from s2lct.files import sha256_of, write_bytes
 from s2lct.leaderboard.models.sentiment_head import (
     CLASSES,
     FEATURES,
-    EmbeddedName,
     SentenceEncoder,
     SentimentHead,
     head_path,
@@ -37,12 +35,12 @@ SOURCE = (
     "Compositionality Over a Sentiment Treebank, EMNLP 2013)"
 )
 # What each head is stopped on.
-STOPPED_ON: Mapping[EmbeddedName, str] = {
+STOPPED_ON: Mapping[str, str] = {
     "embedded-2class": "accuracy",
     "embedded-3class": "macro_f1",
 }
 # Cross-entropy weights of classes, a power of their inverse frequency: 0 for none.
-BALANCE: Mapping[EmbeddedName, float] = {"embedded-2class": 0.0, "embedded-3class": 0.5}
+BALANCE: Mapping[str, float] = {"embedded-2class": 0.0, "embedded-3class": 0.5}
 DROPOUT = 0.5
 LEARNING_RATE = 3e-4
 WEIGHT_DECAY = 0.1
@@ -53,26 +51,19 @@ PATIENCE = 10
 MIN_SPREAD = 1e-4
 
 
-def scores(predicted: np.ndarray, truth: np.ndarray, classes: int) -> dict[str, float]:
-    """Accuracy, macro F1 and the number of sentences, of class numbers."""
-    f1s = []
-    for number in range(classes):
-        right = int(((predicted == number) & (truth == number)).sum())
-        total = int((predicted == number).sum() + (truth == number).sum())
-        f1s.append(2 * right / total if total else 0.0)
-    return {
-        "accuracy": round(float((predicted == truth).mean()), 4),
-        "macro_f1": round(float(np.mean(f1s)), 4),
-        "sentences": len(truth),
-    }
-
-
 @torch.no_grad()
 def evaluate(head: SentimentHead, features: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:
-    """Scores of the head on features and class numbers."""
+    """Accuracy, macro F1 and the number of sentences, of features and class numbers."""
     head.eval()
     logits = head(features)
-    return scores(logits.argmax(dim=1).numpy(), truth.numpy(), logits.shape[1])
+    one_hot = F.one_hot(torch.stack([logits.argmax(dim=1), truth]), logits.shape[1]).double()
+    right = one_hot.prod(dim=0).sum(dim=0)
+    f1s = 2 * right / one_hot.sum(dim=(0, 1)).clamp(min=1)
+    return {
+        "accuracy": round(float(right.sum() / len(truth)), 4),
+        "macro_f1": round(float(f1s.mean()), 4),
+        "sentences": len(truth),
+    }
 
 
 def encode(texts: Sequence[str]) -> torch.Tensor:
@@ -84,21 +75,15 @@ def encode(texts: Sequence[str]) -> torch.Tensor:
 
 
 def train_head(
-    name: EmbeddedName,
+    name: str,
     train: tuple[torch.Tensor, torch.Tensor],
     dev: tuple[torch.Tensor, torch.Tensor],
     seed: int,
 ) -> tuple[SentimentHead, int]:
-    """Train a head until dev has not improved for PATIENCE epochs.
+    """Train a head on features and class numbers until dev is no better for PATIENCE epochs.
 
-    Args:
-        name: the model that the head is for.
-        train: features and class numbers.
-        dev: likewise.
-        seed: of the initial weights, dropout and the order of batches.
-
-    Returns:
-        The head of the best epoch, and that epoch, from 1.
+    The seed is of the initial weights, dropout and the order of batches. Gives the head of the
+    best epoch, and that epoch, from 1.
     """
     torch.manual_seed(seed)
     features, truth = train
@@ -129,26 +114,12 @@ def train_head(
     return best_head, best_epoch
 
 
-def write_head(head: SentimentHead, path: Path) -> None:
-    """Write the head's weights in half precision, what it standardises with in single."""
-    tensors = {
-        key: value.detach().contiguous().to(torch.float16 if "layers" in key else torch.float32)
-        for key, value in head.state_dict().items()
-    }
-    write_bytes(path, save(tensors))
-
-
 def train_and_write(
-    name: EmbeddedName, corpus: Corpus, features: torch.Tensor, out: Path, seed: int
+    name: str, corpus: Corpus, features: torch.Tensor, out: Path, seed: int
 ) -> None:
     """Train one head and write its weights and its figures, those of the file as written.
 
-    Args:
-        name: the model that the head is for.
-        corpus: the treebank; sentences of other classes than the model's are left out.
-        features: of the corpus's sentences, in their order.
-        out: folder that takes the files.
-        seed: see :func:`train_head`.
+    ``features`` are of the corpus's sentences; those of other classes are left out.
     """
     classes = CLASSES[name]
     parts: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
@@ -162,15 +133,19 @@ def train_and_write(
         parts[split] = (features[rows], truth)
     head, epoch = train_head(name, parts["train"], parts["dev"], seed)
     path = head_path(name, out)
-    write_head(head, path)
+    # Weights in half precision, what it standardises with in single.
+    tensors = {
+        key: value.detach().contiguous().to(torch.float16 if "layers" in key else torch.float32)
+        for key, value in head.state_dict().items()
+    }
+    write_bytes(path, save(tensors))
     written = load_head(path, classes)
-    test = evaluate(written, *parts["test"])
     write_card_figures(
         path.stem,
         out,
         {
             "classes": list(classes),
-            "test": test,
+            "test": evaluate(written, *parts["test"]),
             "dev": evaluate(written, *parts["dev"]),
             "training_sentences": len(parts["train"][1]),
             "stopped_on": f"dev {STOPPED_ON[name]}",

@@ -1,0 +1,225 @@
+"""Suites to measure, a built one, CheckList's or sentences of a corpus; and reduced ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from s2lct.analysis.coverage.minimize import Reduced
+from s2lct.builder.corpus.read import read_corpus
+from s2lct.errors import AnalysisError, SuiteError
+from s2lct.files import check_file_out, check_folder_out, is_here, whole_folder, write_text
+from s2lct.identity import content_id, fingerprint_of, shuffle_key
+from s2lct.json_lines import as_json_lines
+from s2lct.labels import LABELS
+from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.checklist import CheckListCase, read_checklist
+from s2lct.suite.read import read_description, read_suite
+from s2lct.suite.write import write_suite_files
+
+
+def is_checklist(name: str) -> bool:
+    """Whether a suite's name is that of a file of CheckList's JSON lines."""
+    return name.endswith((".jsonl", ".jsonl.gz"))
+
+
+def load_test_suite(name: str) -> SuiteCases:
+    """A suite by name: a folder or Hub id of a built suite, or CheckList's JSON lines.
+
+    A case of CheckList's has the name of its test as capability; equal texts of one test are one
+    case.
+
+    Raises:
+        AnalysisError: the file cannot be read, is of another task, or contradicts itself.
+        ScoringError: there is no such suite.
+    """
+    if not is_checklist(name):
+        return load_cases(name)
+    path = Path(name)
+    _check_task(path)
+    cases: dict[str, Case] = {}
+    for read in read_checklist(path):
+        try:
+            case = _as_case(read)
+        except UnicodeEncodeError as error:
+            raise AnalysisError(
+                f"{path}: a case of {read.test!r} holds half a character (a lone surrogate)",
+                mend="write the file as UTF-8",
+            ) from error
+        if cases.setdefault(case.id, case).passes != case.passes:
+            raise AnalysisError(
+                f"{path}: two cases of {read.test!r} have the text {read.text[:60]!r} and other "
+                "labels",
+                mend="decide which labels pass, and leave out the other case",
+            )
+    return _suite_of(name, cases.values())
+
+
+def _suite_of(name: str, cases: Iterable[Case]) -> SuiteCases:
+    """A suite that nobody built."""
+    cases = tuple(cases)
+    described = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    return SuiteCases(name, "", fingerprint_of(described), cases)
+
+
+def _as_case(case: CheckListCase) -> Case:
+    own = content_id("checklist", case.test, case.text)
+    passes = frozenset(LABELS.index(label) for label in case.passes)
+    return Case(own, case.test, "seed", own, case.text, passes)
+
+
+def _check_task(path: Path) -> None:
+    """Refuse a suite of pairs of texts, or with labels that are no sentiment, by its first case."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            row: Any = json.loads(next((line for line in file if line.strip()), b"{}"))
+        texts, expected = row["texts"], row["expected"]
+        if not isinstance(texts, list) or not isinstance(expected, list):
+            return
+    except (OSError, EOFError, ValueError, KeyError, TypeError):
+        return  # the reader tells what is wrong
+    if len(texts) != 1 or (expected and not {*map(str, expected)} & {*LABELS}):
+        raise AnalysisError(
+            f"{path}: a suite of another task: {len(texts)} texts a case, expects {expected!r}",
+            mend=f"pass a sentiment suite, of one text a case and labels {', '.join(LABELS)}",
+        )
+
+
+def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
+    """Suites by what they are called in tables, named as for `load_test_suite`, or ``NAME=SUITE``.
+
+    Without a name, they are called as the last part of a path.
+
+    Raises:
+        AnalysisError: two of one name, or one that cannot be read.
+        ScoringError: there is no such suite.
+    """
+    found: dict[str, SuiteCases] = {}
+    for name in names:
+        called, equals, suite = name.partition("=")
+        if not equals or is_here(Path(name)):
+            called, suite = Path(name).name.removesuffix(".gz").removesuffix(".jsonl"), name
+        if called in found or not called:
+            raise AnalysisError(
+                f"suite {name}: another one is called {called!r} too", mend="name it: NAME=SUITE"
+            )
+        found[called] = load_test_suite(suite)
+    return found
+
+
+def drawn(cases: Sequence[Case], most: int | None, seed: int) -> list[Case]:
+    """At most so many cases of distinct texts, drawn at random, in their own order."""
+    distinct = list({case.text: case for case in cases}.values())
+    ranked = sorted(distinct, key=lambda case: shuffle_key(seed, "drawn", case.text))[:most]
+    chosen = {case.text for case in ranked}
+    return [case for case in distinct if case.text in chosen]
+
+
+def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list[str], SuiteCases]:
+    """A corpus's sentences, parted into those that set bounds and those that are tests.
+
+    The train split, or at most so many random sentences of it, sets bounds, and the other splits
+    are tests. A corpus without splits is parted at random, one sentence in five a test.
+
+    Raises:
+        CorpusError: the corpus cannot be read.
+        AnalysisError: it holds a single sentence.
+    """
+    # Coverage asks what a text does to neurons, and of no label.
+    corpus = read_corpus(spec, labelled=False)
+    if len({sentence.text for sentence in corpus.sentences}) < 2:
+        raise AnalysisError(
+            f"reference corpus {spec}: one sentence, so no neuron has a range",
+            mend="pass the corpus that the model was trained on, or another large one",
+        )
+    if any(sentence.split for sentence in corpus.sentences):
+        reference = [s for s in corpus.sentences if s.split == "train"]
+        held_out = [s for s in corpus.sentences if s.split != "train"]
+    else:
+        mixed = sorted(corpus.sentences, key=lambda s: (shuffle_key(seed, "held out", s.id), s.id))
+        tests = max(1, len(mixed) // 5)
+        reference, held_out = mixed[tests:], mixed[:tests]
+    if not reference:
+        reference, held_out = held_out, reference
+    if most is not None and len(reference) > most:
+        reference = sorted(reference, key=lambda s: shuffle_key(seed, "reference", s.id))[:most]
+    cases = (
+        Case(s.id, "random sentences", "seed", s.id, s.text, frozenset({LABELS.index(s.label)}))
+        for s in held_out
+    )
+    suite = _suite_of(f"random sentences of {corpus.name}", cases)
+    return [sentence.text for sentence in reference], suite
+
+
+def _write_checklist(path: Path, kept: Iterable[str], out: Path) -> None:
+    wanted = set(kept)
+    rows: list[dict[str, Any]] = []
+    for number, case in enumerate(read_checklist(path)):
+        if (own := _as_case(case).id) in wanted:
+            wanted.remove(own)
+            about: dict[str, Any] = {"test": case.test, "capability": case.capability}
+            about |= {"type": "MFT", "case": number, "texts": [case.text]}
+            rows.append(about | {"expected": list(case.passes)})
+    write_text(out, as_json_lines(rows))
+
+
+def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, Any]) -> None:
+    """Write the cases that stay as a suite of the same form: a folder, or CheckList's JSON lines.
+
+    ``about`` is recorded in a folder's ``suite.json`` under ``reduced_from``.
+
+    Raises:
+        AnalysisError: ``out`` is in the way, or nothing stays in a folder.
+        SuiteError: the suite cannot be read.
+    """
+    check_out(out, suite)
+    if is_checklist(suite):
+        _write_checklist(Path(suite), reduced.kept, out)
+        return
+    read = read_suite(Path(suite))
+    rows_of = {
+        name: [row for row in rows if row["id"] in reduced.kept] for name, rows in read.rows.items()
+    }
+    if not any(rows_of.values()):
+        raise AnalysisError(
+            f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
+        )
+    counts: dict[str, dict[str, Any]] = {}
+    for name, before in read.described["counts"].items():
+        kinds = Counter(row["kind"] for row in rows_of.get(name, ()))
+        counts[name] = {**before, "seeds": kinds["seed"], "expansions": kinds["expansion"]}
+    reduced_from = {
+        **about,
+        "fingerprint": read.described["fingerprint"],
+        "threshold": reduced.threshold,
+        "seeds_kept_for_expansions": len(reduced.for_expansions),
+    }
+    described = {**read.described, "counts": counts, "reduced_from": reduced_from}
+    with whole_folder(out) as work:
+        write_suite_files(work, rows_of, described)
+
+
+def check_out(out: Path, suite: str) -> None:
+    """Refuse to write over what is no reduced suite of that suite's form.
+
+    Raises:
+        AnalysisError: something else is there.
+    """
+    if is_checklist(suite):
+        check_file_out(out, "--out")
+        return
+    check_folder_out(out, "--out")
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    try:
+        if "reduced_from" in read_description(out):
+            return
+    except SuiteError:
+        pass
+    raise AnalysisError(
+        f"--out {out}: something else is there", mend="name a folder that does not exist yet"
+    )

@@ -1,0 +1,82 @@
+"""Where cases come from that are measured: a suite, CheckList's cases, a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from s2lct.builder.capabilities.beside_checklist import cases_beside
+from s2lct.builder.corpus.read import read_corpus
+from s2lct.errors import AnalysisError, BuilderError
+from s2lct.suite.capability_ids import natural_order
+from s2lct.suite.cases import Case
+from s2lct.suite.checklist import read_checklist
+from s2lct.suite.read import read_description
+
+ALL_CASES = "all"
+SEEDS = "seeds"
+
+
+class Text(NamedTuple):
+    """A case to measure, and its family: what it shares with those that depend on it."""
+
+    text: str
+    family: str
+
+
+Groups = Mapping[str, Sequence[Text]]
+"""What cases are drawn from, by group: ``all``, ``seeds``, a capability."""
+
+
+def grouped(cases: Sequence[Case]) -> Groups:
+    """Texts by group: all; the seeds, if there is more; each capability, if there are several."""
+    groups = {ALL_CASES: list(cases)}
+    if len({one.kind for one in cases}) > 1:
+        groups[SEEDS] = [one for one in cases if one.kind == "seed"]
+    names = sorted({one.capability for one in cases}, key=natural_order)
+    for name in names if len(names) > 1 else ():
+        groups[name] = [one for one in cases if one.capability == name]
+    return {name: [Text(one.text, one.seed_id) for one in group] for name, group in groups.items()}
+
+
+def checklist_texts(against: str, groups: Iterable[str], capabilities: Sequence[str]) -> Groups:
+    """CheckList's cases by group.
+
+    Groups that are no capability are drawn from the tests of the capabilities asked for, or all.
+    """
+    name, _, path = against.partition(":")
+    if name != "checklist" or not path:
+        raise AnalysisError(
+            f"--against {against}: is not checklist:PATH",
+            mend="write it like checklist:sentiment_mft.jsonl.gz",
+        )
+    cases = read_checklist(Path(path))
+    if capabilities:
+        wanted = {id(one) for asked in capabilities for one in cases_beside(cases, asked)}
+        cases = [one for one in cases if id(one) in wanted]
+    return {
+        group: [
+            Text(one.text, str(number)) for number, one in enumerate(cases_beside(cases, group))
+        ]
+        for group in groups
+    }
+
+
+def corpus_texts(
+    suite: str, spec: str | None, columns: Mapping[str, Any], groups: Iterable[str]
+) -> Groups:
+    """The corpus named, or the one that the suite's description names."""
+    if spec is not None:
+        read = read_corpus(spec, **columns)
+    else:
+        mend = "name the corpus with --corpus, or leave it out with --corpus none"
+        if not Path(suite).is_dir():
+            raise AnalysisError(f"{suite}: does not say where its corpus lies", mend=mend)
+        built = read_description(Path(suite))["options"]
+        try:
+            read = read_corpus(built["corpus"], **{name: built[name] for name in columns})
+        except BuilderError as error:
+            raise AnalysisError(f"{suite}: {error.problem}", mend=mend) from error
+    texts = [Text(sentence.text, sentence.id) for sentence in read.sentences]
+    return dict.fromkeys(groups, texts)
