@@ -215,7 +215,6 @@ class FluentForm:
             capability.form("fluent"),
             pools,
             most=self.config.seeds,
-            seed=self.config.seed,
             accept=accept,
         )
 

@@ -114,9 +114,7 @@ def build_suite(
             return finished
         checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart)
         stages = stages_of(config, capabilities, lexicon, grammar, models)
-        made_of = _Inputs(
-            config, capabilities, sentences, lexicon, grammar, models, verdicts
-        )
+        made_of = _Inputs(config, capabilities, sentences, lexicon, grammar, models, verdicts)
         suite = _made(made_of, stages, checkpoints, progress)
         progress.start("write", 1)
         made = checkpoints.folder / "suite"

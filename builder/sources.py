@@ -18,7 +18,7 @@ class Extension:
     """A sentence with something inserted.
 
     Attributes:
-        id: content hash of both texts.
+        id: content hash of the text.
         text: the sentence with what was inserted.
         inserted: what was inserted, from left to right, with its place in ``text``.
         origin: where it comes from.
@@ -57,11 +57,6 @@ class Source:
         return Analysis(self.text, self.tokens, read_tree(self.tree))
 
 
-def extension_id(base: str, text: str) -> str:
-    """The content id of an extension of a sentence."""
-    return content_id("extension", base, text)
-
-
 def sentence_id(text: str) -> str:
-    """The content id of a sentence as seeds use it."""
+    """The content id of a sentence, whole, shortened or extended."""
     return content_id("sentence", text)

@@ -171,6 +171,7 @@ class Template(_Specified):
         rewrite: slots whose start is changed.
         passes: the labels that pass, or ``label of SLOT``.
         train_on: the label to train on; by default the first that passes.
+        weight: how often it is used, beside other templates over the same slots.
         counterpart: the template of the same sentence with the opposite answer. A choice of the
             same name takes the wording of the same number.
     """
@@ -180,6 +181,7 @@ class Template(_Specified):
     rewrite: dict[str, Rewrite] = {}
     passes: Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_distinct)] | str
     train_on: Label | None = None
+    weight: Annotated[float, Field(gt=0, le=100)] = 1.0
     counterpart: Template | None = None
 
     @model_validator(mode="after")

@@ -214,7 +214,15 @@ def clause(draft: Draft) -> Draft:
     labels = draft.analysis.tree.child_labels
     if draft.analysis.tree.label != "S" or labels[:1] != ("NP",) or "VP" not in labels:
         raise NotApplicableError("it does not begin with the subject of its one main clause")
+    if _may_be_title(draft):
+        raise NotApplicableError("its first word may be a title, which keeps its capital")
     return _stopless(_uncapitalised(draft))
+
+
+def _may_be_title(draft: Draft) -> bool:
+    """Whether a bare noun stands before the verb: *Wedding feels …*, *Sayles is …*."""
+    first, second = draft.analysis.tokens[:2]
+    return first.tag in ("NN", "NNS", "VBG", "JJ", "CD") and second.tag in _FINITE
 
 
 def unstopped(draft: Draft) -> Draft:
@@ -284,6 +292,8 @@ def question(draft: Draft) -> Draft:
     token = draft.analysis.tokens[found.finite]
     if any(child.label == "ADVP" for child in draft.analysis.tree.children):
         raise NotApplicableError("an adverb stands before its verb")
+    if _may_be_title(draft):
+        raise NotApplicableError("its first word may be a title, which keeps its capital")
     stopped = _stopless(_uncapitalised(draft))
     if _is_auxiliary(draft, found):
         verb = _full_form(stopped.forms[found.finite])

@@ -6,9 +6,11 @@ expansion goes through the very template of its seed: without what was inserted 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
 from s2lct.builder.language.operations import (
@@ -21,13 +23,15 @@ from s2lct.builder.language.operations import (
 )
 from s2lct.builder.language.patterns import matched, named_in_errors
 from s2lct.builder.sources import Extension, Source
-from s2lct.identity import content_id, shuffle_key
+from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.labels import Label
 from s2lct.suite.records import InsertedWord
 
 MOST_OF_A_SOURCE = 2
 """Seeds of a capability that one corpus sentence may be in."""
-MOST_PAIRS = 20_000
+WORDINGS_TRIED = 4
+"""Of sentences that stand together, before others take their place."""
+PARTNERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +145,18 @@ def seeds_of(
     pools: Mapping[str, Sequence[Source]],
     *,
     most: int,
-    seed: int,
     accept: Callable[[ComposedSeed], bool],
 ) -> list[ComposedSeed]:
-    """Make up to ``most`` seeds, the slots, templates and wordings evenly.
+    """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
+
+    Which sentences stand together and in which wording depends on the sentences alone, not on the
+    others that are drawn: what readers passed in one build is there in another.
 
     Args:
         capability: its id.
         form: its form.
         pools: for each slot, the sentences in drawing order.
         most: how many seeds to make.
-        seed: of the random choice among wordings that were used alike.
         accept: whether a seed may be taken.
 
     Returns:
@@ -160,7 +165,7 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, seed, accept)
+    drawing = _Drawing(capability, form, accept)
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -179,15 +184,10 @@ def seeds_of(
 class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
-    def __init__(
-        self, capability: str, form: Form, seed: int, accept: Callable[[ComposedSeed], bool]
-    ) -> None:
+    def __init__(self, capability: str, form: Form, accept: Callable[[ComposedSeed], bool]) -> None:
         self._capability = capability
         self._form = form
-        self._seed = seed
         self._accept = accept
-        self._of_template: Counter[int] = Counter()
-        self._of_wording: Counter[tuple[int, str, str]] = Counter()
         self._of_sentence: Counter[str] = Counter()
         self._texts: set[str] = set()
 
@@ -204,14 +204,18 @@ class _Drawing:
                     yield found
 
     def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> ComposedSeed | None:
-        """The seed with the wording that was used least, of those that apply."""
+        """The first acceptable seed among the wordings that apply."""
         sentences = {slot: source.analysis for slot, source in filled.items()}
+        applied = 0
         for number, wording in self._wordings(numbers, filled):
             template = self._form.templates[number]
             try:
                 composed = compose(template, wording, sentences)
             except NotApplicableError:
                 continue
+            applied += 1
+            if applied > WORDINGS_TRIED:
+                return None
             labels = labels_of(template, {s: f.sentence.label for s, f in filled.items()})
             seed = ComposedSeed(
                 content_id("seed", self._capability, composed.text),
@@ -228,8 +232,6 @@ class _Drawing:
             if composed.text in self._texts or not self._accept(seed):
                 continue
             self._texts.add(composed.text)
-            self._of_template[number] += 1
-            self._of_wording.update((number, name, text) for name, text in wording.items())
             self._of_sentence.update(source.sentence.text for source in filled.values())
             return seed
         return None
@@ -237,31 +239,29 @@ class _Drawing:
     def _wordings(
         self, numbers: Sequence[int], filled: Mapping[str, Source]
     ) -> Iterator[tuple[int, dict[str, str]]]:
-        """Every wording of the templates, the least used first."""
-        keys = [source.text for source in filled.values()]
-        ranked = []
-        for number in numbers:
-            template = self._form.templates[number]
-            for variant in range(min(template.variants, 500)):
-                wording = template.variant(variant)
-                used = sum(self._of_wording[number, n, text] for n, text in wording.items())
-                order = shuffle_key(self._seed, *keys, str(number), str(variant))
-                ranked.append((self._of_template[number], used, order, number, wording))
-        for _, _, _, number, wording in sorted(ranked, key=lambda one: one[:3]):
-            yield number, wording
+        """Wordings in an order random for these sentences, and weighted by the templates."""
+        rng = rng_for(0, self._capability, *(source.text for source in filled.values()))
+        templates = {number: self._form.templates[number] for number in numbers}
+        order = sorted(
+            (math.log(1.0 - rng.random()) / template.weight, number, turn)
+            for number, template in templates.items()
+            for turn in range(WORDINGS_TRIED)
+        )
+        for _, number, _ in reversed(order):
+            yield number, templates[number].variant(rng.randrange(templates[number].variants))
 
 
 def _tuples(columns: Sequence[Sequence[Source]]) -> Iterator[tuple[Source, ...]]:
-    """One of each column: row by row, then each column shifted by one more than the one before."""
-    if not all(columns):
+    """Each sentence of the first column with a few of each other one, random for the two."""
+    if len(columns) == 1:
+        yield from ((source,) for source in columns[0])
         return
-    longest = max(map(len, columns))
-    rounds = 1 if len(columns) == 1 else max(1, min(longest, MOST_PAIRS // longest))
-    for shift in range(rounds):
-        for row in range(longest):
-            yield tuple(
-                column[(row + shift * place) % len(column)] for place, column in enumerate(columns)
-            )
+    for first in columns[0]:
+        partners = [
+            sorted(column, key=lambda other: shuffle_key(0, "pair", first.text, other.text))
+            for column in columns[1:]
+        ]
+        yield from ((first, *others) for others in islice(zip(*partners, strict=False), PARTNERS))
 
 
 def labels_of(template: Template, labels: Mapping[str, Label]) -> tuple[Label, ...]:

@@ -20,7 +20,7 @@ from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import Phrase, PhraseBank
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, MaskedLanguageModel, Tagger
-from s2lct.builder.sources import Extension, Origin, Source, extension_id, sentence_id
+from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import fill, mask
 from s2lct.builder.stages.reduce import Attachment, Reduction, head_of, reductions
 from s2lct.builder.stages.validate import fitting_words
@@ -75,7 +75,7 @@ def _attested(analysis: Analysis, reduction: Reduction) -> Extension:
     start = analysis.tokens[reduction.first].start
     word = InsertedWord(reduction.removed, reduction.label, start, start + len(reduction.removed))
     return Extension(
-        extension_id(reduction.text, analysis.text),
+        sentence_id(analysis.text),
         analysis.text,
         (word,),
         "attested",
@@ -259,9 +259,7 @@ def _inserted(
         text += piece.text + (" " if before else "")
         last = offset
     text += source.text[last:]
-    return Extension(
-        extension_id(source.text, text), text, tuple(inserted), origin, production, score
-    )
+    return Extension(sentence_id(text), text, tuple(inserted), origin, production, score)
 
 
 def _clashes(tokens: Sequence[Token], piece: _Piece) -> bool:
