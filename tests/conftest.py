@@ -3,6 +3,8 @@ from __future__ import annotations
 import csv
 import functools
 import os
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ os.environ.pop("LINES", None)
 import typer.testing
 from hub_fixtures import hub, hub_server, stranger
 from hypothesis import HealthCheck, settings
+from stub_models import stub_models
 
 from s2lct.builder import BuildConfig
 from s2lct.builder.pipeline import build_suite
@@ -106,12 +109,22 @@ def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def embedded_models(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Stubs stand for the embedded models, but where a module is about them."""
+    with nullcontext() if request.node.get_closest_marker("shipped_models") else stub_models():
+        yield
+
+
 @pytest.fixture(scope="session")
 def suite_folder(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A suite of every capability, built with stub models."""
     out = tmp_path_factory.mktemp("suites") / "films"
-    build_suite(
-        BuildConfig.checked(out=out, corpus=f"csv:{corpus_path}", seeds=4, masks=5, expansions=4)
+    config = BuildConfig.checked(
+        out=out, corpus=f"csv:{corpus_path}", seeds=4, masks=5, expansions=4
     )
+    with stub_models():
+        build_suite(config)
     return out
 
 

@@ -15,6 +15,8 @@ from s2lct.builder.stages.mask import mask
 from s2lct.builder.stages.parse import parse
 from s2lct.suite.records import Expansion, InsertedWord, Region, Seed, Sentence
 
+pytestmark = pytest.mark.shipped_models
+
 
 @pytest.fixture(scope="module")
 def reads_badly() -> Callable[[str], bool]:

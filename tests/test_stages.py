@@ -18,6 +18,8 @@ from s2lct.builder.stages.select import select, without_duplicates
 from s2lct.suite.checks import without
 from s2lct.suite.records import Family, MaskedSentence, ParsedSeed, Region, Seed, Sentence
 
+pytestmark = pytest.mark.shipped_models
+
 TEXTS = [
     "This is not a dull film.",
     'Some people think, "The cast is wonderful," but I think, "The plot is a stupid mess."',
