@@ -19,7 +19,7 @@ from s2lct.builder.models import EMBEDDED
 from s2lct.suite.records import Token
 
 _WORDS = {
-    "DT": "a an the this that these those some all both another",
+    "DT": "a an the this that these those some all both every another",
     "IN": "of in by with for from about at on between through than as into",
     "TO": "to",
     "CC": "and or but",
@@ -31,11 +31,11 @@ _WORDS = {
     "VBP": "are give travel",
     "VBD": "was were had did filmed said",
     "VBN": "shot seen",
-    "RB": "not n't never very too so also now here indeed",
+    "RB": "not n't never very too so also now here indeed again",
     "JJ": "beautiful brilliant dull ugly lovely charming happy fine small young great funny bad "
     "second awful wonderful boring horrible stupid terrible excellent touching gorgeous "
-    "delightful former wise central worse",
-    "NN": "evening acting writing series mess",
+    "delightful former wise central worse old new unusual honest unique usual short rural other",
+    "NN": "evening acting writing opening series mess",
 }
 _FILLINGS = (
     *("also", "camera", "central", "distinctly", "family", "feature", "gas", "indeed", "never"),
