@@ -132,7 +132,7 @@ def test_what_passes_keeps_articles_determiners_and_number_and_doubles_no_word(t
     [
         ("It is a great film.", "It is also a great film."),
         ("The half is dull.", "The half is also dull."),
-        ("It was an ugly film.", "It was a distinctly ugly film."),
+        ("It was an ugly film.", "It was indeed an ugly film."),
         ("It is an old film.", "It is an unusually old film."),
         ("The story is lovely.", "The central story is lovely."),
     ],
