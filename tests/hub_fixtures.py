@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,15 @@ class HubClient:
     ) -> subprocess.CompletedProcess[str]:
         """A command that may fail."""
         return self._run(["-m", "s2lct.cli.main", *map(str, arguments)], cwd)
+
+    def fresh_python(self, script: str, *arguments: str) -> str:
+        """What a script prints in a process that has imported nothing yet."""
+        command = [sys.executable, "-c", script, *arguments]
+        done = subprocess.run(
+            command, env=self.environment, cwd=self.home, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def _run(self, arguments: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
         self.home.mkdir(parents=True, exist_ok=True)
