@@ -38,16 +38,18 @@ typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # Files that take longest go first: a worker that is left with one of them at the end works alone.
 LONGEST = (
-    "test_install.py",
-    "test_end_to_end.py",
-    "test_build.py",
-    "test_submission_hub.py",
     "test_untrusted_results.py",
     "test_publish.py",
-    "test_wheel.py",
-    "test_command_line.py",
     "test_fuzz.py",
+    "test_end_to_end.py",
+    "test_wheel.py",
+    "test_install.py",
+    "test_submission_hub.py",
+    "test_build.py",
     "test_changes.py",
+    "test_augment.py",
+    "test_coverage.py",
+    "test_command_line.py",
 )
 
 
@@ -128,6 +130,13 @@ def suite_folder(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with stub_models():
         build_suite(config)
     return out
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where this test alone keeps answers of models."""
+    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="session")

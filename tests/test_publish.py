@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from damaged_suites import rewrite
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER, HubServer
-from test_verify import rewrite
 
 from s2lct.builder.verify import verify_suite
 from s2lct.leaderboard.results.read import read_result

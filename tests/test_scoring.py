@@ -32,14 +32,10 @@ from s2lct.leaderboard.site.report import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.read import load_suite
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 METRIC = Path(__file__).parent.parent / "dataset_script" / "metric" / "s2lct.py"
 runner = CliRunner()
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="session")

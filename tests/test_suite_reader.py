@@ -21,6 +21,7 @@ from damaged_suites import (
     described,
     file_of,
     mend,
+    rewrite,
 )
 from typer.testing import CliRunner, Result
 
@@ -35,12 +36,9 @@ from s2lct.suite.cases import load_cases
 from s2lct.suite.read import MOST_DECODED_BYTES, load_suite, read_description, read_suite
 from s2lct.suite.tables import arrow_schema, features
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 RUNNER = CliRunner(env={"COLUMNS": "200"})
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -130,8 +128,7 @@ def test_swapped_labels_are_refused_under_the_official_fingerprint(
 
 def test_a_suite_that_says_what_it_is_has_another_fingerprint(copy: Path) -> None:
     official = load_cases(copy).fingerprint
-    change_rows(copy, "LC9", swap_labels)
-    mend(copy)
+    rewrite(copy, "LC9", swap_labels)
     assert load_cases(copy).fingerprint == described(copy)["fingerprint"] != official
 
 
@@ -245,8 +242,7 @@ ROW_DAMAGES: list[tuple[Callable[[Rows], None], str]] = [
 def test_rows_that_are_none_are_refused_whatever_the_hashes_say(
     copy: Path, tmp_path: Path, change: Callable[[Rows], None], said: str
 ) -> None:
-    change_rows(copy, "LC8", change)
-    mend(copy)
+    rewrite(copy, "LC8", change)
     for arguments in commands(copy, tmp_path)[:4]:
         done = invoke(*arguments)
         assert done.exit_code == 1, (arguments, done.output)
