@@ -30,7 +30,7 @@ from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite.cases import Case
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 
 runner = CliRunner()
 NEUTRAL_WORDS = ("table", "window", "river", "paper", "garden", "number", "engine", "village")
