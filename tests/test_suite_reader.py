@@ -54,7 +54,8 @@ def invoke(*arguments: object) -> Result:
 def commands(folder: Path, tmp_path: Path) -> list[list[object]]:
     """Every command that reads a suite; those that need a model stop at the suite before it."""
     out = tmp_path / "out"
-    corpus = ("--reference", "embedded", "--model", "embedded-2class")
+    classifier = ("embedded-2class",)
+    corpus = ("--reference", "embedded", "--model", *classifier)
     return [
         ["score", "vader", "--suite", folder, "--out", out / "results"],
         ["inspect", folder],
@@ -64,17 +65,8 @@ def commands(folder: Path, tmp_path: Path) -> list[list[object]]:
         ["study", "export", folder, "--out", out / "study"],
         ["coverage", folder, *corpus],
         ["minimize", folder, *corpus, "--out", out / "less"],
-        ["explain", "embedded-2class", "--suite", folder, "--out", out / "explained"],
-        [
-            "retrain",
-            "embedded-2class",
-            "--on",
-            "LC9",
-            "--suite",
-            folder,
-            "--out",
-            out / "retrained",
-        ],
+        ["explain", *classifier, "--suite", folder, "--out", out / "explained"],
+        ["retrain", *classifier, "--on", "LC9", "--suite", folder, "--out", out / "retrained"],
         ["publish", "dataset", folder, "--repo", "org/suite", "--dry-run"],
         ["install", folder],
     ]
