@@ -13,6 +13,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -90,6 +91,7 @@ def _serve(path: str) -> dict[str, Any]:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
+    shutil.rmtree(Path(path).parent)
     sys.exit()
 
 
