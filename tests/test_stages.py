@@ -124,7 +124,7 @@ def test_suggestions_are_words_best_first(
 
 
 def test_another_batch_size_changes_no_suggestion(parsed: list[ParsedSeed]) -> None:
-    masked = masked_sentences(parsed, count=12)
+    masked = masked_sentences(parsed, count=5)
     results = [
         fill(masked, load_masked_language_model(batch_size=size), suggestions=30)
         for size in (1, 3, 64)
