@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import warm_process
 from hub_server import MAINTAINER, STRANGER, HubServer, unused_endpoint
 
 
@@ -66,7 +67,7 @@ class HubClient:
         self, script: str, *arguments: str, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """A script that may fail."""
-        return self._run([sys.executable, "-c", script, *arguments], cwd)
+        return self._run(["-c", script, *arguments], cwd)
 
     def s2lct(self, *arguments: str | Path, cwd: Path | None = None) -> str:
         """What a command prints on both streams; fails the test where the command fails."""
@@ -78,19 +79,20 @@ class HubClient:
         self, *arguments: str | Path, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """A command that may fail."""
-        command = [sys.executable, "-m", "s2lct.cli.main", *map(str, arguments)]
-        return self._run(command, cwd)
+        return self._run(["-m", "s2lct.cli.main", *map(str, arguments)], cwd)
 
-    def _run(self, command: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
-        self.home.mkdir(parents=True, exist_ok=True)
-        return subprocess.run(
-            command,
-            env=self.environment,
-            cwd=cwd or self.home,
-            capture_output=True,
-            text=True,
-            timeout=300,
+    def fresh_python(self, script: str, *arguments: str) -> str:
+        """What a script prints in a process that has imported nothing yet."""
+        command = [sys.executable, "-c", script, *arguments]
+        done = subprocess.run(
+            command, env=self.environment, cwd=self.home, capture_output=True, text=True
         )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def _run(self, arguments: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+        self.home.mkdir(parents=True, exist_ok=True)
+        return warm_process.run(arguments, env=self.environment, cwd=cwd or self.home)
 
 
 @pytest.fixture

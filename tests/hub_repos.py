@@ -142,8 +142,6 @@ class Repo:
     pulls: dict[str, str] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
     discussions: dict[int, Discussion] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
-    secrets: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         attributes = File(b"*.parquet filter=lfs diff=lfs merge=lfs -text\n")

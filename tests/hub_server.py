@@ -368,55 +368,12 @@ class _Exchange:
         repo = self.hub.repos[kind, id] = Repo(kind, id, private, asked.get("sdk"))
         return _Answer(body={"url": self.web_url(repo), "name": id, "id": id})
 
-    def delete_repo(self) -> _Answer:
-        asked = self.json()
-        id = f"{asked.get('organization') or self.signed_in().name}/{asked['name']}"
-        self.writer(id)
-        repo = self.hub.repo(asked.get("type") or "model", id)
-        del self.hub.repos[repo.kind, repo.id]
-        return _Answer(body={})
-
-    def list_repos(self, kind: str) -> _Answer:
-        account = self.account()
-        listed = [
-            repo.described()
-            for repo in self.hub.repos.values()
-            if repo.kind == kind
-            and (not repo.private or (account and account.owns(repo.id)))
-            and self.query.get("author", repo.id.split("/")[0]) == repo.id.split("/")[0]
-            and self.query.get("search", "").lower() in repo.id.lower()
-        ]
-        wanted = self.query.get("filter")
-        return _Answer(body=[told for told in listed if wanted in (None, *told["tags"])])
-
     def repo_info(self, repo: Repo, revision: str = "main") -> _Answer:
         return _Answer(body=repo.described(revision, _is_true(self.query.get("blobs"))))
-
-    def settings(self, repo: Repo) -> _Answer:
-        self.writer(repo.id)
-        asked = self.json()
-        if "private" in asked or "visibility" in asked:
-            repo.private = bool(asked.get("private")) or asked.get("visibility") == "private"
-        return _Answer(body={"private": repo.private})
-
-    def auth_check(self, repo: Repo) -> _Answer:
-        return _Answer(body={})
 
     def leaderboard(self, repo: Repo) -> _Answer:
         models = [one for one in self.hub.repos.values() if one.kind == "models"]
         return _Answer(body=leaderboard_of(repo, [one for one in models if not one.private]))
-
-    def variables(self, repo: Repo) -> _Answer:
-        self.writer(repo.id)
-        if self.method == "POST":
-            repo.variables[self.json()["key"]] = self.json()["value"]
-        return _Answer(body={key: {"value": value} for key, value in repo.variables.items()})
-
-    def secrets(self, repo: Repo) -> _Answer:
-        self.writer(repo.id)
-        if self.method == "POST":
-            repo.secrets.add(self.json()["key"])
-        return _Answer(body={key: {} for key in repo.secrets})
 
     # Uploads and commits
 
@@ -530,24 +487,10 @@ class _Exchange:
 
     def create_tag(self, repo: Repo, revision: str) -> _Answer:
         self.writer(repo.id)
-        return self._create_ref(repo, repo.tags, self.json()["tag"], revision or "main")
-
-    def create_branch(self, repo: Repo, name: str) -> _Answer:
-        self.writer(repo.id)
-        start = self.json().get("startingPoint") or "main"
-        return self._create_ref(repo, repo.branches, name, start)
-
-    def _create_ref(self, repo: Repo, refs: dict[str, str], name: str, revision: str) -> _Answer:
-        if name in refs:
+        name = self.json()["tag"]
+        if name in repo.tags:
             raise HubError(409, f"Reference already exists: {name}")
-        refs[name] = repo.commit_at(revision).id
-        return _Answer(body={})
-
-    def delete_ref(self, repo: Repo, sort: str, name: str) -> _Answer:
-        self.writer(repo.id)
-        refs = repo.tags if sort == "tag" else repo.branches
-        if refs.pop(name, None) is None:
-            raise HubError(404, f"Invalid rev id: {name}", "RevisionNotFound")
+        repo.tags[name] = repo.commit_at(revision or "main").id
         return _Answer(body={})
 
     def list_refs(self, repo: Repo) -> _Answer:
@@ -678,20 +621,12 @@ _ROUTES: list[_Route] = [
         ("GET", "/api/whoami-v2", _Exchange.whoami),
         ("POST", "/api/validate-yaml", _Exchange.validate_yaml),
         ("POST", "/api/repos/create", _Exchange.create_repo),
-        ("DELETE", "/api/repos/delete", _Exchange.delete_repo),
-        ("GET", r"/api/(?P<kind>models|datasets|spaces)", _Exchange.list_repos),
         ("GET", _API, _Exchange.repo_info),
         ("GET", rf"{_API}/revision/(?P<revision>[^/]+)", _Exchange.repo_info),
-        ("PUT", rf"{_API}/settings", _Exchange.settings),
-        ("GET", rf"{_API}/auth-check", _Exchange.auth_check),
         ("GET", rf"{_API}/leaderboard", _Exchange.leaderboard),
-        ("GET POST", rf"{_API}/variables", _Exchange.variables),
-        ("GET POST", rf"{_API}/secrets", _Exchange.secrets),
         ("POST", rf"{_API}/preupload/(?P<revision>[^/]+)", _Exchange.preupload),
         ("POST", rf"{_API}/commit/(?P<revision>[^/]+)", _Exchange.commit),
         ("POST", rf"{_API}/tag/(?P<revision>[^/]+)", _Exchange.create_tag),
-        ("POST", rf"{_API}/branch/(?P<name>[^/]+)", _Exchange.create_branch),
-        ("DELETE", rf"{_API}/(?P<sort>tag|branch)/(?P<name>[^/]+)", _Exchange.delete_ref),
         ("GET", rf"{_API}/refs", _Exchange.list_refs),
         ("GET", rf"{_API}/commits/(?P<revision>[^/]+)", _Exchange.history),
         ("GET", rf"{_API}/tree/(?P<revision>[^/]+)(?:/(?P<folder>.*))?", _Exchange.tree),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged_suites import rewrite
 from hub_fixtures import HubClient
-from test_verify import rewrite
 from typer.testing import CliRunner
 
 from s2lct.analysis.explain.report import (

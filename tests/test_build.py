@@ -1,25 +1,33 @@
-"""Whole builds with the shipped models, as a user runs them."""
+"""Whole builds, as a user runs them, with stub models."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import warm_process
 from filelock import FileLock
 from test_capabilities import OWN_CAPABILITY
+from typer.testing import CliRunner, Result
 
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build, build_suite
 from s2lct.builder.verify import verify_suite
+from s2lct.cli.main import app
 from s2lct.errors import BuilderError
 from s2lct.labels import LABELS
+
+TESTS = Path(__file__).parent
 
 
 def bytes_of(folder: Path) -> dict[str, str]:
@@ -47,7 +55,7 @@ def test_load_dataset_reads_every_config(suite_folder: Path, tmp_path: Path) -> 
     assert set(lc4["capability"]) == {"LC4"}
     assert set(everything["capability"]) == set(names) - {"all"}
     for row in lc4:
-        assert row["text"].startswith(("This is", "That is", "These are", "Those are", "T"))
+        assert re.match(r"(This|That|These|Those) (is|are)( not|n't) ", row["text"])
         assert {LABELS[label] for label in row["labels"]} == {"positive", "neutral"}
 
 
@@ -67,7 +75,7 @@ def test_every_expansion_is_linked_to_its_seed(suite_folder: Path, tmp_path: Pat
 def test_the_same_build_gives_the_same_bytes(
     corpus_path: Path, suite_folder: Path, tmp_path: Path
 ) -> None:
-    build_suite(config_for(corpus_path, tmp_path / "again", batch_size=3))
+    build_suite(config_for(corpus_path, tmp_path / "again"))
     assert bytes_of(tmp_path / "again") == bytes_of(suite_folder)
 
 
@@ -115,34 +123,44 @@ def test_a_capability_of_ones_own(corpus_path: Path, tmp_path: Path) -> None:
     assert verify_suite(tmp_path / "own") == []
 
 
-COMMAND = [sys.executable, "-m", "s2lct.cli.main", "build"]
+# Long enough between two stages to be killed there.
+SLOWLY = """
+import os, pathlib, sys, time
+pathlib.Path("pid").write_text(str(os.getpid()))
+sys.path.insert(0, sys.argv.pop(1))
+from stub_models import StubTagger, stub_models
+from s2lct.cli.main import main
+tag = StubTagger.tag
+StubTagger.tag = lambda self, texts: time.sleep(0.1) or tag(self, texts)
+with stub_models():
+    main()
+"""
 
 
 def test_a_killed_build_goes_on_and_ends_the_same(
     corpus_path: Path, suite_folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "killed"
-    command = [*COMMAND, "--corpus", f"csv:{corpus_path}", "--out", str(out)]
-    command += ["--seeds", "4", "--masks", "5", "--expansions", "4"]
+    command = ["-c", SLOWLY, str(TESTS), "build", "--corpus", f"csv:{corpus_path}"]
+    command += ["--out", str(out), "--seeds", "4", "--masks", "5", "--expansions", "4"]
     work = out.with_name("killed.partial")
-    for stage in ("found", "mask", "validate"):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and not any((work / stage).glob("*.json")):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert not out.exists()
-        assert any((work / stage).glob("*.json"))
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    with ThreadPoolExecutor() as pool:
+        for stage in ("found", "mask", "validate"):
+            running = pool.submit(warm_process.run, command, env=os.environ, cwd=tmp_path)
+            while not running.done() and not any((work / stage).glob("*.json")):
+                time.sleep(0.01)
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+            assert running.result().returncode == -signal.SIGKILL
+            assert not out.exists()
+            assert any((work / stage).glob("*.json"))
+    done = warm_process.run(command, env=os.environ, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert bytes_of(out) == bytes_of(suite_folder)
     assert not work.exists()
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": "200"}
-    return subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, env=environment, check=False
-    )
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["build", *arguments], env={"COLUMNS": "200"})
 
 
 def test_a_second_build_into_the_same_folder_is_refused(
@@ -157,7 +175,7 @@ def test_a_second_build_into_the_same_folder_is_refused(
     out = tmp_path / "busy"
     with FileLock(tmp_path / "busy.partial.lock"):
         result = run("--corpus", f"csv:{corpus_path}", "--out", str(out))
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert "another build is writing there" in result.stderr
     assert not out.exists()
 
@@ -192,7 +210,7 @@ def test_bad_options_get_one_clear_error(
     arguments: list[str], message: str, tmp_path: Path
 ) -> None:
     result = run("--out", str(tmp_path / "out"), *arguments)
-    assert result.returncode in (1, 2)
+    assert result.exit_code in (1, 2)
     assert "Traceback" not in result.stderr
     assert message in result.stderr
     assert not (tmp_path / "out").exists()
@@ -211,15 +229,13 @@ def test_odd_sentences_are_counted_not_fatal(tmp_path: Path) -> None:
         "({[<A lovely> film]})",
         "Lovely{mask} {S} film.",
     ]
-    import csv
-
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
         writer.writerows((text, "positive") for text in odd)
     out = tmp_path / "odd"
     result = run("--corpus", f"csv:{path}", "--out", str(out), "--masks", "3")
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     assert "Traceback" not in result.stderr
     assert sum(json.loads((out / "suite.json").read_text())["corpus"]["skipped"].values()) >= 3
     assert verify_suite(out) == []
@@ -229,7 +245,7 @@ def test_a_corpus_without_any_seed_says_so(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("text,label\nHm.,neutral\n", encoding="utf-8")
     result = run("--corpus", f"csv:{path}", "--out", str(tmp_path / "none"))
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert "no capability's search found a sentence" in result.stderr
 
 
@@ -238,23 +254,12 @@ def test_a_full_disk_leaves_nothing_half_written(corpus_path: Path, tmp_path: Pa
         "import resource, signal, sys; "
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
-        "from s2lct.cli.main import main; main()"
+        "import runpy; runpy.run_module('stub_models', run_name='__main__')"
     )
     out = tmp_path / "full"
+    command = [sys.executable, "-c", script, "build", "--corpus", f"csv:{corpus_path}"]
     result = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            script,
-            "build",
-            "--corpus",
-            f"csv:{corpus_path}",
-            "--out",
-            str(out),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "--out", str(out)], cwd=TESTS, capture_output=True, text=True, check=False
     )
     assert result.returncode == 1
     assert "Traceback" not in result.stderr

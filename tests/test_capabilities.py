@@ -20,6 +20,8 @@ from s2lct.builder.stages.search import TaggedSentence, find, number_of_words
 from s2lct.errors import CapabilityError
 from s2lct.suite.records import Sentence
 
+pytestmark = pytest.mark.shipped_models
+
 OWN_CAPABILITY = """
 id: LC12
 title: Hearsay

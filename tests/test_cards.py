@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from damaged_suites import rewrite
 from hub_fixtures import HubClient
 from hypothesis import given
 from hypothesis import strategies as st
-from test_verify import new_text, rewrite
+from test_verify import new_text
 
 from s2lct.cards import (
     hub_licence,

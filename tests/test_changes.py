@@ -315,18 +315,8 @@ def test_the_recipe_for_github(clone: Clone, suite_folder: Path, tmp_path: Path)
         clone.git("update-ref", "refs/pull/7/head", head)
         clone.git("switch", "--quiet", "main")
         runner_folder = tmp_path / f"runner-{code}"
-        subprocess.run(
-            [
-                "git",
-                "clone",
-                "--quiet",
-                "--branch",
-                "main",
-                f"file://{clone.folder}",
-                runner_folder,
-            ],
-            check=True,
-        )
+        cloned = ("git", "clone", "--quiet", "--branch", "main", f"file://{clone.folder}")
+        subprocess.run([*cloned, runner_folder], check=True)
         done = run_in_shell(script, runner_folder, BASE=base, HEAD=head)
         assert done.returncode == code, done.stdout + done.stderr
         assert done.stdout.startswith("refused" if code else "accepted")

@@ -12,6 +12,8 @@ from s2lct.builder.models import chart_parser
 from s2lct.builder.models.chart_parser import ChartConstituencyParser
 from s2lct.errors import ModelError
 
+pytestmark = pytest.mark.shipped_models
+
 WEIGHTS = Path(chart_parser.__file__).parent / "weights" / "parser.safetensors"
 SENTENCES = [
     "Or both .",

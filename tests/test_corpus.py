@@ -754,7 +754,7 @@ FRAGMENTS = (
 fragments = st.sampled_from(FRAGMENTS.split())
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(fragments, max_size=20).map(" ".join) | st.text())
 def test_detokenise_keeps_letters_and_digits_in_order(text: str) -> None:
     unescaped = undo_escapes(text)

@@ -39,6 +39,8 @@ from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.suite.cases import Case, load_cases
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 runner = CliRunner()
 CHROMIUM = Path("/usr/bin/chromium")
 REFERENCE = [
@@ -60,12 +62,6 @@ CASES = tuple(
         ("g", "LC2", "seed", "g", "Lovely.", 2),
     )
 )
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture(autouse=True)

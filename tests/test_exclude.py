@@ -127,25 +127,9 @@ def test_ids_of_no_case_change_nothing_and_are_counted(
     corpus_path: Path, whole: Path, tmp_path: Path
 ) -> None:
     path = write_list(tmp_path / "unknown.json", ["0123456789abcdef", "no such id"])
-    result = RUNNER.invoke(
-        app,
-        [
-            *("build", "--corpus", f"csv:{corpus_path}", "--out", str(tmp_path / "out")),
-            *(
-                "--capability",
-                "LC8",
-                "--capability",
-                "LC9",
-                "--seeds",
-                "3",
-                "--masks",
-                "5",
-                "--candidates",
-                "1",
-            ),
-            *("--expansions", "4", "--exclude", str(path)),
-        ],
-    )
+    sizes = "--seeds 3 --candidates 1 --masks 5 --expansions 4 --capability LC8 --capability LC9"
+    command = ["build", "--corpus", f"csv:{corpus_path}", "--out", str(tmp_path / "out")]
+    result = RUNNER.invoke(app, [*command, *sizes.split(), "--exclude", str(path)])
     assert result.exit_code == 0, result.output
     assert "0 of the 2 cases" in result.output
     assert "2 not met" in result.output

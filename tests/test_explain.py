@@ -39,16 +39,13 @@ from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite.cases import Case
 
+pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
+
 runner = CliRunner()
 NEUTRAL_WORDS = ("table", "window", "river", "paper", "garden", "number", "engine", "village")
 FILLER = UniformFiller(NEUTRAL_WORDS)
 KEYWORD = "unwatchableness"
 MARKED_PIECE = "##ness"
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
 
 
 def row(text: str, name: str = "a", **changed: Any) -> SuiteRow:

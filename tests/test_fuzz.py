@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 from damage import damaged_bytes, damaged_file, damaged_tree, draws
+from damaged_suites import damage
 from hypothesis import HealthCheck, Phase, given, settings
 from tiny_models import save_tiny_classifier
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from s2lct.builder.capabilities.files import shipped_capability_files
 from s2lct.cli.main import app
@@ -33,7 +34,7 @@ FUZZED = settings(
 LISTING = {"verify": "broken", "check": "refused: "}
 
 
-def tried(*arguments: str | Path) -> None:
+def tried(*arguments: str | Path) -> Result:
     """Run a command; fail unless it worked or told what is wrong in a few words with a mend."""
     words = list(map(str, arguments))
     done = RUNNER.invoke(app, words, env={"COLUMNS": "200"})
@@ -48,6 +49,7 @@ def tried(*arguments: str | Path) -> None:
         assert lists or ("Error: " in done.stderr and "  → " in done.stderr), told
     if done.exit_code == 2:
         assert "Usage: " in done.stderr, told
+    return done
 
 
 @contextmanager
@@ -90,7 +92,7 @@ def test_damaged_corpora(kind: str, corpus_path: Path, draw: random.Random) -> N
         tried("build", "--corpus", f"{kind}:{corpus}", "--out", folder / "o", "--tagger", "none")
 
 
-@settings(FUZZED, max_examples=100)
+@settings(FUZZED, max_examples=60)
 @given(draw=draws)
 def test_damaged_capability_files(draw: random.Random) -> None:
     content = draw.choice(shipped_capability_files()).read_text("utf-8")
@@ -105,25 +107,28 @@ def test_damaged_capability_files(draw: random.Random) -> None:
         tried("capabilities", "--capabilities", file, "--show", "LC99", *more)
 
 
-@settings(FUZZED, max_examples=100)
-@given(draw=draws)
-def test_damaged_suites(suite_folder: Path, draw: random.Random) -> None:
+@pytest.mark.parametrize("seed", range(100))
+def test_damaged_suites(suite_folder: Path, seed: int) -> None:
+    draw = random.Random(seed)
     with copy_of(suite_folder) as suite:
-        damaged = draw.choice([suite / "suite.json", *sorted(suite.rglob("*.parquet"))])
-        damaged_file(damaged, draw)
+        told = damage(suite, draw)
         out = suite.parent / "out"
         commands: list[tuple[Any, ...]] = [
             ("inspect", suite),
-            ("verify", suite, "--quick"),
-            ("export", suite, "--out", out, "--format", draw.choice(("csv", "checklist"))),
-            ("score", "afinn", "--suite", suite, "--out", out),
-            ("study", "export", suite, "--out", out, "--sets", "1", "--seeds", "1"),
+            ("export", suite, "--out", f"{out}.x", "--format", draw.choice(("csv", "checklist"))),
+            ("score", "afinn", "--suite", suite, "--out", out, "--no-cache"),
+            ("study", "export", suite, "--out", f"{out}s", "--sets", "1", "--seeds", "1"),
             ("publish", "dataset", suite, "--repo", "a/b", "--dry-run"),
         ]
-        tried(*draw.choice(commands))
+        verified = tried("verify", suite, "--quick")
+        for command in draw.sample(commands, 2):
+            done = tried(*command)
+            assert suite.name in done.output or done.exit_code == 0, told
+            # What verify finds sound, every command takes.
+            assert done.exit_code == 0 or verified.exit_code != 0, told
 
 
-@settings(FUZZED, max_examples=100)
+@settings(FUZZED, max_examples=50)
 @given(draw=draws)
 def test_damaged_results(results: Path, suite_folder: Path, draw: random.Random) -> None:
     with copy_of(results) as folder:

@@ -20,6 +20,8 @@ from s2lct.cli.main import app
 from s2lct.identity import content_id
 from s2lct.suite.tables import table_of
 
+pytestmark = pytest.mark.shipped_models
+
 HOSTILE = "\x1b]52;c;ZXZpbA==\x07[/red]\u202e"
 OBEYED = set("\x07\x1b\x9b\u202e\r")
 

@@ -270,7 +270,7 @@ def test_a_folder_that_shadows_the_names_is_told(
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def datasets_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache = tmp_path / "cache"
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", cache)
     return cache
@@ -296,7 +296,7 @@ def edit_description(folder: Path, **changes: object) -> None:
     ],
 )
 def test_broken_suites_are_refused_before_anything_changes(
-    suite_folder: Path, tmp_path: Path, own_cache: Path, fault: str, named: str
+    suite_folder: Path, tmp_path: Path, datasets_cache: Path, fault: str, named: str
 ) -> None:
     folder = shutil.copytree(suite_folder, tmp_path / "suite")
     files = json.loads((folder / "suite.json").read_text())["files"]
@@ -324,7 +324,7 @@ def test_broken_suites_are_refused_before_anything_changes(
     with pytest.raises(BuilderError, match=named):
         install(folder)
     assert installed_version() is None
-    assert not [path for path in own_cache.iterdir() if path.is_dir()]
+    assert not [path for path in datasets_cache.iterdir() if path.is_dir()]
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_broken_suites_are_refused_before_anything_changes(
     ],
 )
 def test_sources_that_cannot_be_installed_are_named(
-    suite_folder: Path, own_cache: Path, source: str, version: str | None, named: str
+    suite_folder: Path, datasets_cache: Path, source: str, version: str | None, named: str
 ) -> None:
     with pytest.raises(BuilderError, match=named):
         install(source.format(suite=suite_folder), version)

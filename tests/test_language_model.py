@@ -25,6 +25,8 @@ from s2lct.leaderboard.results.read import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 runner = CliRunner()
 TEXTS = [
     "A dull film.",
@@ -41,11 +43,6 @@ PROMPTS = [
     LabelPrompt('Film: {text}\nVerdict: "', ("bad", "good")),
     LabelPrompt("{text}", ("negative", "neutral", "positive")),
 ]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
 
 
 def trained_tokenizer(template: str | None, **special: str) -> Any:

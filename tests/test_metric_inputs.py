@@ -25,15 +25,12 @@ from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.suite.read import load_suite
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 THREE = ("negative", "neutral", "positive")
 STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
 UNNAMED = {"LABEL_0": "positive", "LABEL_1": "neutral", "LABEL_2": "negative"}
 nan = float("nan")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,8 @@ from s2lct.builder.models import load_masked_language_model, load_parser, load_t
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.errors import ModelError
 
+pytestmark = pytest.mark.shipped_models
+
 __all__ = ["model_folder"]
 
 BUILDER = Path(encoder_module.__file__).parents[1]

@@ -99,7 +99,8 @@ def test_of_many_wordings_as_many_as_asked_are_picked(choices: int, sentences: i
     assert [seed.text for seed in other] != [seed.text for seed in seeds]
 
 
-def test_wordings_that_are_all_the_same_end_too() -> None:
+def test_wordings_that_are_all_the_same_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("s2lct.builder.stages.transform.MOST_COMBINATIONS", 5_000)
     capability = with_choices(12, ["word"] * 10)
     seeds = transform(found(2), capability, capability.form("fluent"), seeds=50, seed=1)
     assert len(seeds) == 2

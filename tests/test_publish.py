@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from damaged_suites import rewrite
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER, HubServer
-from test_verify import rewrite
 
 from s2lct.builder.verify import verify_suite
 from s2lct.leaderboard.results.read import read_result
@@ -801,7 +801,7 @@ figures = evaluate.load(sys.argv[2]).compute(
 )
 print(json.dumps([code.__file__, rows, mean, len(every), figures]))
 """
-    told = publisher.client.python(WITHOUT + script, str(space), REPO, BUILDING)
+    told = publisher.client.fresh_python(WITHOUT + script, str(space), REPO, BUILDING)
     place, rows, mean, every, figures = json.loads(told.splitlines()[-1])
     assert place.startswith(str(space / "package"))
     assert every == len(json.loads((suite_folder / "suite.json").read_text())["files"])
@@ -843,4 +843,4 @@ live.refresh()
 assert (live.builds, live.problem) == (1, "") and (live.folder / "index.html").exists()
 """
     space = saved(publisher, board, tmp_path / "space")
-    publisher.client.python(WITHOUT + script, str(space), RESULTS, f"{BUILDING},{SCORING}")
+    publisher.client.fresh_python(WITHOUT + script, str(space), RESULTS, f"{BUILDING},{SCORING}")

@@ -12,6 +12,8 @@ from s2lct.builder.models import load_parser
 from s2lct.errors import ModelError
 from s2lct.suite.records import Token
 
+pytestmark = pytest.mark.shipped_models
+
 TAGS = {tag: number for number, tag in enumerate(["UNK", "DT", "NN", "VBZ", "JJ", "."])}
 LABELS = {label: number for number, label in enumerate(["", "S", "NP", "VP", "S::VP"])}
 HPARAMS = {

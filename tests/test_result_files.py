@@ -205,7 +205,7 @@ def test_no_comparison_comes_from_a_part_of_a_suite(tmp_path: Path) -> None:
     assert scored[0].result.overall.failure_rate == 0
     page = html_report(scored)
     assert "vader (partial: 6 cases)" in page
-    assert page.index("afinn") < page.index("vader (partial") or "scored on a part" in page
+    assert page.index("afinn") < page.index("vader (partial")
     done = runner.invoke(app, ["report", str(part), str(whole)])
     assert done.exit_code == 0, done.output
     table = done.output

@@ -22,6 +22,8 @@ from s2lct.suite.records import (
     Suggestion,
 )
 
+pytestmark = pytest.mark.shipped_models
+
 TEXT = "Or both."
 
 

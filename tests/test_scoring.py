@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import warm_process
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
@@ -32,14 +32,10 @@ from s2lct.leaderboard.site.report import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.read import load_suite
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 METRIC = Path(__file__).parent.parent / "dataset_script" / "metric" / "s2lct.py"
 runner = CliRunner()
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="session")
@@ -403,13 +399,7 @@ stars = [[0.1, 0.1, 0.2, 0.3, 0.3]] * len(rows)  # together most for positive, a
 both.append(metric.compute(predictions=stars, references=rows))
 print(json.dumps(both))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(suite_folder)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = warm_process.run(["-c", code, str(suite_folder)], env=os.environ, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     by_model, added, by_stars = json.loads(done.stdout.strip().splitlines()[-1])
     assert by_stars == added

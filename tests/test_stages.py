@@ -18,6 +18,8 @@ from s2lct.builder.stages.select import select, without_duplicates
 from s2lct.suite.checks import without
 from s2lct.suite.records import Family, MaskedSentence, ParsedSeed, Region, Seed, Sentence
 
+pytestmark = pytest.mark.shipped_models
+
 TEXTS = [
     "This is not a dull film.",
     'Some people think, "The cast is wonderful," but I think, "The plot is a stupid mess."',
@@ -122,7 +124,7 @@ def test_suggestions_are_words_best_first(
 
 
 def test_another_batch_size_changes_no_suggestion(parsed: list[ParsedSeed]) -> None:
-    masked = masked_sentences(parsed, count=12)
+    masked = masked_sentences(parsed, count=5)
     results = [
         fill(masked, load_masked_language_model(batch_size=size), suggestions=30)
         for size in (1, 3, 64)

@@ -15,14 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from damaged_suites import (
     Rows,
-    UnmendableError,
     change_rows,
     change_table,
-    damage,
     describe,
     described,
     file_of,
     mend,
+    rewrite,
 )
 from typer.testing import CliRunner, Result
 
@@ -37,13 +36,9 @@ from s2lct.suite.cases import load_cases
 from s2lct.suite.read import MOST_DECODED_BYTES, load_suite, read_description, read_suite
 from s2lct.suite.tables import arrow_schema, features
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 RUNNER = CliRunner(env={"COLUMNS": "200"})
-DAMAGES = 64
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -59,7 +54,8 @@ def invoke(*arguments: object) -> Result:
 def commands(folder: Path, tmp_path: Path) -> list[list[object]]:
     """Every command that reads a suite; those that need a model stop at the suite before it."""
     out = tmp_path / "out"
-    corpus = ("--reference", "embedded", "--model", "embedded-2class")
+    classifier = ("embedded-2class",)
+    corpus = ("--reference", "embedded", "--model", *classifier)
     return [
         ["score", "vader", "--suite", folder, "--out", out / "results"],
         ["inspect", folder],
@@ -69,17 +65,8 @@ def commands(folder: Path, tmp_path: Path) -> list[list[object]]:
         ["study", "export", folder, "--out", out / "study"],
         ["coverage", folder, *corpus],
         ["minimize", folder, *corpus, "--out", out / "less"],
-        ["explain", "embedded-2class", "--suite", folder, "--out", out / "explained"],
-        [
-            "retrain",
-            "embedded-2class",
-            "--on",
-            "LC9",
-            "--suite",
-            folder,
-            "--out",
-            out / "retrained",
-        ],
+        ["explain", *classifier, "--suite", folder, "--out", out / "explained"],
+        ["retrain", *classifier, "--on", "LC9", "--suite", folder, "--out", out / "retrained"],
         ["publish", "dataset", folder, "--repo", "org/suite", "--dry-run"],
         ["install", folder],
     ]
@@ -133,8 +120,7 @@ def test_swapped_labels_are_refused_under_the_official_fingerprint(
 
 def test_a_suite_that_says_what_it_is_has_another_fingerprint(copy: Path) -> None:
     official = load_cases(copy).fingerprint
-    change_rows(copy, "LC9", swap_labels)
-    mend(copy)
+    rewrite(copy, "LC9", swap_labels)
     assert load_cases(copy).fingerprint == described(copy)["fingerprint"] != official
 
 
@@ -248,8 +234,7 @@ ROW_DAMAGES: list[tuple[Callable[[Rows], None], str]] = [
 def test_rows_that_are_none_are_refused_whatever_the_hashes_say(
     copy: Path, tmp_path: Path, change: Callable[[Rows], None], said: str
 ) -> None:
-    change_rows(copy, "LC8", change)
-    mend(copy)
+    rewrite(copy, "LC8", change)
     for arguments in commands(copy, tmp_path)[:4]:
         done = invoke(*arguments)
         assert done.exit_code == 1, (arguments, done.output)
@@ -491,7 +476,7 @@ def test_verify_shows_how_far_it_is_on_standard_error(suite_folder: Path) -> Non
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("", "is a folder"),
+        ("", "is a directory"),
         ("file/suite.csv", "Not a directory"),
         ("x" * 300, "File name too long"),
         ("pipe", "is no regular file"),
@@ -507,7 +492,7 @@ def test_places_that_cannot_be_exported_to_are_told_before_any_work(
     before = (copy / "suite.json").read_bytes()
     done = invoke("export", copy, "--out", tmp_path / out)
     assert done.exit_code in (1, 2)
-    assert said in done.output or done.exit_code == 2
+    assert said in done.output
     assert (copy / "suite.json").read_bytes() == before
     if "suite itself" not in said:
         monkeypatch.setattr("s2lct.suite.export.read_suite", lambda _: pytest.fail("was read"))
@@ -561,30 +546,3 @@ def test_a_build_does_not_take_a_damaged_suite_for_finished(
     done = invoke("build", "--out", copy, *options)
     assert done.exit_code in (1, 2)
     assert "is not this build" in done.output
-
-
-@pytest.mark.parametrize("start", range(0, DAMAGES, 8))
-def test_no_damage_ends_in_a_traceback(suite_folder: Path, tmp_path: Path, start: int) -> None:
-    for seed in range(start, start + 8):
-        folder = Path(shutil.copytree(suite_folder, tmp_path / str(seed)))
-        try:
-            told = damage(folder, seed)
-        except UnmendableError as error:
-            told = str(error)
-        exits: dict[str, int] = {}
-        for arguments in commands(folder, tmp_path / f"{seed}-out")[:4]:
-            (tmp_path / f"{seed}-out").mkdir(exist_ok=True)
-            done = RUNNER.invoke(app, [str(one) for one in arguments])
-            said = f"{seed}: {told}: {arguments[0]}: {done.output}"
-            assert done.exception is None or isinstance(done.exception, SystemExit), said
-            assert done.exit_code in (0, 1, 2), said
-            assert "Traceback" not in done.output, said
-            assert "\x1b]" not in done.output, said
-            exits[str(arguments[0])] = done.exit_code
-            if done.exit_code:
-                lines = [line for line in done.output.splitlines() if line.strip()]
-                listed = arguments[0] == "verify" and lines[-1].endswith("broken")
-                assert listed or any(line.startswith("  → ") for line in lines), said
-                assert str(folder.name) in done.output or listed, said
-        if exits["verify"] == 0:  # what verify finds sound, every command takes
-            assert set(exits.values()) == {0}, f"{seed}: {told}: {exits}"

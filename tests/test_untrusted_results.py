@@ -22,7 +22,7 @@ from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results import collection as collecting
-from s2lct.leaderboard.results import outcomes
+from s2lct.leaderboard.results import decoder, outcomes
 from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.read import read_outcomes, read_result, read_scored
 from s2lct.leaderboard.results.record import OptionsRecord, own_options
@@ -187,7 +187,7 @@ SPOILS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a bomb": (
         retabled(
             lambda columns: columns.update(
-                inserted=[["x" * 70_000] * 900] * ROWS,
+                inserted=[["x" * 70_000] * 450] * ROWS,
             ),
             compression="zstd",
         ),
@@ -196,19 +196,29 @@ SPOILS: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def among_spoilt(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """A good result among one of every kind that spoils a page."""
+    folder = tmp_path_factory.mktemp("spoilt")
+    written(folder / "in", "good")
+    written(folder, "elsewhere")
+    for number, (spoil, _) in enumerate(SPOILS.values()):
+        spoil(written(folder / "in", f"bad{number}", label=0))
+    return collect(folder / "in")
+
+
 @pytest.mark.parametrize("kind", SPOILS)
-def test_what_spoils_a_page_is_left_out_with_one_line(kind: str, tmp_path: Path) -> None:
-    spoil, said = SPOILS[kind]
-    written(tmp_path / "in", "good")
-    bad = written(tmp_path / "in", "bad", label=0)
-    written(tmp_path, "elsewhere")
-    spoil(bad)
-    collection = collect(tmp_path / "in")
-    assert [one.name for suite in collection.suites for one in suite.models] == ["good"]
-    (line,) = collection.skipped
-    assert re.match(r"bad--\w+\.json: ", line) and said in line
+def test_what_spoils_a_page_is_left_out_with_one_line(among_spoilt: Collection, kind: str) -> None:
+    name = f"bad{list(SPOILS).index(kind)}"
+    (line,) = (one for one in among_spoilt.skipped if re.match(rf"{name}--\w+\.json: ", one))
+    assert SPOILS[kind][1] in line
     assert line.isprintable() and len(line) < 500
-    build_site(collection, tmp_path / "site")
+
+
+def test_a_page_is_made_of_what_is_not_spoilt(among_spoilt: Collection, tmp_path: Path) -> None:
+    assert [one.name for suite in among_spoilt.suites for one in suite.models] == ["good"]
+    assert len(among_spoilt.skipped) == len(SPOILS)
+    build_site(among_spoilt, tmp_path / "site")
 
 
 OWN_NAMES = ("a name in markup", "a name with a revision", "a name like a formula")
@@ -237,16 +247,17 @@ def test_a_folder_of_any_name_can_be_reported(tmp_path: Path) -> None:
     assert (result.overall.cases, outcomes.cases) == (ROWS, SUITE.cases)
 
 
-def test_a_repeated_text_is_decoded_within_limits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """12 KB that unfold to gigabytes: the file counts a text once that every row repeats."""
-    big = suite_of("1.0.0", families=5_000)
-    path = written(tmp_path, "bad", big)
+def repeating(path: Path) -> None:
+    """A few kilobytes that unfold to much: the file counts a text once that every row repeats."""
     retabled(
-        lambda columns: columns.update(text=["x" * 79_000] * len(big.cases)), compression="zstd"
+        lambda columns: columns.update(text=["x" * 79_000] * len(columns["id"])),
+        compression="zstd",
     )(path)
     assert path.with_suffix(".parquet").stat().st_size < 500_000
+
+
+def test_a_repeated_text_is_decoded_within_limits(tmp_path: Path) -> None:
+    repeating(written(tmp_path, "bad", suite_of("1.0.0", families=1_800)))
     written(tmp_path, "good")
     collection = collect(tmp_path)
     assert [one.name for suite in collection.suites for one in suite.models] == ["good"]
@@ -254,20 +265,20 @@ def test_a_repeated_text_is_decoded_within_limits(
     assert re.search("decodes to|needs more than|cannot be read with", line)
 
 
-def test_a_file_that_breaks_the_decoder_leaves_the_next_ones_alone(tmp_path: Path) -> None:
-    big = suite_of("1.0.0", families=20_000)
+def test_a_file_that_breaks_the_decoder_leaves_the_next_ones_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoder, "MOST_MEMORY", 64 << 20)
+    big = suite_of("1.0.0", families=800)
     for number in range(6):
-        name = f"m{number}"
-        path = written(tmp_path, name, big if number % 2 else SUITE)
+        path = written(tmp_path, f"m{number}", big if number % 2 else SUITE)
         if number % 2:
-            retabled(
-                lambda columns: columns.update(text=["x" * 79_000] * len(big.cases)),
-                compression="zstd",
-            )(path)
+            repeating(path)
     collection = collect(tmp_path)
     (suite,) = collection.suites
     assert [one.name for one in suite.models] == ["m0", "m2", "m4"]
     assert len(collection.skipped) == 3
+    assert all(re.search("needs more than|cannot be read with", e) for e in collection.skipped)
 
 
 def test_a_file_of_the_hubs_cache_is_read_and_no_other_link(tmp_path: Path) -> None:

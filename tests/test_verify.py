@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from damaged_suites import Rows, rewrite
 from typer.testing import CliRunner
 
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
-from s2lct.files import sha256_of
-from s2lct.identity import content_id, fingerprint_of
-from s2lct.suite.tables import table_of
+from s2lct.identity import content_id
 
-Rows = list[dict[str, Any]]
 Corruption = Callable[[Rows], None]
-
-
-def rewrite(folder: Path, name: str, corrupt: Corruption) -> None:
-    """Corrupt a config's rows and mend hashes and counts, so that only the corruption shows."""
-    suite = json.loads((folder / "suite.json").read_text())
-    file = suite["files"][name]
-    path = folder / file["path"]
-    rows: Rows = pq.read_table(path).to_pylist()
-    corrupt(rows)
-    pq.write_table(table_of(rows), path, compression="zstd")
-    file["rows"], file["sha256"] = len(rows), sha256_of(path)
-    for kind, count in (("seed", "seeds"), ("expansion", "expansions")):
-        suite["counts"][name][count] = sum(row["kind"] == kind for row in rows)
-    suite["fingerprint"] = fingerprint_of(
-        [
-            [row["id"], row["text"], row["labels"]]
-            for capability in suite["capabilities"]
-            for row in pq.read_table(folder / suite["files"][capability["id"]]["path"]).to_pylist()
-        ]
-    )
-    (folder / "suite.json").write_text(json.dumps(suite))
 
 
 def expansion_in(rows: Rows) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -28,12 +29,23 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
+COMMANDS = """
+import json, sys
+from typer.testing import CliRunner
+from s2lct.cli.main import app
+for arguments in json.loads(sys.argv[1]):
+    done = CliRunner().invoke(app, arguments)
+    print(done.output)
+    assert done.exit_code == 0, done.output
+"""
+
+
 def test_a_wheel_builds_scores_and_ranks_from_an_empty_directory(
     installed: Path, corpus_path: Path, tmp_path: Path
 ) -> None:
-    def s2lct(*arguments: object) -> str:
+    def python(*arguments: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "s2lct", *map(str, arguments)],
+            [sys.executable, *arguments],
             cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": str(installed)},
             capture_output=True,
@@ -43,11 +55,16 @@ def test_a_wheel_builds_scores_and_ranks_from_an_empty_directory(
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    s2lct("build", "--out", "suite", "--corpus", f"csv:{corpus_path}", "--seeds", "1")
-    assert "suite keeps every invariant" in s2lct("verify", "suite", "--quick")
-    s2lct("score", "vader", "embedded-3class", "--suite", "suite", "--out", "results")
-    s2lct("report", "results/vader.json", "--html", "report.html")
-    s2lct("leaderboard", "build", "results", "--out", "site")
+    corpus = ("--corpus", f"csv:{corpus_path}", "--capability", "LC2", "--capability", "LC8")
+    python("-m", "s2lct", "build", "--out", "suite", "--seeds", "1", *corpus)
+    commands = (
+        "verify suite --quick",
+        "score vader embedded-3class --suite suite --out results",
+        "report results/vader.json --html report.html",
+        "leaderboard build results --out site",
+    )
+    told = python("-c", COMMANDS, json.dumps([command.split() for command in commands]))
+    assert "suite keeps every invariant" in told
     assert "embedded-3class" in (tmp_path / "site" / "index.html").read_text("utf-8")
 
 
