@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
+from s2lct.builder import verify_fluent
 from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.tree import read_tree
@@ -27,7 +28,7 @@ from s2lct.suite.description import description_faults
 from s2lct.suite.faults import faults_told
 from s2lct.suite.read import examine
 from s2lct.suite.records import Region, Sentence, Token
-from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
+from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,9 +69,12 @@ def verify_suite(
     forms: dict[str, Form] = {}
     if not any(description_faults(described)):
         forms = _forms(described, faults)
+        fluent = described["options"]["templates"] == "fluent"
         progress.start("check", len(suite.rows))
         for name, rows in suite.rows.items():
-            if name in forms:
+            if name in forms and fluent:
+                faults += verify_fluent.config_faults(rows, forms[name])
+            elif name in forms:
                 faults += _config_faults(rows, forms[name])
             progress.advance("check", note=name)
         faults += _count_faults(suite.tables, described)
@@ -140,8 +144,12 @@ def _config_faults(rows: Sequence[Row], form: Form) -> Iterator[str]:
 def _count_faults(tables: Mapping[str, pa.Table], described: Mapping[str, Any]) -> Iterator[str]:
     for name, table in tables.items():
         kinds = Counter(table["kind"].to_pylist())
-        for kind, recorded in (("seed", "seeds"), ("expansion", "expansions")):
-            counted = described["counts"][name][recorded]
+        for kind, recorded in (
+            ("seed", "seeds"),
+            ("expansion", "expansions"),
+            (COUNTERPART, "counterparts"),
+        ):
+            counted = described["counts"][name].get(recorded, 0)
             if counted != kinds[kind]:
                 yield f"{name}: {kinds[kind]} {recorded}, suite.json counts {counted}"
 
@@ -252,6 +260,10 @@ def _model_faults(
         form = forms[name]
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[start : start + _ROWS_AT_ONCE]
+            if options["templates"] == "fluent":
+                yield from verify_fluent.model_faults(some, form, tagger, parser, lexicon)
+                progress.advance("parse", len(some), name)
+                continue
             yield from _faults_of_tags(some, form, tagger, lexicon)
             yield from _faults_of_sources(some, form, tagger, lexicon)
             yield from _faults_of_trees(some, tagger, parser)

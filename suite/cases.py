@@ -153,7 +153,7 @@ def load_cases(suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]]) -> 
     """
     if not isinstance(suite, SuiteCases):
         read = read_rows(suite)
-        cases = tuple(map(case_from, read.rows))
+        cases = tuple(case_from(row) for row in read.rows if row.kind in KINDS)
         return SuiteCases(read.name, read.version, read.fingerprint, cases)
     rows = [
         {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}

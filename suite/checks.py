@@ -12,6 +12,7 @@ from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import is_capability_id
 from s2lct.suite.faults import SHOWN, Fault, faults_told
 from s2lct.suite.rows import CaseRow, WrittenRow
+from s2lct.suite.tables import COUNTERPART
 
 _MOST_FAULTS_OF_A_ROW = 3
 
@@ -98,7 +99,7 @@ class Rows:
         """The sound rows; what shows only between rows is added to the faults."""
         of_id = {row.id: row for row in self.rows}
         for row, file in zip(self.rows, self._files, strict=True):
-            if row.kind == "expansion":
+            if row.kind != "seed":
                 faults = self._family_faults(row, of_id.get(row.seed_id))
                 self.faults += [Fault(file, one, _where(row)) for one in faults]
         return self.rows
@@ -109,9 +110,11 @@ class Rows:
                 yield f"its seed {plain(row.seed_id, SHOWN)} is not in the suite"
             return
         if seed.kind != "seed":
-            yield f"its seed {plain(row.seed_id, SHOWN)} is an expansion"
+            yield f"its seed {plain(row.seed_id, SHOWN)} is of kind {seed.kind}"
         if seed.capability != row.capability:
             yield f"its seed is of another capability, {plain(seed.capability, SHOWN)}"
+        if row.kind == COUNTERPART:
+            return
         words = [(word.start or 0, word.end or 0) for word in row.inserted or ()]
         if self._written and without(row.text, words) != seed.text:
             yield "without its inserted words it is not its seed"
@@ -130,9 +133,14 @@ def _told(row: Mapping[Any, Any], number: int) -> str:
 
 
 def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
-    """A text without its inserted words, from start to end, and the space that came with each."""
+    """A text without its inserted words, from start to end, and the space that came with each.
+
+    What begins with a comma came without one.
+    """
     for start, end in sorted(inserted, reverse=True):
-        if text[end : end + 1] == " ":
+        if text[start] == ",":
+            pass
+        elif text[end : end + 1] == " ":
             end += 1
         elif text[start - 1 : start] == " ":
             start -= 1

@@ -11,7 +11,7 @@ from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.description import Name, Text
 from s2lct.suite.faults import SHOWN
-from s2lct.suite.tables import KINDS
+from s2lct.suite.tables import COUNTERPART, KINDS
 
 _LISTED = Field(max_length=1_000)
 
@@ -34,7 +34,7 @@ def _label_id(value: Any) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    if isinstance(value, str) and value not in KINDS:
+    if isinstance(value, str) and value not in (*KINDS, COUNTERPART):
         raise ValueError(f"its kind is {plain(value, SHOWN)!r}")
     return value
 

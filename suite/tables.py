@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 SUITE_FILE = "suite.json"
 SPLIT = "test"
-KINDS = ("seed", "expansion", "counterpart")
+KINDS = ("seed", "expansion")
+"""The kinds of cases that a failure rate counts."""
+COUNTERPART = "counterpart"
+"""A row that has its seed's sentence with the opposite answer."""
+ORIGINS = ("masked", "phrase", "attested")
 ALL = "all"
 COLUMNS: dict[str, Any] = {
     "id": "string",

@@ -352,6 +352,8 @@ class Capability(_Specified):
     def _check(self) -> Capability:
         if "fluent" not in self.forms:
             raise ValueError("forms: the form `fluent` is missing")
+        if any(template.rewrite for template in self.forms["fluent"].templates):
+            raise ValueError("forms: a rewrite is for the paper form; the fluent has {S|negate}")
         if not is_capability_id(self.id):
             raise ValueError(f"id: `{self.id}` is taken: it names a column of tables")
         return self

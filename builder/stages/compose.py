@@ -21,10 +21,10 @@ from s2lct.builder.language.operations import (
     NotApplicableError,
     drafted,
 )
-from s2lct.builder.language.patterns import matched, named_in_errors
 from s2lct.builder.sources import Extension, Source
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.labels import Label
+from s2lct.suite.checks import without
 from s2lct.suite.records import InsertedWord
 
 MOST_OF_A_SOURCE = 2
@@ -97,7 +97,7 @@ def compose(
 
     Args:
         template: the template.
-        wording: the wording of each choice, and the replacement of each rewritten slot.
+        wording: the wording of each choice.
         sentences: for each slot the sentence, parsed.
 
     Raises:
@@ -114,20 +114,9 @@ def compose(
             text, shown = text + wording[name], shown + wording[name]
             continue
         rendered, places = _operated(sentences[name], operations_of(field)).render()
-        slot_shown = field[0]
-        if (rewrite := template.rewrite.get(name)) is not None:
-            with named_in_errors(f"rewrite of {name}"):
-                match = matched(rewrite.find, rendered)
-            if match is None:
-                raise NotApplicableError("the template's rewrite does not match it")
-            start = match.expand(wording[name])
-            slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"
-            rendered = start + rendered[match.end() :]
-            moved = len(start) - match.end()
-            places = {n: at + moved for n, at in places.items() if at >= match.end()}
         if not is_reply(field):
             starts[name] = {number: len(text) + at for number, at in places.items()}
-        text, shown = text + rendered, shown + slot_shown
+        text, shown = text + rendered, shown + field[0]
     text, shown = text + template.text[last:], shown + template.text[last:]
     return Composed(text, starts, "" if shown == f"{{{template.slots[0]}}}" else shown)
 
@@ -308,7 +297,7 @@ def expansion_of(
         if composed.text[start : start + len(word.word)] != word.word:
             return None
         inserted.append(InsertedWord(word.word, word.tag, start, start + len(word.word)))
-    if without(composed.text, inserted) != seed.text:
+    if without(composed.text, [(word.start, word.end) for word in inserted]) != seed.text:
         return None
     return ComposedExpansion(
         id=content_id("expansion", seed.capability, composed.text),
@@ -318,18 +307,3 @@ def expansion_of(
         extension=extension,
         slot=slot,
     )
-
-
-def without(text: str, inserted: Sequence[InsertedWord]) -> str:
-    """A text without the words that were inserted."""
-    for word in sorted(inserted, key=lambda word: -word.start):
-        before, behind = text[: word.start], text[word.end :]
-        if not word.word.startswith(","):
-            if before.endswith(" ") and not behind[:1].isalnum():
-                before = before[:-1]
-            elif behind.startswith(" "):
-                behind = behind[1:]
-            elif before.endswith(" "):
-                before = before[:-1]
-        text = before + behind
-    return text

@@ -1,0 +1,207 @@
+"""What a suite in the fluent form must be, beyond what its reader asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from s2lct.builder.capabilities.schema import Form, Template
+from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.language.operations import Analysis, NotApplicableError
+from s2lct.builder.language.tree import read_tree
+from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.sources import Extension, Source, sentence_id
+from s2lct.builder.stages.compose import compose, labels_of
+from s2lct.builder.stages.extend import confirmed_all
+from s2lct.builder.stages.search import meets_text
+from s2lct.labels import LABELS
+from s2lct.suite.records import InsertedWord, Production, Sentence, Token
+from s2lct.suite.tables import COUNTERPART, ORIGINS
+
+Row = Mapping[str, Any]
+_MOST_FAULTS_OF_A_ROW = 5
+
+
+def config_faults(rows: Sequence[Row], form: Form) -> Iterator[str]:
+    """Faults that the rows of one config show, without tagger and parser."""
+    seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
+    for row in rows:
+        if row["kind"] != "seed" and row["seed_id"] not in seeds:
+            continue  # told by the reader
+        found = list(_row_faults(row, seeds[row["seed_id"]], form))
+        for fault in found[:_MOST_FAULTS_OF_A_ROW]:
+            yield f"{_where(row)}: {fault}"
+
+
+def _where(row: Row) -> str:
+    return f"{row['capability']} {row['kind']} {row['id']}"
+
+
+def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
+    template = _template_of(row)
+    if template is None or len(template.slots) != len(row["sources"]):
+        yield "its template is none, or has another number of slots than it has sources"
+        return
+    if row["kind"] != "expansion":
+        if row["masked_text"] is not None or row["inserted"] or row["production"] or row["origin"]:
+            yield f"a {row['kind']} has no inserted words"
+        yield from _label_faults(row, template, form)
+        if row["kind"] == COUNTERPART:
+            if not set(row["labels"]).isdisjoint(seed["labels"]):
+                yield "its labels are not opposite to its seed's"
+            if row["sources"] != seed["sources"]:
+                yield "its sources are not its seed's"
+        return
+    for column in ("labels", "label", "template"):
+        if row[column] != seed[column]:
+            yield f"its {column} are not its seed's"
+    if row["origin"] not in ORIGINS:
+        yield f"its origin is {row['origin']!r}"
+    if len(_extended(row, seed)) != 1:
+        yield "not one of its sentences is extended, and it alone"
+    if any(is_polarity_shifter(w) for part in row["inserted"] for w in _words(part["word"])):
+        yield "an inserted word shifts polarity"
+    if not _is_licensed(row["production"], [word["tag"] for word in row["inserted"]]):
+        yield "its production does not license the inserted words"
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _template_of(row: Row) -> Template | None:
+    try:
+        return Template.model_validate({"text": row["template"] or "{S}", "passes": ["neutral"]})
+    except ValidationError:
+        return None
+
+
+def _label_faults(row: Row, shown: Template, form: Form) -> Iterator[str]:
+    """Whether the labels are those of a template of the capability with the same slots."""
+    templates = form.templates
+    if row["kind"] == COUNTERPART:
+        templates = tuple(t.counterpart for t in templates if t.counterpart is not None)
+    allowed: set[tuple[str, ...]] = set()
+    for template in templates:
+        if row["template"] and template.slots != shown.slots:
+            continue
+        sources = zip(template.slots, row["sources"], strict=False)
+        labels = {slot: LABELS[source["label"]] for slot, source in sources}
+        allowed.add(tuple(labels_of(template, labels)))
+    if tuple(LABELS[label] for label in row["labels"]) not in allowed:
+        yield "its labels are not those of its capability"
+
+
+def _extended(row: Row, seed: Row) -> list[int]:
+    """The numbers of the sources that read otherwise than in the seed."""
+    pairs = zip(row["sources"], seed["sources"], strict=False)
+    return [number for number, (own, other) in enumerate(pairs) if own["used"] != other["used"]]
+
+
+def _is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
+    """Whether the reference has the seed's symbols in order, and what was inserted besides.
+
+    A phrase may bring its commas; where it is adjoined to one, the seed's side is that alone.
+    """
+    seed, reference = list(production["seed_rhs"]), list(production["reference_rhs"])
+    symbols = iter(reference)
+    if not all(symbol in symbols for symbol in seed) and seed != [production["lhs"]]:
+        return False
+    added = Counter(reference) - Counter(seed)
+    del added[","]
+    return not Counter(tags) - added and len(reference) > len(seed)
+
+
+def model_faults(
+    rows: Sequence[Row],
+    form: Form,
+    tagger: Tagger,
+    parser: ConstituencyParser,
+    lexicon: Lexicon,
+) -> Iterator[str]:
+    """What takes a tagger and a parser: texts are composed, and extensions confirmed, anew."""
+    texts = list(dict.fromkeys(source["used"] for row in rows for source in row["sources"]))
+    tokens = dict(zip(texts, tagger.tag(texts), strict=True))
+    trees = dict(zip(texts, parser.parse([tokens[text] for text in texts]), strict=True))
+    seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
+    extended: list[tuple[Row, Source, Extension]] = []
+    for row in rows:
+        template = _template_of(row)
+        if template is None or any(trees[source["used"]] is None for source in row["sources"]):
+            yield f"{_where(row)}: its sentences cannot be parsed"
+            continue
+        yield from _composed_otherwise(row, template, tokens, trees)
+        if form.keep_search_rule and not _meets_rule(row, tokens, form, lexicon):
+            yield f"{_where(row)}: it does not meet the search rule"
+        seed = seeds.get(row["seed_id"])
+        if row["kind"] == "expansion" and seed is not None and len(_extended(row, seed)) == 1:
+            extended.append((row, *_extension(row, seed, tokens, trees)))
+    confirmed = confirmed_all(
+        [(base, [extension]) for _, base, extension in extended], tagger, parser, lexicon
+    )
+    for (row, _, _), found in zip(extended, confirmed, strict=True):
+        if not found:
+            yield f"{_where(row)}: tagged and parsed again, its words do not stand as they should"
+
+
+def _composed_otherwise(
+    row: Row,
+    template: Template,
+    tokens: Mapping[str, Sequence[Token]],
+    trees: Mapping[str, str | None],
+) -> Iterator[str]:
+    sentences = {
+        slot: Analysis(used, tuple(tokens[used]), read_tree(trees[used] or ""))
+        for slot, used in zip(template.slots, (s["used"] for s in row["sources"]), strict=True)
+    }
+    try:
+        text = compose(template, {}, sentences).text
+    except NotApplicableError as error:
+        text = f"none: {error}"
+    if text != row["text"]:
+        yield f"{_where(row)}: its text is not its template filled with its sources"
+
+
+def _meets_rule(
+    row: Row, tokens: Mapping[str, Sequence[Token]], form: Form, lexicon: Lexicon
+) -> bool:
+    (source,) = row["sources"]
+    return any(
+        rule.label == LABELS[source["label"]]
+        and meets_text(source["used"], tokens[source["used"]], rule, lexicon)
+        for rules in form.search.values()
+        for rule in rules
+    )
+
+
+def _extension(
+    row: Row,
+    seed: Row,
+    tokens: Mapping[str, Sequence[Token]],
+    trees: Mapping[str, str | None],
+) -> tuple[Source, Extension]:
+    """The sentence that was extended, and its extension."""
+    (number,) = _extended(row, seed)
+    own, other = row["sources"][number]["used"], seed["sources"][number]
+    sentence = Sentence(
+        other["corpus"],
+        other["id"],
+        other["text"],
+        LABELS[other["label"]],
+        other["split"],
+        other["score"],
+    )
+    base = Source(sentence, other["used"], tuple(tokens[other["used"]]), trees[other["used"]] or "")
+    words: list[InsertedWord] = []
+    start = 0
+    for part in row["inserted"]:
+        start = own.find(part["word"], start)
+        words.append(InsertedWord(part["word"], part["tag"], start, start + len(part["word"])))
+    data = row["production"]
+    production = Production(
+        data["lhs"], tuple(data["seed_rhs"]), tuple(data["reference_rhs"]), data["probability"]
+    )
+    return base, Extension(sentence_id(own), own, tuple(words), row["origin"], production)
