@@ -137,21 +137,21 @@ def _is_module(model: Any) -> bool:
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def _of_pipeline(pipeline: Any) -> Function:
-    if pipeline.task != CLASSIFICATION:
+def _of_pipeline(classify: Any) -> Function:
+    if classify.task != CLASSIFICATION:
         raise ScoringError(
-            f"a pipeline for {pipeline.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
+            f"a pipeline for {classify.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
         )
 
     def answered(texts: list[str]) -> Any:
         # A pipeline leaves a model in training as it is, and dropout would answer at random.
-        training = getattr(pipeline.model, "training", False)
+        training = getattr(classify.model, "training", False)
         if training:
-            pipeline.model.eval()
+            classify.model.eval()
         try:
-            return pipeline(texts, top_k=None, truncation=True)
+            return classify(texts, top_k=None, truncation=True)
         finally:
             if training:
-                pipeline.model.train()
+                classify.model.train()
 
-    return Function(answered, "pipeline", classes_of(pipeline.model.config))
+    return Function(answered, "pipeline", classes_of(classify.model.config))

@@ -168,7 +168,8 @@ def main() -> None:
         except MemoryError:
             problem = f"needs more than {asked['memory'] >> 20} MiB to be read"
             text = json.dumps({"problem": problem, "worn": True})
-        print(text, flush=True)
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
