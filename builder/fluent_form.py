@@ -18,6 +18,7 @@ from s2lct.builder.build_stages import Models
 from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig
+from s2lct.builder.language.fluency import jars
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import Analysis, NotApplicableError
@@ -116,6 +117,7 @@ class FluentForm:
             ]
             counts.update(
                 seeds=len(families[capability.id]),
+                counterparts=sum(f.counterpart is not None for f in families[capability.id]),
                 expansions=sum(len(family.expansions) for family in families[capability.id]),
             )
         return families
@@ -208,7 +210,7 @@ class FluentForm:
                 return False
             if self.verdicts is None or not seed.template:
                 return True
-            return self.verdicts.passes(seed.id, set(seed.labels), least_sum=3)
+            return self.verdicts.passes(seed.id, seed.labels, least_sum=3)
 
         return compose.seeds_of(
             capability.id,
@@ -243,9 +245,24 @@ class FluentForm:
             families, self.models.tagger, self.models.parser, self.lexicon
         )
         return {
-            source.text: [Extended(*one) for one in some]
+            source.text: [Extended(*one) for one in some if self._may_read_well(*one)]
             for source, some in zip(sources, confirmed, strict=True)
         }
+
+    def _may_read_well(self, extension: Extension, tokens: Sequence[Token], tree: str) -> bool:
+        """Whether an extension that nobody read is likely enough to be what a writer writes.
+
+        An author wrote what is attested; of the words of the masked language model the rules of
+        `fluency.jars` and the least score reject most; phrases wait for readers.
+        """
+        if self.verdicts is not None or extension.origin == "attested":
+            return True
+        least = self.config.least_score
+        if extension.origin == "phrase" or (least is not None and extension.score < least):
+            return False
+        places = {word.start for word in extension.inserted}
+        inserted = [number for number, token in enumerate(tokens) if token.start in places]
+        return not self.config.fluency_rules or not jars(tokens, inserted)
 
     def candidates(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or read yet."""
