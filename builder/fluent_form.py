@@ -18,6 +18,7 @@ from s2lct.builder.build_stages import Models
 from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig
+from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.language.fluency import jars
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -28,7 +29,6 @@ from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages import compose, extend, search
 from s2lct.builder.stages.compose import ComposedExpansion, ComposedSeed
 from s2lct.builder.stages.variety import choose
-from s2lct.builder.verdicts import Verdicts
 from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.progress import Progress

@@ -20,6 +20,7 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -27,7 +28,6 @@ from s2lct.builder.neutral import read_neutral
 from s2lct.builder.place import Place, place_of
 from s2lct.builder.stages import select
 from s2lct.builder.stages.search import Match
-from s2lct.builder.verdicts import Verdicts
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of

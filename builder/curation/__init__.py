@@ -1,0 +1,1 @@
+"""Curation: sheets for readers, what they found, and how far they agree."""
