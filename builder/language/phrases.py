@@ -6,6 +6,7 @@ leaves a production of the reference grammar (`s2lct.builder.stages.reduce`).
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Phrase:
         label: phrase label, or tag of a single word.
         parent: label of the node that holds it.
         lefts: labels of its neighbours to the left, by `neighbour`.
-        heads: lemmas of the heads it was found at.
+        heads: lemmas of the heads it was found at, with how often.
         count: in how many sentences it was found.
     """
 
@@ -45,8 +46,12 @@ class Phrase:
     label: str
     parent: str
     lefts: tuple[str, ...]
-    heads: tuple[str, ...]
+    heads: Mapping[str, int]
     count: int
+
+    def strength(self, head: str | None) -> float:
+        """How much more a head has of it than its frequency alone would give; 0 if it has none."""
+        return self.heads.get(head or "", 0) / math.sqrt(self.count)
 
 
 class PhraseBank:
@@ -71,11 +76,11 @@ class PhraseBank:
 @cache
 def shipped_bank() -> PhraseBank:
     """The bank that comes with the package."""
-    names = ("text", "label", "parent", "lefts", "heads", "count")
+    names = ("text", "label", "parent", "lefts", "heads", "head_counts", "count")
     columns = read_columns(SHIPPED, names, what="bank of phrases", refused=GrammarError, mend=_MEND)
     return PhraseBank(
-        Phrase(text, label, parent, tuple(lefts), tuple(heads), count)
-        for text, label, parent, lefts, heads, count in zip(*columns, strict=True)
+        Phrase(text, label, parent, tuple(lefts), dict(zip(heads, found, strict=True)), count)
+        for text, label, parent, lefts, heads, found, count in zip(*columns, strict=True)
     )
 
 

@@ -174,10 +174,11 @@ def phrase_extensions(
 ) -> list[Extension]:
     """Extensions by phrases that reviewers add to the same head at such a place.
 
-    The commonest at that head come first; of one place and label no more than two are taken.
+    Those that go with that head most come first (`Phrase.strength`); of one place and label no
+    more than two are taken.
     """
     own = {form for t in source.tokens for form in (t.text.lower(), t.lemma.lower())}
-    ranked: list[tuple[tuple[int, str], Extension, tuple[int, str]]] = []
+    ranked: list[tuple[tuple[float, str], Extension, tuple[int, str]]] = []
     for node in source.analysis.tree.nodes():
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
@@ -185,14 +186,15 @@ def phrase_extensions(
             for phrase, production in _phrases_at(node, number, left, bank, grammar):
                 words = phrase.text.lower().replace(",", " ").split()
                 head = _head_at(source.tokens, node, number, phrase)
-                if head not in phrase.heads or " ".join(words) in connectives():
+                strength = phrase.strength(head)
+                if not strength or " ".join(words) in connectives():
                     continue
                 if any(word in own and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
                 piece = _Piece(place, phrase.text, phrase.label)
                 extension = _inserted(source, [piece], "phrase", production, 0.0)
                 if extension is not None:
-                    rank = (-phrase.count, phrase.text)
+                    rank = (-strength, phrase.text)
                     ranked.append((rank, extension, (place, phrase.label)))
     taken: list[Extension] = []
     at_place: Counter[tuple[int, str]] = Counter()

@@ -33,6 +33,8 @@ AT_ONCE = 1_000
 LEAST_SENTENCES = 2
 LEAST_ATTACHED = 3
 MOST_HEADS = 50
+LONGEST_INITIALS = 4
+"""Longer words in capitals are shouted."""
 _SENTENCE = re.compile(r"[A-Z][A-Za-z0-9 ,'’-]+\.")
 _Key = tuple[str, str, str]
 _BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n")
@@ -120,9 +122,11 @@ def _write_bank(
             removed = one.tokens[reduction.first : reduction.last]
             if any(token.tag in ("PRP", "PRP$") for token in removed):
                 continue
-            names = any(token.tag in ("NNP", "NNPS") for token in removed)
-            text = reduction.removed if names else reduction.removed.lower()
-            key = (text, reduction.label, reduction.production.lhs)
+            if any(
+                token.text.isupper() and len(token.text) > LONGEST_INITIALS for token in removed
+            ):
+                continue
+            key = (reduction.removed, reduction.label, reduction.production.lhs)
             counts[key] += 1
             heads[key][head_of(one.tokens, reduction.node, reduction.number) or ""] += 1
             lefts[key].add(neighbour(reduction.left))
@@ -133,6 +137,7 @@ def _write_bank(
             "parent": key[2],
             "lefts": sorted(lefts[key]),
             "heads": [head for head, _ in heads[key].most_common(MOST_HEADS)],
+            "head_counts": [number for _, number in heads[key].most_common(MOST_HEADS)],
             "count": count,
         }
         for key, count in sorted(counts.items())
