@@ -35,7 +35,7 @@ from s2lct.progress import Progress
 from s2lct.suite.records import Token
 
 SOURCES_PER_SHARD = 50
-SHORTER_FORMS = 3
+SHORTER_FORMS = 4
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are shortened where no readers chose them."""
 Item = TypeVar("Item")
@@ -181,21 +181,21 @@ class FluentForm:
 
     def _shorten(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
         attached = shipped_attachments()
-        candidates: list[tuple[Source, str, Extension]] = []
+        candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources:
             found = extend.shortened(source.analysis, self.grammar, self.lexicon, attached)
             passed = [
-                (text, extension)
-                for text, extension in dict(found).items()
+                (source, text, longer)
+                for text, longer in found.items()
                 if self._passes(sentence_id(text), source.sentence.label)
             ]
-            candidates += [(source, text, ext) for text, ext in passed[:SHORTER_FORMS]]
+            candidates += passed[:SHORTER_FORMS]
         tokens = self.models.tagger.tag([text for _, text, _ in candidates])
         trees = self.models.parser.parse(tokens)
         made: dict[str, list[Source]] = {}
-        for (source, text, extension), words, tree in zip(candidates, tokens, trees, strict=True):
+        for (source, text, longer), words, tree in zip(candidates, tokens, trees, strict=True):
             if tree is not None and search.is_complete_sentence(read_tree(tree), words):
-                shorter = Source(source.sentence, text, tuple(words), tree, (extension,))
+                shorter = Source(source.sentence, text, tuple(words), tree, longer)
                 made.setdefault(source.text, []).append(shorter)
         return made
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 from s2lct.builder.language.articles import takes_an
@@ -62,25 +63,46 @@ def shortened(
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
-) -> list[tuple[str, Extension]]:
-    """Shorter forms of an author's sentence, each with the author's own as its extension."""
-    return [
-        (reduction.text, _attested(analysis, reduction))
-        for reduction in reductions(analysis, grammar, lexicon, attached)
-        if reduction.removed.strip(", ").lower() not in connectives()
+) -> dict[str, tuple[Extension, ...]]:
+    """Shorter forms of an author's sentence, each with the longer forms that extend it.
+
+    Without one part, the author's own sentence is the extension; without two, the sentence without
+    either of them is.
+    """
+    found = [
+        one
+        for one in reductions(analysis, grammar, lexicon, attached)
+        if one.removed.strip(", ").lower() not in connectives()
     ]
+    shorter = {one.text: (_attested(analysis, one, ()),) for one in found}
+    for first, second in combinations(sorted(found, key=lambda one: one.first), 2):
+        if first.last < second.first:
+            text = _cut(analysis, (first, second))
+            longer = (_attested(analysis, first, (second,)), _attested(analysis, second, (first,)))
+            shorter.setdefault(text, longer)
+    return shorter
 
 
-def _attested(analysis: Analysis, reduction: Reduction) -> Extension:
-    start = analysis.tokens[reduction.first].start
-    word = InsertedWord(reduction.removed, reduction.label, start, start + len(reduction.removed))
-    return Extension(
-        sentence_id(analysis.text),
-        analysis.text,
-        (word,),
-        "attested",
-        reduction.production,
+def _cut(analysis: Analysis, removed: Sequence[Reduction]) -> str:
+    """The sentence without some of its parts, which stand apart, from left to right."""
+    text, last = "", 0
+    for one in removed:
+        text += analysis.text[last : analysis.tokens[one.first - 1].end]
+        last = analysis.tokens[one.last - 1].end
+    return text + analysis.text[last:]
+
+
+def _attested(analysis: Analysis, kept: Reduction, removed: Sequence[Reduction]) -> Extension:
+    """The sentence without the removed parts, as what extends it by the kept one."""
+    text = _cut(analysis, removed)
+    start = analysis.tokens[kept.first].start
+    start -= sum(
+        analysis.tokens[one.last - 1].end - analysis.tokens[one.first - 1].end
+        for one in removed
+        if one.first < kept.first
     )
+    word = InsertedWord(kept.removed, kept.label, start, start + len(kept.removed))
+    return Extension(sentence_id(text), text, (word,), "attested", kept.production)
 
 
 def masked_extensions(
