@@ -74,7 +74,9 @@ def shortened(
         for one in reductions(analysis, grammar, lexicon, attached)
         if one.removed.strip(", ").lower() not in connectives()
     ]
-    shorter = {one.text: (_attested(analysis, one, ()),) for one in found}
+    shorter: dict[str, tuple[Extension, ...]] = {
+        one.text: (_attested(analysis, one, ()),) for one in found
+    }
     for first, second in combinations(sorted(found, key=lambda one: one.first), 2):
         if first.last < second.first:
             text = _cut(analysis, (first, second))
