@@ -82,8 +82,8 @@ class BuildConfig(Options):
         int,
         Field(ge=1, le=10_000),
         Option(
-            "Candidate seeds for each seed kept: those with most expansions are kept "
-            r"\[default: 10; paper form: 1].",
+            "Paper form: candidate seeds for each seed kept: those with most expansions are kept "
+            r"\[default: 1].",
             KEPT,
             filled=True,
         ),
@@ -142,7 +142,7 @@ class BuildConfig(Options):
     ]
     expansions: Annotated[
         Count,
-        Option(r"Most expansions of a seed \[default: 12; paper form: 1000].", MASKED, filled=True),
+        Option(r"Most expansions of a seed \[default: 4; paper form: 1000].", MASKED, filled=True),
     ]
     least_score: Annotated[
         float | None,
@@ -201,7 +201,9 @@ class BuildConfig(Options):
         Option("Semantic version written into the suite.", KEPT),
     ] = "1.0.0"
     batch_size: Annotated[
-        int, Field(ge=1, le=65_536), Option("Texts a forward pass; changes no row.", RUNNING)
+        int,
+        Field(ge=1, le=65_536),
+        Option("Texts a forward pass; may change the last digits of scores.", RUNNING),
     ] = 32
     overwrite: Annotated[bool, Option("Replace the suite that is in --out.", RUNNING)] = False
     restart: Annotated[bool, Option("Throw away what an interrupted build left.", RUNNING)] = False
@@ -243,7 +245,7 @@ class BuildConfig(Options):
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {"out", "preset", "batch_size", "overwrite", "restart", "exclude", "verdicts"}
+        without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
             options["exclude"] = sorted(self.excluded.ids)

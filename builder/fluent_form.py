@@ -244,10 +244,11 @@ class FluentForm:
         confirmed = extend.confirmed_all(
             families, self.models.tagger, self.models.parser, self.lexicon
         )
-        return {
-            source.text: [Extended(*one) for one in some if self._may_read_well(*one)]
-            for source, some in zip(sources, confirmed, strict=True)
-        }
+        found: dict[str, list[Extended]] = {}
+        for source, some in zip(sources, confirmed, strict=True):
+            by_text = {one[0].text: Extended(*one) for one in some if self._may_read_well(*one)}
+            found[source.text] = list(by_text.values())
+        return found
 
     def _may_read_well(self, extension: Extension, tokens: Sequence[Token], tree: str) -> bool:
         """Whether an extension that nobody read is likely enough to be what a writer writes.
@@ -265,7 +266,11 @@ class FluentForm:
         return not self.config.fluency_rules or not jars(tokens, inserted)
 
     def candidates(self, sources: Sequence[Source]) -> list[list[Extension]]:
-        """Extensions of each sentence that were not tagged, parsed or read yet."""
+        """Extensions of each sentence that were not tagged, parsed or read yet.
+
+        One text may be there from several origins and with several tags for its word: what the
+        tagger and the parser bear out decides.
+        """
         masked = extend.masked_extensions(
             sources,
             self.grammar,
@@ -282,9 +287,12 @@ class FluentForm:
         found: list[list[Extension]] = []
         for source, of_masks in zip(sources, masked, strict=True):
             phrases = extend.phrase_extensions(source, bank, self.grammar, most=self.config.phrases)
-            by_text = {one.text: one for one in (*of_masks, *phrases, *source.extensions)}
-            by_text.pop(source.text, None)
-            found.append(list(by_text.values()))
+            distinct = {
+                (one.text, one.origin, tuple(word.tag for word in one.inserted)): one
+                for one in (*of_masks, *phrases, *source.extensions)
+                if one.text != source.text
+            }
+            found.append(list(distinct.values()))
         return found
 
     def _expansions(

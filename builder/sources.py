@@ -24,6 +24,7 @@ class Extension:
         origin: where it comes from.
         production: what licenses it.
         score: mean log probability by the masked language model; 0 for other origins.
+        others: less probable productions that license it too, at other nodes.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Extension:
     origin: Origin
     production: Production
     score: float = 0.0
+    others: tuple[Production, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ import csv
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import warm_process
@@ -22,6 +22,7 @@ from typer.testing import CliRunner, Result
 
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build, build_suite
+from s2lct.builder.sources import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import BuilderError
@@ -55,8 +56,10 @@ def test_load_dataset_reads_every_config(suite_folder: Path, tmp_path: Path) -> 
     assert set(lc4["capability"]) == {"LC4"}
     assert set(everything["capability"]) == set(names) - {"all"}
     for row in lc4:
-        assert re.match(r"(This|That|These|Those) (is|are)( not|n't) ", row["text"])
-        assert {LABELS[label] for label in row["labels"]} == {"positive", "neutral"}
+        is_opposite = row["kind"] == "counterpart"
+        assert row["template"] or is_opposite
+        passes = {"negative"} if is_opposite else {"positive", "neutral"}
+        assert {LABELS[label] for label in row["labels"]} == passes
 
 
 def test_every_expansion_is_linked_to_its_seed(suite_folder: Path, tmp_path: Path) -> None:
@@ -68,8 +71,29 @@ def test_every_expansion_is_linked_to_its_seed(suite_folder: Path, tmp_path: Pat
     assert expansions
     for row in expansions:
         seed = seeds[row["seed_id"]]
-        assert (row["labels"], row["sources"]) == (seed["labels"], seed["sources"])
+        assert (row["labels"], row["template"]) == (seed["labels"], seed["template"])
+        assert row["origin"] in ("masked", "phrase", "attested")
         assert len(row["text"]) > len(seed["text"])
+        pairs = list(zip(row["sources"], seed["sources"], strict=True))
+        ((own, other),) = [pair for pair in pairs if pair[0] != pair[1]]
+        assert len(own["used"]) > len(other["used"])
+        assert own | {"used": ""} == other | {"used": ""}
+
+
+def test_a_counterpart_is_linked_to_its_seed(suite_folder: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    rows = list(load_dataset(str(suite_folder), split="test", cache_dir=str(tmp_path)))
+    seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
+    counterparts = [row for row in rows if row["kind"] == "counterpart"]
+    assert counterparts
+    assert len({row["seed_id"] for row in counterparts}) == len(counterparts)
+    for row in counterparts:
+        seed = seeds[row["seed_id"]]
+        assert row["sources"] == seed["sources"]
+        assert set(row["labels"]).isdisjoint(seed["labels"])
+        assert row["text"] != seed["text"]
+        assert (row["origin"], row["inserted"]) == ("", [])
 
 
 def test_the_same_build_gives_the_same_bytes(
@@ -111,6 +135,81 @@ def test_the_paper_form_keeps_its_wording(corpus_path: Path, tmp_path: Path) -> 
     assert verify_suite(out) == []
 
 
+def test_the_paper_form_does_not_drop_operations(corpus_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lc12.yaml"
+    path.write_text(OWN_CAPABILITY.replace("{P}", "{P|negate}"), encoding="utf-8")
+    config = config_for(
+        corpus_path,
+        tmp_path / "own",
+        capabilities=("LC12",),
+        capability_files=(path,),
+        templates="paper",
+    )
+    with pytest.raises(BuilderError, match="LC12: the paper form does not carry out"):
+        build_suite(config)
+    assert not (tmp_path / "own").exists()
+
+
+def verdict_on(id: str, label: str, **found: object) -> list[str]:
+    verdict = {"id": id, "protocol": "2026-11", "label": label, "natural": 2, "relevant": True}
+    return [json.dumps(verdict | found | {"reader": reader}) for reader in ("r1", "r2")]
+
+
+def test_only_what_readers_passed_is_built(
+    corpus_path: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    def rows_with(name: str, lines: list[str]) -> list[dict[str, Any]]:
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        config = config_for(
+            corpus_path, tmp_path / name, capabilities=("LC3", "LC4"), verdicts=(path,)
+        )
+        suite = build(config)
+        assert verify_suite(tmp_path / name) == []
+        return [dict(row) for data in suite.values() for row in data["test"]]
+
+    read = {
+        name: [dict(row) for row in data["test"]]
+        for name, data in build(config_for(corpus_path, suite_folder)).items()
+        if name in ("LC3", "LC4")
+    }
+    lines: list[str] = []
+    for row in (row for rows in read.values() for row in rows):
+        for source in row["sources"]:
+            lines += verdict_on(sentence_id(source["used"]), LABELS[source["label"]])
+        if row["kind"] == "seed":
+            lines += verdict_on(row["id"], LABELS[row["labels"][0]])
+    rows = rows_with("passed", lines)
+    seeds = {row["id"] for row in rows if row["kind"] == "seed"}
+    assert seeds <= {row["id"] for some in read.values() for row in some}
+    used = {source["used"] for row in rows for source in row["sources"]}
+    assert used <= {s["used"] for some in read.values() for row in some for s in row["sources"]}
+    assert any(row["kind"] == "expansion" for row in rows)
+
+    expansion = next(row for row in rows if row["kind"] == "expansion")
+    extended = next(
+        source["used"]
+        for source in expansion["sources"]
+        if source["used"]
+        not in {s["used"] for row in rows if row["id"] in seeds for s in row["sources"]}
+    )
+    refused = next(id for id in sorted(seeds) if id != expansion["seed_id"])
+    lines += verdict_on(sentence_id(extended), "negative", natural=0)
+    lines += verdict_on(refused, "negative", relevant=False)
+    left = rows_with("refused", lines)
+    assert left
+    assert refused not in {row["seed_id"] for row in left}
+    assert extended not in {source["used"] for row in left for source in row["sources"]}
+
+
+def test_a_build_without_a_verdict_is_empty(corpus_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(BuilderError, match="no capability's search found a sentence"):
+        build_suite(config_for(corpus_path, tmp_path / "none", verdicts=(path,)))
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_capability_of_ones_own(corpus_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "lc12.yaml"
     path.write_text(OWN_CAPABILITY, encoding="utf-8")
@@ -129,23 +228,33 @@ import os, pathlib, sys, time
 pathlib.Path("pid").write_text(str(os.getpid()))
 sys.path.insert(0, sys.argv.pop(1))
 from stub_models import StubTagger, stub_models
+from s2lct.builder import write
 from s2lct.cli.main import main
-tag = StubTagger.tag
+tag, write_suite = StubTagger.tag, write.write_suite
 StubTagger.tag = lambda self, texts: time.sleep(0.1) or tag(self, texts)
+write.write_suite = lambda *given: time.sleep(0.1) or write_suite(*given)
 with stub_models():
     main()
 """
 
 
+@pytest.mark.parametrize(
+    ("form", "stages"),
+    [("fluent", ("parse", "shorten", "extend")), ("paper", ("found", "mask", "validate"))],
+)
 def test_a_killed_build_goes_on_and_ends_the_same(
-    corpus_path: Path, suite_folder: Path, tmp_path: Path
+    corpus_path: Path, suite_folder: Path, tmp_path: Path, form: str, stages: tuple[str, ...]
 ) -> None:
+    if form == "paper":
+        suite_folder = tmp_path / "whole"
+        build_suite(config_for(corpus_path, suite_folder, templates="paper"))
     out = tmp_path / "killed"
     command = ["-c", SLOWLY, str(TESTS), "build", "--corpus", f"csv:{corpus_path}"]
     command += ["--out", str(out), "--seeds", "4", "--masks", "5", "--expansions", "4"]
+    command += ["--templates", form]
     work = out.with_name("killed.partial")
     with ThreadPoolExecutor() as pool:
-        for stage in ("found", "mask", "validate"):
+        for stage in stages:
             running = pool.submit(warm_process.run, command, env=os.environ, cwd=tmp_path)
             while not running.done() and not any((work / stage).glob("*.json")):
                 time.sleep(0.01)

@@ -125,15 +125,19 @@ def test_two_capabilities_of_one_name_are_refused() -> None:
     [
         ("LC1", "A woman reads a letter.", "neutral", 0.5, True),
         ("LC1", "A lovely woman reads a letter.", "neutral", 0.5, False),
-        ("LC1", "A woman reads a letter.", "neutral", 0.42, False),
+        ("LC1", "A woman reads a letter.", "neutral", 0.42, True),
+        ("LC1", "A woman reads a letter.", "neutral", 0.41, False),
         ("LC1", "A woman reads a letter.", "positive", 0.5, False),
         ("LC2", "A lovely and charming film.", "positive", 0.9, True),
         ("LC2", "A lovely and charming film.", "positive", 0.65, False),
         ("LC2", "A lovely film by an awful director.", "positive", 0.9, False),
         ("LC4", "This is a dull film.", "negative", 0.1, True),
         ("LC4", "This isn't a good film.", "negative", 0.1, False),
-        ("LC4", "It is a dull film.", "negative", 0.1, False),
-        ("LC4", "This is a dull film, with a chase at the end.", "negative", 0.1, False),
+        ("LC4", "It is a dull film.", "negative", 0.3, True),
+        ("LC4", "It is a dull film.", "negative", 0.31, False),
+        ("LC4", "I saw a dull film.", "negative", 0.1, False),
+        ("LC4", "Is it a dull film?", "negative", 0.1, False),
+        ("LC4", "It is a dull, excellent film.", "negative", 0.1, False),
     ],
 )
 def test_the_fluent_search(

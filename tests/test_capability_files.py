@@ -44,6 +44,8 @@ FIELDS = [
     (*TEMPLATE, "choices"),
     (*TEMPLATE, "rewrite"),
     (*TEMPLATE, "passes"),
+    (*TEMPLATE, "weight"),
+    (*TEMPLATE, "counterpart"),
 ]
 
 
@@ -100,6 +102,24 @@ def test_any_value_in_any_field_fits_or_is_told(
         ((*FORM, "search", "P"), ["clear_positive"], "no search rule clear_positive"),
         ((*FORM, "search", "Q"), [{"label": "neutral"}], ""),
         ((*TEMPLATE, "text"), "{P} {3}", "braces"),
+        ((*TEMPLATE, "text"), "{P|shout}", "no operation shout"),
+        ((*TEMPLATE, "text"), "{P|negate|backshift}", "changes its verb twice"),
+        ((*TEMPLATE, "text"), "{P|clause|clause}", "changes its verb twice"),
+        ((*TEMPLATE, "text"), "{P|backshift|clause} and {P|past assent}", ""),
+        ((*TEMPLATE, "text"), "{P} and {P}", "each used once"),
+        ((*TEMPLATE, "text"), "{P} but {Q|denial}", "needs Q elsewhere"),
+        ((*TEMPLATE, "text"), "{P} but {P|clause|denial}", "no other operation"),
+        ((*TEMPLATE, "text"), "{P|denial}", "needs P elsewhere"),
+        ((*TEMPLATE, "weight"), 0, "weight"),
+        ((*TEMPLATE, "weight"), float("inf"), "weight"),
+        ((*TEMPLATE, "counterpart"), {"text": "{P}", "passes": ["negative"]}, ""),
+        ((*TEMPLATE, "counterpart"), {"text": "{Q}", "passes": ["negative"]}, "its slots"),
+        ((*TEMPLATE, "counterpart"), {"text": "{P}", "passes": "label of Q"}, "label of no slot"),
+        (
+            (*TEMPLATE, "counterpart"),
+            {"text": "{c} {P}", "choices": {"c": ["No."]}, "passes": ["negative"]},
+            "as many wordings",
+        ),
         ((*TEMPLATE, "passes"), ["neutral", "neutral"], "names one twice"),
         ((*TEMPLATE, "rewrite"), {"P": {"find": "It", "replace": ["\\9"]}}, "does not go with"),
         ((*TEMPLATE, "rewrite"), {"P": {"find": "It", "replace": ["{x}"]}}, "braces"),

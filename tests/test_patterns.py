@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
@@ -114,8 +115,9 @@ def test_every_one_of_few_wordings_is_used() -> None:
 
 def test_a_rewrite_that_its_search_does_not_ask_for_is_an_error() -> None:
     data = yaml.safe_load(OWN_CAPABILITY)
-    template = data["forms"]["fluent"]["templates"][0]
+    data["forms"]["paper"] = copy.deepcopy(data["forms"]["fluent"])
+    template = data["forms"]["paper"]["templates"][0]
     template["rewrite"] = {"P": {"find": "Zebras", "replace": ["Zebras never"]}}
     capability = Capability.model_validate(data)
     with pytest.raises(CapabilityError, match="LC12, rewrite of P: 'Zebras' does not match"):
-        transform(found(1), capability, capability.form("fluent"), seeds=1, seed=1)
+        transform(found(1), capability, capability.form("paper"), seeds=1, seed=1)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from s2lct.builder.config import BuildConfig
 from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
-from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
+from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS, TransformersMaskedLM
 from s2lct.builder.stages.fill import fill
 from s2lct.builder.stages.mask import mask
 from s2lct.builder.stages.parse import parse
@@ -123,13 +125,28 @@ def test_suggestions_are_words_best_first(
             assert all(word.isalpha() for word in suggestion.words)
 
 
-def test_another_batch_size_changes_no_suggestion(parsed: list[ParsedSeed]) -> None:
+def test_another_batch_size_changes_last_digits_at_most(parsed: list[ParsedSeed]) -> None:
     masked = masked_sentences(parsed, count=5)
-    results = [
+    one_by_one, *others = (
         fill(masked, load_masked_language_model(batch_size=size), suggestions=30)
         for size in (1, 3, 64)
+    )
+    noise = 2 * 10**-SCORE_DIGITS
+    for other in others:
+        for ours, theirs in zip(one_by_one, other, strict=True):
+            assert ours.masked == theirs.masked
+            scores = [{s.words: s.score for s in one.suggestions} for one in (ours, theirs)]
+            for words in scores[0].keys() | scores[1].keys():
+                # Words that only one of them has are as likely as the last of the other.
+                first, second = (some.get(words, min(some.values())) for some in scores)
+                assert first == pytest.approx(second, abs=noise)
+
+
+def test_a_batch_size_is_an_option_that_is_recorded(tmp_path: Path) -> None:
+    recorded = [
+        BuildConfig.checked(out=tmp_path, batch_size=size).result_options for size in (1, 32)
     ]
-    assert results[0] == results[1] == results[2]
+    assert recorded[0] != recorded[1]
 
 
 def test_the_model_knows_review_language(mlm: TransformersMaskedLM) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from s2lct.builder.capabilities.shipped_lists import with_rules, with_words
-from s2lct.builder.language.operations import OPERATIONS, REPLIES
+from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS, REPLIES
 from s2lct.builder.language.patterns import check_pattern, check_replacement
 from s2lct.builder.language.sentiwordnet import Pos, Sentiment
 from s2lct.labels import Label
@@ -189,6 +189,8 @@ class Template(_Specified):
         if self.counterpart is not None:
             if set(self.counterpart.slots) != set(self.slots) or self.counterpart.rewrite:
                 raise ValueError(f"counterpart of {self.text!r}: its slots must be the template's")
+            if not set(self.counterpart.labelled_by) <= set(self.slots):
+                raise ValueError(f"counterpart of {self.text!r}: it passes the label of no slot")
             for name, wordings in self.counterpart.choices.items():
                 if len(wordings) != len(self.choices.get(name, ())):
                     raise ValueError(
@@ -205,6 +207,13 @@ class Template(_Specified):
                 raise ValueError(
                     f"template {self.text!r}: no operation {', '.join(sorted(unknown))}; "
                     f"there are {', '.join((*OPERATIONS, *REPLIES))}"
+                )
+            if len(set(names)) < len(names) or len(OF_THE_VERB.intersection(names)) > 1:
+                raise ValueError(f"template {self.text!r}: {field[0]} changes its verb twice")
+            if is_reply(field) and (len(names) > 1 or field["name"] not in self.slots):
+                raise ValueError(
+                    f"template {self.text!r}: {field[0]} needs {field['name']} elsewhere in the "
+                    "text, and no other operation"
                 )
             if names and field["name"] in self.choices:
                 raise ValueError(f"template {self.text!r}: {field['name']} is a choice")

@@ -29,7 +29,10 @@ _CONTRACTIONS = {"'s", "'re", "'ve", "'ll", "'d", "'m", "’s", "’re", "’ve"
 _FULL = {"s": "is", "re": "are", "ve": "have", "ll": "will", "m": "am"}
 _NEGATIVE = {"can": "can't", "will": "won't", "shall": "shan't"}
 _WITHOUT_CONTRACTION = frozenset({"am", "may", "might"})
-_PAST_MODALS = {"can": "could", "will": "would", "'ll": "'d", "’ll": "’d", "may": "might"}
+_PAST_MODALS = {
+    **{"can": "could", "will": "would", "'ll": "'d", "may": "might"},
+    **{"ca": "could", "wo": "would"},  # of can't and won't
+}
 _PAST_BE = {"is": "was", "'s": "was", "’s": "was", "am": "was", "'m": "was", "are": "were"}
 _OBJECT_FORMS = {"i": "me", "he": "him", "she": "her", "they": "them", "we": "us"}
 
@@ -148,6 +151,8 @@ def _lemma(token: Token) -> str:
     if token.lemma == "have" or lower in ("have", "has", "had", "'ve"):
         return "have"
     found = getLemma(lower, upos="VERB")
+    if token.tag in ("VB", "VBP") and lower in found:
+        return lower  # "bore" may be of "bear" too
     return str(found[0]) if found else token.lemma.lower()
 
 
@@ -269,11 +274,11 @@ def backshift(draft: Draft) -> Draft:
         form = draft.forms[number]
         lower = form.lower().replace("’", "'")
         if token.tag == "MD":
-            changes[number] = _PAST_MODALS.get(lower, form)
+            past = _PAST_MODALS.get(lower, form)
+            glued = draft.analysis.text[token.end :].lower().startswith("not")
+            changes[number] = f"{past} " if glued else past
         elif token.tag in ("VBZ", "VBP"):
-            behind = draft.analysis.tokens[number + 1 : number + 2]
-            if lower == "'s" and behind and behind[0].tag == "VBN":
-                raise NotApplicableError("'s may stand for is or has")
+            _no_unclear_contraction(draft, number)
             if _lemma(token) == "be":
                 past = "were" if lower in ("are", "'re") else "was"
             elif _lemma(token) == "have":
@@ -283,7 +288,16 @@ def backshift(draft: Draft) -> Draft:
             else:
                 raise NotApplicableError(f"the past of {form!r} is not known")
             changes[number] = f" {past}" if form in _CONTRACTIONS else past
+        if number in changes and form[:1].isupper():
+            changes[number] = changes[number][0].upper() + changes[number][1:]
     return draft.written(changes)
+
+
+def _no_unclear_contraction(draft: Draft, number: int) -> None:
+    """Refuse *it's made …*, where *'s* is *is* or *has*."""
+    token, *behind = draft.analysis.tokens[number : number + 2]
+    if token.text in ("'s", "’s") and behind and behind[0].tag in ("VBN", "VBD"):
+        raise NotApplicableError("'s may stand for is or has")
 
 
 def question(draft: Draft) -> Draft:
@@ -294,6 +308,7 @@ def question(draft: Draft) -> Draft:
         raise NotApplicableError("an adverb stands before its verb")
     if _may_be_title(draft):
         raise NotApplicableError("its first word may be a title, which keeps its capital")
+    _no_unclear_contraction(draft, found.finite)
     stopped = _stopless(_uncapitalised(draft))
     if _is_auxiliary(draft, found):
         verb = _full_form(stopped.forms[found.finite])
@@ -319,6 +334,9 @@ def infinitive(draft: Draft) -> Draft:
     token = tokens[found.finite]
     if token.tag == "MD" or any(c.label == "ADVP" for c in draft.analysis.tree.children):
         raise NotApplicableError("its verb has no infinitive")
+    if _may_be_title(draft):
+        raise NotApplicableError("its first word may be a title, which keeps its capital")
+    _no_unclear_contraction(draft, found.finite)
     bare = _stopless(_uncapitalised(draft))
     changes = {found.finite: f"to {_lemma(token)}"}
     if draft.forms[found.finite] in _CONTRACTIONS:
@@ -333,6 +351,7 @@ def infinitive(draft: Draft) -> Draft:
 def _reply(draft: Draft, denied: bool, past: bool) -> Draft:
     """The pronoun of the subject with its auxiliary, denied or not."""
     found = _main_clause(draft)
+    _no_unclear_contraction(draft, found.finite)
     tokens = draft.analysis.tokens
     pronoun = _pronoun(tokens, found.subject)
     token = tokens[found.finite]
@@ -425,3 +444,5 @@ REPLIES: Mapping[str, Operation] = {
     "past assent": assent_in_the_past,
 }
 """What takes up a sentence that stands elsewhere in the template."""
+OF_THE_VERB = frozenset({"negate", "negate fully", "question", "backshift", "infinitive"})
+"""Operations that write the finite verb anew: one would undo what another did."""

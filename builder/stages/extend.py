@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -190,7 +190,8 @@ def _filled(one: FilledSentence, source: Source) -> Iterator[Extension]:
         extension = _inserted(source, pieces, "masked", one.masked.production, suggestion.score)
         if extension is not None:
             taken += 1
-            yield extension
+            others = tuple(reading.production for reading in one.masked.readings[1:])
+            yield replace(extension, others=others)
 
 
 def phrase_extensions(
@@ -321,9 +322,11 @@ def confirmed_all(
     trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
     return [
         [
-            (one, tuple(tokens[one.text]), tree)
-            for one in some
-            if (tree := trees[one.text]) is not None and _stands(one, tokens[one.text], tree)
+            (one, tuple(tokens[text]), tree)
+            for candidate in some
+            for text in (candidate.text,)
+            if (tree := trees[text]) is not None
+            and (one := _as_parsed(candidate, tokens[text], tree)) is not None
         ]
         for some in tagged
     ]
@@ -363,9 +366,16 @@ def _is_neutral(token: Token, lexicon: Lexicon) -> bool:
     )
 
 
-def _stands(extension: Extension, tokens: Sequence[Token], tree: str) -> bool:
+def _as_parsed(extension: Extension, tokens: Sequence[Token], tree: str) -> Extension | None:
+    """The extension with the first of its productions that the new parse bears out."""
+    for production in (extension.production, *extension.others):
+        if _stands(extension, production.lhs, tokens, tree):
+            return replace(extension, production=production, others=())
+    return None
+
+
+def _stands(extension: Extension, lhs: str, tokens: Sequence[Token], tree: str) -> bool:
     """Whether what was inserted stands under the node that was extended."""
-    lhs = extension.production.lhs
     nodes = list(read_tree(tree).nodes())
     for word in extension.inserted:
         numbers = [n for n in _inside(tokens, word) if tokens[n].tag != ","]

@@ -42,7 +42,16 @@ def transform(
     Returns:
         Seeds of distinct text. Within a template no sentence, and no pair of sentences, is used
         twice, unless every one has been used and other wordings are left.
+
+    Raises:
+        CapabilityError: a template has operations, which only the fluent form carries out.
     """
+    if operated := next((one for one in form.templates if one.has_operations), None):
+        raise CapabilityError(
+            f"capability {capability.id}: the paper form does not carry out the operations of "
+            f"{plain(operated.text, 200)!r}",
+            mend="give the capability a form `paper` of its own, or leave out --templates paper",
+        )
     ordered = {
         slot: sorted(
             sentences, key=lambda one: shuffle_key(seed, capability.id, one.corpus, one.id)

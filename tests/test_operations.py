@@ -1,0 +1,335 @@
+"""Operations on a parsed sentence: what they make of it, and what they leave alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stub_models import StubParser, StubTagger
+
+from s2lct.builder.language.operations import (
+    OF_THE_VERB,
+    OPERATIONS,
+    REPLIES,
+    Analysis,
+    NotApplicableError,
+    drafted,
+)
+from s2lct.builder.language.tree import read_tree
+from s2lct.plain_text import words
+from s2lct.suite.records import Token
+
+ALL = OPERATIONS | REPLIES
+NT = "n't"
+LEAF = re.compile(r"\((\S+) ([^\s()]+)\)")
+GLUED = ("'", "’", ".", ",", "!", "?", "n't", "n’t")
+FUNCTION_WORDS = words(
+    "is isn't are aren't was wasn't were weren't am be been to do does don't doesn't did didn't "
+    "not cannot can can't could couldn't will won't would wouldn't has hasn't have haven't "
+    "had hadn't may might me him her them us 'd"
+)
+
+
+def parsed(brackets: str) -> Analysis:
+    """A sentence from its tree, with words as leaves."""
+    text = ""
+    tokens: list[Token] = []
+    for tag, word in LEAF.findall(brackets):
+        glued = word.startswith(GLUED) or (word == "not" and text.endswith("can"))
+        text += "" if not text or glued else " "
+        lemma = "be" if word in ("'s", "’s", "'re", "'m") else word.lower()
+        tokens.append(Token(word, tag, lemma, len(text), len(text) + len(word)))
+        text += word
+    numbers = iter(range(len(tokens)))
+    tree = LEAF.sub(lambda leaf: f"({leaf[1]} {next(numbers)})", brackets)
+    return Analysis(text, tuple(tokens), read_tree(tree))
+
+
+def operated(sentence: Analysis, *names: str) -> str:
+    draft = drafted(sentence)
+    for name in names:
+        draft = ALL[name](draft)
+    return draft.render()[0]
+
+
+DULL = "(S (NP (DT The) (NN film)) (VP (VBZ is) (ADJP (JJ dull))) (. .))"
+WORKS = "(S (NP (PRP It)) (VP (VBZ works)) (. .))"
+BORES = "(S (NP (DT The) (NNS jokes)) (VP (VBP bore) (NP (PRP me))) (. .))"
+CAN = "(S (NP (DT The) (NN story)) (VP (MD can) (VP (VB bore) (NP (PRP you)))) (. .))"
+MESS = "(S (NP (PRP It)) (VP (VBZ 's) (NP (DT a) (NN mess))) (. .))"
+MADE = "(S (NP (PRP They)) (VP (VBP 've) (VP (VBN made) (NP (DT a) (NN mess)))) (. .))"
+NAME = "(S (NP (NNP John)) (VP (VBD made) (NP (DT a) (NN mess))) (. .))"
+THERE = "(S (NP (EX There)) (VP (VBZ is) (NP (DT a) (JJ dull) (NN story))) (. .))"
+HAS = "(S (NP (DT This) (NN film)) (VP (VBZ has) (NP (DT a) (NN plot))) (. .))"
+FRENCH = "(S (NP (JJ French) (NNS films)) (VP (VBP are) (ADJP (JJ dull))) (. .))"
+MAY = "(S (NP (PRP She)) (VP (MD may) (VP (VB disappoint))) (. .))"
+BORED = "(S (NP (PRP I)) (VP (VBP 'm) (ADJP (JJ bored))) (. .))"
+TITLE = "(S (NP (NN Wedding)) (VP (VBZ feels) (ADJP (JJ dull))) (. .))"
+TWO = (
+    "(S (S (NP (PRP It)) (VP (VBZ is) (ADJP (JJ dull)))) (, ,) (CC and) "
+    "(S (NP (PRP it)) (VP (VBZ fails))) (. .))"
+)
+NEGATED = "(S (NP (PRP It)) (VP (VBZ does) (RB n't) (VP (VB work))) (. .))"
+CANNOT = "(S (NP (PRP It)) (VP (MD can) (RB not) (VP (VB work))) (. .))"
+WONT = "(S (NP (PRP It)) (VP (MD wo) (RB n't) (VP (VB work))) (. .))"
+BEEN = "(S (NP (PRP It)) (VP (VBZ 's) (VP (VBN wasted))) (. .))"
+EVERY = "(S (NP (DT Every) (NN joke)) (VP (VBZ fails)) (. .))"
+BECAUSE = (
+    "(S (NP (PRP It)) (VP (VBZ fails) (SBAR (IN because) (S (NP (PRP it)) "
+    "(VP (VBZ is) (ADJP (JJ dull)))))) (. .))"
+)
+WHILE = (
+    "(S (SBAR (IN Although) (S (NP (PRP it)) (VP (VBZ is) (ADJP (JJ dull))))) (, ,) "
+    "(NP (PRP it)) (VP (VBZ works)) (. .))"
+)
+ADVERB = "(S (NP (DT The) (NN story)) (ADVP (RB really)) (VP (VBZ works)) (. .))"
+OF_TWO = "(S (NP (PRP It)) (VP (VP (VBZ bores)) (CC and) (VP (VBZ fails))) (. .))"
+ASKED = "(SQ (VBZ Is) (NP (PRP it)) (ADJP (JJ dull)) (. ?))"
+LOUD = "(S (NP (PRP It)) (VP (VBZ works)) (. !))"
+PAIR = (
+    "(S (NP (NP (DT The) (NN film)) (CC and) (NP (DT the) (NN book))) "
+    "(VP (VBP are) (ADJP (JJ dull))) (. .))"
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "operation", "expected"),
+    [
+        (DULL, "negate", "The film isn't dull."),
+        (DULL, "negate fully", "The film is not dull."),
+        (DULL, "question", "Is the film dull?"),
+        (DULL, "clause", "the film is dull"),
+        (DULL, "unstopped", "The film is dull"),
+        (DULL, "backshift", "The film was dull."),
+        (DULL, "infinitive", "the film to be dull"),
+        (DULL, "denial", "it isn't"),
+        (DULL, "past denial", "it wasn't"),
+        (DULL, "assent", "it is"),
+        (DULL, "past assent", "it was"),
+        (WORKS, "negate", "It doesn't work."),
+        (WORKS, "negate fully", "It does not work."),
+        (WORKS, "question", "Does it work?"),
+        (WORKS, "backshift", "It worked."),
+        (WORKS, "infinitive", "it to work"),
+        (WORKS, "past denial", "it didn't"),
+        (BORES, "negate", "The jokes don't bore me."),
+        (BORES, "question", "Do the jokes bore me?"),
+        (BORES, "denial", "they don't"),
+        (CAN, "negate", "The story can't bore you."),
+        (CAN, "negate fully", "The story cannot bore you."),
+        (CAN, "question", "Can the story bore you?"),
+        (CAN, "backshift", "The story could bore you."),
+        (CAN, "past denial", "it couldn't"),
+        (MESS, "negate", "It's not a mess."),
+        (MESS, "question", "Is it a mess?"),
+        (MESS, "backshift", "It was a mess."),
+        (MESS, "infinitive", "it to be a mess"),
+        (MADE, "negate", "They've not made a mess."),
+        (MADE, "question", "Have they made a mess?"),
+        (MADE, "backshift", "They had made a mess."),
+        (MADE, "infinitive", "them to have made a mess"),
+        (MADE, "past denial", "they hadn't"),
+        (NAME, "negate", "John didn't make a mess."),
+        (NAME, "question", "Did John make a mess?"),
+        (NAME, "clause", "John made a mess"),
+        (NAME, "backshift", "John made a mess."),
+        (THERE, "negate", "There isn't a dull story."),
+        (THERE, "question", "Is there a dull story?"),
+        (THERE, "denial", "there isn't"),
+        (HAS, "negate", "This film doesn't have a plot."),
+        (HAS, "question", "Does this film have a plot?"),
+        (HAS, "backshift", "This film had a plot."),
+        (HAS, "denial", "it doesn't"),
+        (FRENCH, "clause", "French films are dull"),
+        (FRENCH, "question", "Are French films dull?"),
+        (MAY, "negate", "She may not disappoint."),
+        (MAY, "backshift", "She might disappoint."),
+        (BORED, "question", "Am I bored?"),
+        (BORED, "negate", "I'm not bored."),
+        (BORED, "clause", "I'm bored"),
+        (BORED, "infinitive", "me to be bored"),
+        (TITLE, "negate", "Wedding doesn't feel dull."),
+        (TWO, "backshift", "It was dull, and it failed."),
+        (NEGATED, "backshift", "It didn't work."),
+        (CANNOT, "backshift", "It could not work."),
+        (WONT, "backshift", "It wouldn't work."),
+        (ASKED, "backshift", "Was it dull?"),
+        (BECAUSE, "backshift", "It failed because it was dull."),
+        (ADVERB, "denial", "it doesn't"),
+        (PAIR, "denial", "they aren't"),
+        (PAIR, "question", "Are the film and the book dull?"),
+    ],
+)
+def test_what_an_operation_makes(sentence: str, operation: str, expected: str) -> None:
+    assert operated(parsed(sentence), operation) == expected
+
+
+VERBAL = tuple(sorted((OF_THE_VERB | set(REPLIES)) - {"backshift"}))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "operations", "why"),
+    [
+        (NEGATED, VERBAL, "negated already"),
+        (CANNOT, VERBAL, "negated already"),
+        (EVERY, VERBAL, "its subject counts"),
+        (BECAUSE, VERBAL, "a clause hangs on"),
+        (OF_TWO, VERBAL, "no finite verb|several parts"),
+        (TWO, (*VERBAL, "clause"), "no sentence with|its one main clause"),
+        (WHILE, (*VERBAL, "clause"), "more than a subject|begin with the subject"),
+        (ASKED, (*VERBAL, "clause", "unstopped"), "no sentence with|begin with|question"),
+        (LOUD, ("clause", "unstopped", "question", "infinitive"), "exclamation"),
+        (TITLE, ("clause", "question", "infinitive"), "may be a title"),
+        (TITLE, tuple(REPLIES), "no pronoun"),
+        (NAME, tuple(REPLIES), "no pronoun"),
+        (ADVERB, ("negate", "negate fully", "question", "infinitive"), "adverb|no infinitive"),
+        (BEEN, ("question", "infinitive", "backshift", *REPLIES), "is or has"),
+        (CAN, ("infinitive",), "no infinitive"),
+        (MAY, ("denial", "past denial"), "no short negation"),
+    ],
+)
+def test_what_does_not_apply_says_why(sentence: str, operations: tuple[str, ...], why: str) -> None:
+    for operation in operations:
+        with pytest.raises(NotApplicableError, match=why):
+            operated(parsed(sentence), operation)
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        (("backshift", "clause"), "the film was dull"),
+        (("negate", "clause"), "the film isn't dull"),
+        (("clause", "question"), "Is the film dull?"),
+        (("negate fully", "unstopped"), "The film is not dull"),
+    ],
+)
+def test_operations_one_after_the_other(operations: tuple[str, ...], expected: str) -> None:
+    assert operated(parsed(DULL), *operations) == expected
+
+
+NOUNS = st.sampled_from(
+    [
+        *("(DT The) (NN film)", "(DT This) (JJ old) (NN story)", "(PRP$ Its) (NNS jokes)"),
+        *("(PRP It)", "(PRP They)", "(NNP Ann)", "(DT These) (NNS songs)", "(PRP I)"),
+    ]
+)
+OBJECTS = st.sampled_from(
+    [
+        *("", "(NP (DT a) (JJ dull) (NN mess))", "(ADJP (RB very) (JJ ugly))"),
+        "(NP (NP (DT a) (NN waste)) (PP (IN of) (NP (NN time))))",
+    ]
+)
+VERBS = st.sampled_from(
+    ["VBZ is", "VBP are", "VBD was", "VBZ feels", "VBD made", "VBP give", "VBZ has", "VBZ 's"]
+)
+WITHIN = st.sampled_from(["MD can", "MD will", "MD 'll", "MD may"])
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> Analysis:
+    verb, said = draw(VERBS), draw(OBJECTS)
+    modal = draw(st.none() | WITHIN)
+    predicate = f"(VP ({verb}) {said})"
+    if modal is not None:
+        predicate = f"(VP ({modal}) (VP (VB disappoint)))"
+    return parsed(f"(S (NP {draw(NOUNS)}) {predicate} (. .))")
+
+
+def finite_of(sentence: Analysis) -> int:
+    return next(n for n, t in enumerate(sentence.tokens) if t.tag in ("VBZ", "VBP", "VBD", "MD"))
+
+
+@given(sentences(), st.sampled_from(sorted(OPERATIONS)))
+def test_no_token_changes_but_what_an_operation_names(sentence: Analysis, name: str) -> None:
+    before = drafted(sentence)
+    try:
+        draft = OPERATIONS[name](before)
+    except NotApplicableError:
+        return
+    assert before == drafted(sentence)
+    assert draft == OPERATIONS[name](before)
+    finite, last = finite_of(sentence), len(sentence.tokens) - 1
+    may_change = {
+        "unstopped": {last},
+        "clause": {0, last},
+        "question": {0, finite, last},
+        "infinitive": {0, finite, last},
+    }.get(name, {finite})
+    text, starts = draft.render()
+    for number, token in enumerate(sentence.tokens):
+        if number not in may_change:
+            assert text[starts[number] :].startswith(token.text)
+    kept = [number for number in draft.order if number != finite]
+    assert kept == [n for n in range(last + 1) if n in starts and n != finite]
+    assert set(range(last)) <= set(starts)
+
+
+@given(sentences(), st.sampled_from(sorted(OPERATIONS)))
+def test_what_applies_gives_one_sentence_of_its_words(sentence: Analysis, name: str) -> None:
+    try:
+        text = operated(sentence, name)
+    except NotApplicableError:
+        return
+    assert text == " ".join(text.split())
+    if name in ("clause", "unstopped", "infinitive"):
+        assert text[-1].isalnum()
+    else:
+        assert text[-1] == ("?" if name == "question" else ".")
+        assert text[0].isupper()
+    assert sum(map(text.count, ".?!")) <= 1
+
+    def words_of(some: str) -> Counter[str]:
+        apart = re.sub(r"(?<=\w)(?='(?!t))", " ", some.lower())
+        return Counter(re.findall(r"[\w']+", apart))
+
+    verb = sentence.tokens[finite_of(sentence)].text.lower()
+    new = words_of(text) - words_of(sentence.text)
+    forms = {"feels": {"feel", "felt"}, "made": {"make"}, "give": {"gave"}}.get(verb, set())
+    assert set(new) <= FUNCTION_WORDS | forms
+    assert new.total() <= 3
+    lost = words_of(sentence.text) - words_of(text)
+    pronouns = {"i", "they"} if name == "infinitive" else set()
+    assert set(lost) <= {verb} | pronouns
+
+
+@given(sentences(), st.booleans())
+def test_a_reply_denies_what_its_counterpart_affirms(sentence: Analysis, past: bool) -> None:
+    denial, assent = ("past denial", "past assent") if past else ("denial", "assent")
+    try:
+        denied = operated(sentence, denial)
+    except NotApplicableError:
+        return
+    affirmed = operated(sentence, assent)
+    pronoun, verb = affirmed.split()
+    assert pronoun in ("it", "they", "there")
+    irregular = {"can": "can't", "will": "won't"}
+    assert denied == f"{pronoun} {irregular.get(verb, verb + NT)}"
+
+
+VOCABULARY = st.sampled_from(
+    sorted(
+        words(
+            "The the film is are was has can not n't and , . ! ? It I She 's ' \" who because "
+            "jokes dull never give gives made of that John be been to very Every - … 🎬"
+        )
+    )
+)
+
+
+@given(st.lists(VOCABULARY, min_size=1, max_size=9))
+def test_whatever_the_sentence_an_operation_applies_or_says_why(some: list[str]) -> None:
+    (tokens,) = StubTagger().tag([" ".join(some)])
+    (tree,) = StubParser().parse([tokens])
+    if tree is None:
+        return
+    sentence = Analysis(" ".join(some), tokens, read_tree(tree))
+    for name in ALL:
+        try:
+            text = operated(sentence, name)
+        except NotApplicableError as error:
+            assert str(error)
+        else:
+            assert text.strip() or sentence.text == "."
