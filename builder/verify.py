@@ -258,10 +258,11 @@ def _model_faults(
     progress.start("parse", sum(map(len, rows_of.values())))
     for name, rows in rows_of.items():
         form = forms[name]
+        seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[start : start + _ROWS_AT_ONCE]
             if options["templates"] == "fluent":
-                yield from verify_fluent.model_faults(some, form, tagger, parser, lexicon)
+                yield from verify_fluent.model_faults(some, seeds, form, tagger, parser, lexicon)
                 progress.advance("parse", len(some), name)
                 continue
             yield from _faults_of_tags(some, form, tagger, lexicon)
