@@ -125,7 +125,7 @@ def suite_folder(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """A suite of every capability, built with stub models."""
     out = tmp_path_factory.mktemp("suites") / "films"
     config = BuildConfig.checked(
-        out=out, corpus=f"csv:{corpus_path}", seeds=4, masks=5, expansions=4
+        out=out, corpus=f"csv:{corpus_path}", seeds=4, masks=5, expansions=4, fluency_rules=False
     )
     with stub_models():
         build_suite(config)
