@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from os.path import commonprefix
 from typing import Any
 
 from pydantic import ValidationError
@@ -84,8 +83,8 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
 
 def _is_shortened(used: str, text: str) -> bool:
     """Whether it is a sentence, or a sentence out of which one part was taken."""
-    before, behind = commonprefix([used, text]), commonprefix([used[::-1], text[::-1]])
-    return used == text or (0 < len(used) < len(text) and len(before) + len(behind) >= len(used))
+    same = next((n for n, (a, b) in enumerate(zip(used, text, strict=False)) if a != b), len(used))
+    return used == text or (0 < len(used) < len(text) and text.endswith(used[same:]))
 
 
 def _words(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -47,7 +48,10 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
             continue
         suite["files"][name]["rows"] = len(rows)
         digest += [[row.get(column) for column in ("id", "text", "labels")] for row in rows]
-        for kind in ("seed", "expansion"):
+        suite["files"][name]["origins"] = Counter(
+            row.get("origin") for row in rows if row.get("kind") == "expansion"
+        )
+        for kind in ("seed", "expansion", "counterpart"):
             count = sum(row.get("kind") == kind for row in rows)
             suite["counts"][name][f"{kind}s"] = count
     if fingerprint:
