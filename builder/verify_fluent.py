@@ -150,7 +150,9 @@ def model_faults(
         rows: some rows of a config.
         seeds: its seeds by their ids, whether among those rows or not.
         form: the form of its capability.
-        tagger, parser, lexicon: what the suite was built with.
+        tagger: the suite's.
+        parser: the suite's.
+        lexicon: the suite's.
     """
     families = [*rows, *(seeds[row["seed_id"]] for row in rows)]
     texts = list(dict.fromkeys(source["used"] for row in families for source in row["sources"]))

@@ -49,7 +49,7 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
         suite["files"][name]["rows"] = len(rows)
         digest += [[row.get(column) for column in ("id", "text", "labels")] for row in rows]
         suite["files"][name]["origins"] = Counter(
-            row.get("origin") for row in rows if row.get("kind") == "expansion"
+            row["origin"] for row in rows if row.get("kind") == "expansion" and row.get("origin")
         )
         for kind in ("seed", "expansion", "counterpart"):
             count = sum(row.get("kind") == kind for row in rows)
