@@ -372,3 +372,12 @@ def test_the_command_exits_1_with_a_list(copy: Path) -> None:
     result = runner.invoke(app, ["verify", str(copy.parent)])
     assert result.exit_code == 1
     assert "no suite.json there" in result.output
+
+
+def test_two_seeds_of_one_sentence_share_no_counterpart(corpus_path: Path, tmp_path: Path) -> None:
+    """Denied in one way and in another, what was said is the same."""
+    options = {"capabilities": ("LC4",), "seeds": 30, "masks": 1}
+    build_suite(BuildConfig.checked(out=tmp_path / "lc4", corpus=f"csv:{corpus_path}", **options))
+    assert verify_suite(tmp_path / "lc4") == []
+    counts = described(tmp_path / "lc4")["counts"]["LC4"]
+    assert 0 < counts["counterparts"] < counts["seeds"]
