@@ -111,10 +111,17 @@ class FluentForm:
                 per_seed=self.config.expansions,
                 seed=self.config.seed,
             )
-            families[capability.id] = [
-                ComposedFamily(seed, tuple(chosen[seed.id]), self._counterpart(seed, form))
-                for seed in seeds[capability.id]
-            ]
+            taken = {seed.text for seed in seeds[capability.id]}
+            taken.update(one.text for some in chosen.values() for one in some)
+            families[capability.id] = []
+            for seed in seeds[capability.id]:
+                counterpart = self._counterpart(seed, form)
+                if counterpart is not None and counterpart.text in taken:
+                    counterpart = None
+                if counterpart is not None:
+                    taken.add(counterpart.text)
+                family = ComposedFamily(seed, tuple(chosen[seed.id]), counterpart)
+                families[capability.id].append(family)
             counts.update(
                 seeds=len(families[capability.id]),
                 counterparts=sum(f.counterpart is not None for f in families[capability.id]),

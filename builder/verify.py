@@ -28,7 +28,7 @@ from s2lct.suite.description import description_faults
 from s2lct.suite.faults import faults_told
 from s2lct.suite.read import examine
 from s2lct.suite.records import Region, Sentence, Token
-from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE
+from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE, origins_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,6 +152,9 @@ def _count_faults(tables: Mapping[str, pa.Table], described: Mapping[str, Any]) 
             counted = described["counts"][name].get(recorded, 0)
             if counted != kinds[kind]:
                 yield f"{name}: {kinds[kind]} {recorded}, suite.json counts {counted}"
+        origins = dict(origins_of(table.select(["kind", "origin"]).to_pylist()))
+        if (said := described["files"][name].get("origins", {})) != origins:
+            yield f"{name}: its expansions' origins are {origins}, suite.json has {said}"
 
 
 def _double_texts(rows_of: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -258,10 +261,11 @@ def _model_faults(
     progress.start("parse", sum(map(len, rows_of.values())))
     for name, rows in rows_of.items():
         form = forms[name]
+        seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[start : start + _ROWS_AT_ONCE]
             if options["templates"] == "fluent":
-                yield from verify_fluent.model_faults(some, form, tagger, parser, lexicon)
+                yield from verify_fluent.model_faults(some, seeds, form, tagger, parser, lexicon)
                 progress.advance("parse", len(some), name)
                 continue
             yield from _faults_of_tags(some, form, tagger, lexicon)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,11 +19,13 @@ from s2lct.builder.stages.compose import compose, labels_of
 from s2lct.builder.stages.extend import confirmed_all
 from s2lct.builder.stages.search import meets_text
 from s2lct.labels import LABELS
+from s2lct.suite.checks import without
 from s2lct.suite.records import InsertedWord, Production, Sentence, Token
 from s2lct.suite.tables import COUNTERPART, ORIGINS
 
 Row = Mapping[str, Any]
 _MOST_FAULTS_OF_A_ROW = 5
+_MOST_PLACEMENTS = 20
 
 
 def config_faults(rows: Sequence[Row], form: Form) -> Iterator[str]:
@@ -49,6 +52,8 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
         if row["masked_text"] is not None or row["inserted"] or row["production"] or row["origin"]:
             yield f"a {row['kind']} has no inserted words"
         yield from _label_faults(row, template, form)
+        if not all(_is_shortened(source["used"], source["text"]) for source in row["sources"]):
+            yield "a sentence of it is not the corpus's, whole or without one part"
         if row["kind"] == COUNTERPART:
             if not set(row["labels"]).isdisjoint(seed["labels"]):
                 yield "its labels are not opposite to its seed's"
@@ -60,12 +65,26 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
             yield f"its {column} are not its seed's"
     if row["origin"] not in ORIGINS:
         yield f"its origin is {row['origin']!r}"
-    if len(_extended(row, seed)) != 1:
+    own, others = ([s | {"used": ""} for s in one["sources"]] for one in (row, seed))
+    if own != others:
+        yield "its sources are not its seed's"
+    extended = _extended(row, seed)
+    if len(extended) != 1:
         yield "not one of its sentences is extended, and it alone"
+    elif row["origin"] == "attested" and any(
+        row["sources"][number]["used"] != row["sources"][number]["text"] for number in extended
+    ):
+        yield "its sentence is not as its author wrote it"
     if any(is_polarity_shifter(w) for part in row["inserted"] for w in _words(part["word"])):
         yield "an inserted word shifts polarity"
     if not _is_licensed(row["production"], [word["tag"] for word in row["inserted"]]):
         yield "its production does not license the inserted words"
+
+
+def _is_shortened(used: str, text: str) -> bool:
+    """Whether it is a sentence, or a sentence out of which one part was taken."""
+    same = next((n for n, (a, b) in enumerate(zip(used, text, strict=False)) if a != b), len(used))
+    return used == text or (0 < len(used) < len(text) and text.endswith(used[same:]))
 
 
 def _words(text: str) -> list[str]:
@@ -86,6 +105,8 @@ def _label_faults(row: Row, shown: Template, form: Form) -> Iterator[str]:
         templates = tuple(t.counterpart for t in templates if t.counterpart is not None)
     allowed: set[tuple[str, ...]] = set()
     for template in templates:
+        if len(template.slots) != len(shown.slots):
+            continue
         if row["template"] and template.slots != shown.slots:
             continue
         sources = zip(template.slots, row["sources"], strict=False)
@@ -117,16 +138,26 @@ def _is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
 
 def model_faults(
     rows: Sequence[Row],
+    seeds: Mapping[str, Row],
     form: Form,
     tagger: Tagger,
     parser: ConstituencyParser,
     lexicon: Lexicon,
 ) -> Iterator[str]:
-    """What takes a tagger and a parser: texts are composed, and extensions confirmed, anew."""
-    texts = list(dict.fromkeys(source["used"] for row in rows for source in row["sources"]))
+    """What takes a tagger and a parser: texts are composed, and extensions confirmed, anew.
+
+    Args:
+        rows: some rows of a config.
+        seeds: its seeds by their ids, whether among those rows or not.
+        form: the form of its capability.
+        tagger: the suite's.
+        parser: the suite's.
+        lexicon: the suite's.
+    """
+    families = [*rows, *(seeds[row["seed_id"]] for row in rows)]
+    texts = list(dict.fromkeys(source["used"] for row in families for source in row["sources"]))
     tokens = dict(zip(texts, tagger.tag(texts), strict=True))
     trees = dict(zip(texts, parser.parse([tokens[text] for text in texts]), strict=True))
-    seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
     extended: list[tuple[Row, Source, Extension]] = []
     for row in rows:
         template = _template_of(row)
@@ -136,8 +167,8 @@ def model_faults(
         yield from _composed_otherwise(row, template, tokens, trees)
         if form.keep_search_rule and not _meets_rule(row, tokens, form, lexicon):
             yield f"{_where(row)}: it does not meet the search rule"
-        seed = seeds.get(row["seed_id"])
-        if row["kind"] == "expansion" and seed is not None and len(_extended(row, seed)) == 1:
+        if row["kind"] == "expansion":
+            seed = seeds[row["seed_id"]]
             extended.append((row, *_extension(row, seed, tokens, trees)))
     confirmed = confirmed_all(
         [(base, [extension]) for _, base, extension in extended], tagger, parser, lexicon
@@ -195,13 +226,28 @@ def _extension(
         other["score"],
     )
     base = Source(sentence, other["used"], tuple(tokens[other["used"]]), trees[other["used"]] or "")
-    words: list[InsertedWord] = []
-    start = 0
-    for part in row["inserted"]:
-        start = own.find(part["word"], start)
-        words.append(InsertedWord(part["word"], part["tag"], start, start + len(part["word"])))
+    starts = _starts(own, [part["word"] for part in row["inserted"]], other["used"])
+    words = [
+        InsertedWord(part["word"], part["tag"], start, start + len(part["word"]))
+        for part, start in zip(row["inserted"], starts, strict=True)
+    ]
     data = row["production"]
     production = Production(
         data["lhs"], tuple(data["seed_rhs"]), tuple(data["reference_rhs"]), data["probability"]
     )
     return base, Extension(sentence_id(own), own, tuple(words), row["origin"], production)
+
+
+def _starts(text: str, words: Sequence[str], seed: str) -> list[int]:
+    """Where words stand in a text that without them is its seed; -1 for each if nowhere."""
+    spans: list[list[tuple[int, int]]] = [[]]
+    for word in words:
+        spans = [
+            [*before, found.span()]
+            for before in spans[:_MOST_PLACEMENTS]
+            for found in re.finditer(re.escape(word), text)
+            if (not before or before[-1][1] <= found.start())
+            and seed.startswith(without(text[: found.start()], before).rstrip())
+        ]
+    fitting = (some for some in spans if without(text, some) == seed)
+    return [start for start, _ in next(fitting, [(-1, -1)] * len(words))]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ _HUB_LICENCES = words(
     "cc-by-nc-sa-4.0 cc-by-nd-4.0 cc-by-nc-nd-4.0 odc-by odbl pddl bsd-3-clause gpl-3.0"
 )
 _NOT_STATED = ("", "not stated", "none stated by its authors", "unknown")
+_ORIGINS = {
+    "masked": "have words of a masked language model",
+    "phrase": "a phrase that reviewers write",
+    "attested": "are their author's own sentence, which was shortened for the seed",
+}
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 
 
@@ -45,7 +51,17 @@ def render_dataset_card(
         repo=repo,
         licence=hub_licence(suite["corpus"]["licence"]),
         size_category=size_category(sum(file["rows"] for file in suite["files"].values())),
+        origins=_origins(suite["files"].values()),
     )
+
+
+def _origins(files: Iterable[Mapping[str, Any]]) -> str:
+    """How many expansions are of which origin, in words; empty if that is not known."""
+    found: Counter[str] = Counter()
+    for file in files:
+        found.update(file.get("origins", {}))
+    said = [f"{found[name]:,} {words}" for name, words in _ORIGINS.items() if found[name]]
+    return " and ".join([", ".join(said[:-1])] * bool(said[:-1]) + said[-1:])
 
 
 def render_metric_card(repo: str, dataset: str, sdk_version: str) -> str:

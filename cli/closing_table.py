@@ -12,19 +12,36 @@ from rich.table import Table
 if TYPE_CHECKING:
     from s2lct.builder.built import CapabilityCounts
 
-_SENTENCES = {"found": "found", "seeds": "seeds", "masked": "masked"}
+_SENTENCES = {"found": "found", "seeds": "seeds"}
 _WORDS = {
-    "suggestions": "words\ntried",
+    "masked": "masked",
+    "suggestions": "tried",
     "rejected_part_of_speech": "part of\nspeech",
     "rejected_not_neutral": "not\nneutral",
     "rejected_specification": "rule\nbroken",
     "rejected_unlikely": "too\nunlikely",
 }
-_CASES = {"duplicates": "twice", "excluded": "left\nout", "expansions": "expansions"}
-_SHOWN_IF_ANY = ("rejected_not_neutral", "duplicates", "excluded")
+_CASES = {
+    "duplicates": "twice",
+    "excluded": "left\nout",
+    "expansions": "expansions",
+    "counterparts": "counter-\nparts",
+}
+_SHOWN_IF_ANY = (
+    *("masked", "rejected_part_of_speech", "rejected_not_neutral", "rejected_unlikely"),
+    *("duplicates", "excluded", "counterparts"),
+)
 _TITLE = "S²LCT suite"
-_OF_SENTENCES = "found, masked: sentences"
-_OF_WORDS = "part of speech … unlikely: why words were rejected"
+_OF_MASKS = (
+    "found: sentences",
+    "masked: sentences; part of speech … unlikely: why words were rejected",
+    "found, masked: sentences; part of speech … unlikely: why words were rejected",
+)
+_OF_EXTENSIONS = (
+    "found: sentences",
+    "rule broken: extensions rejected",
+    "found: sentences; rule broken: extensions rejected",
+)
 _ANY_WIDTH = 10_000
 
 
@@ -38,15 +55,17 @@ class ClosingTable:
         self._counts = counts
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        caption = f"{_OF_SENTENCES}; {_OF_WORDS}"
+        with_masks = any(count.masked for count in self._counts.values())
+        of_cases, of_words, caption = _OF_MASKS if with_masks else _OF_EXTENSIONS
         whole = self._table(_TITLE, {**_SENTENCES, **_WORDS, **_CASES}, caption)
         width = console.measure(whole, options=options.update(width=_ANY_WIDTH)).maximum
         if width <= options.max_width:
             yield whole
             return
-        yield self._table(_TITLE, {**_SENTENCES, **_CASES}, _OF_SENTENCES)
+        yield self._table(_TITLE, {**_SENTENCES, **_CASES}, of_cases)
         yield ""
-        yield self._table(f"{_TITLE}: words for masks", _WORDS, _OF_WORDS)
+        inserted = "words for masks" if with_masks else "extensions"
+        yield self._table(f"{_TITLE}: {inserted}", _WORDS, of_words)
 
     def _table(self, title: str, columns: Mapping[str, str], caption: str) -> Table:
         totals = {

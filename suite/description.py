@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,6 +20,7 @@ _DATA_FILE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\.parquet"
 _LONGEST_NAME = 200
 Number = Annotated[int, Field(ge=0, lt=1 << 53)]
 Text = Annotated[str, Field(max_length=100_000)]
+Origin = Literal["masked", "phrase", "attested"]
 Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -34,6 +35,7 @@ class _File(_Described):
     bytes: Number
     memory: Number
     sha256: Sha256
+    origins: dict[Origin, Number] = {}
 
 
 class _Capability(_Described):

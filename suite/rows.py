@@ -94,6 +94,7 @@ class _WrittenSource(SourceRow):
     id: _Sound
     split: _Sound
     label: _LabelId
+    used: _Sound
 
 
 class _WrittenProduction(_ProductionRow):

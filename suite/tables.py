@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from s2lct.labels import LABELS
@@ -86,6 +87,11 @@ def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
     return pa.Table.from_pylist([dict(row) for row in table_rows], schema=features().arrow_schema)
+
+
+def origins_of(table_rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How many expansions there are of each origin."""
+    return Counter(row["origin"] for row in table_rows if row["kind"] == "expansion")
 
 
 def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

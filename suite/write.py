@@ -10,7 +10,7 @@ from typing import Any
 from s2lct.cards import render_dataset_card
 from s2lct.files import one_folder, sha256_of, whole_file, write_text
 from s2lct.suite.checks import rows_fingerprint
-from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, table_of
+from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, table_of
 
 
 def write_suite_files(
@@ -40,6 +40,7 @@ def write_suite_files(
             "bytes": path.stat().st_size,
             "memory": table.nbytes,
             "sha256": sha256_of(path),
+            "origins": dict(sorted(origins_of(rows).items())),
         }
     every = [row for rows in filled.values() for row in rows]
     whole = {**described, "fingerprint": rows_fingerprint(every), "files": files}

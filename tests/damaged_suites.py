@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from damage import ODD_VALUES
 
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
-from s2lct.suite.tables import SUITE_FILE, table_of
+from s2lct.suite.tables import ORIGINS, SUITE_FILE, table_of
 
 Rows = list[dict[str, Any]]
 
@@ -47,7 +48,9 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
             continue
         suite["files"][name]["rows"] = len(rows)
         digest += [[row.get(column) for column in ("id", "text", "labels")] for row in rows]
-        for kind in ("seed", "expansion"):
+        origins = (row.get("origin") for row in rows if row.get("kind") == "expansion")
+        suite["files"][name]["origins"] = Counter(one for one in origins if one in ORIGINS)
+        for kind in ("seed", "expansion", "counterpart"):
             count = sum(row.get("kind") == kind for row in rows)
             suite["counts"][name][f"{kind}s"] = count
     if fingerprint:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from s2lct.cards import render_dataset_card
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
-from s2lct.suite.tables import SUITE_FILE, example_of, table_of
+from s2lct.suite.tables import SUITE_FILE, example_of, origins_of, table_of
 
 Rows = Sequence[dict[str, Any]]
 
@@ -40,11 +40,13 @@ def edited_suite(
             "bytes": path.stat().st_size,
             "memory": table.nbytes,
             "sha256": sha256_of(path),
+            "origins": origins_of(rows),
         }
         kinds = [row["kind"] for row in rows]
         described["counts"][name] |= {
             "seeds": kinds.count("seed"),
             "expansions": kinds.count("expansion"),
+            "counterparts": kinds.count("counterpart"),
         }
         examples[name] = example_of(rows)
         digest += [[row["id"], row["text"], row["labels"]] for row in rows]

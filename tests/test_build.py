@@ -40,7 +40,8 @@ def bytes_of(folder: Path) -> dict[str, str]:
 
 
 def config_for(corpus: Path, out: Path, **options: object) -> BuildConfig:
-    defaults = {"corpus": f"csv:{corpus}", "seeds": 4, "masks": 5, "expansions": 4}
+    defaults = {"corpus": f"csv:{corpus}", "seeds": 4, "masks": 20, "expansions": 4}
+    defaults["fluency_rules"] = False  # too few words are known to the stubs
     return BuildConfig.checked(out=out, **(defaults | options))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,42 @@ def test_a_suites_card_has_every_section(suite_folder: Path, corpus: str, form: 
     assert "None" not in card
     assert ("98 %" in card) == (form == "fluent")
     assert 'load_dataset("s2lct-org/s2lct", "LC4", split="test", revision="v1.0.0")' in card
+
+
+def test_a_suites_card_counts_counterparts_and_origins(suite_folder: Path) -> None:
+    suite = described(suite_folder)
+    rows = [
+        row
+        for file in suite["files"].values()
+        for row in pq.read_table(suite_folder / file["path"]).to_pylist()
+    ]
+    kinds = Counter(row["kind"] for row in rows)
+    origins = Counter(row["origin"] for row in rows if row["kind"] == "expansion")
+    card = (suite_folder / "README.md").read_text()
+    assert kinds["counterpart"] > 0
+    assert f"stand {kinds['counterpart']} counterparts" in card
+    totals = f"| {kinds['seed']} | {kinds['expansion']} | {kinds['counterpart']} |"
+    assert f"| all | {totals}" in " ".join(card.split())
+    assert set(origins) == {"masked", "attested"}
+    assert f"{origins['masked']} have words of a masked" in card
+    assert f" and {origins['attested']} are their author's own" in card
+    assert "phrase that" not in card
+    for name in suite["files"]:
+        suite["counts"][name]["counterparts"] = 0
+        suite["files"][name]["origins"] = {"phrase": 1_000}
+    card = card_of(suite_folder, suite)
+    assert "counterparts" not in card
+    assert f"expansions, {len(suite['files'])},000 a phrase" in card
+
+
+def test_a_card_of_a_suite_that_names_no_origins_says_nothing_of_them(suite_folder: Path) -> None:
+    suite = described(suite_folder)
+    for name in suite["files"]:
+        del suite["files"][name]["origins"], suite["counts"][name]["counterparts"]
+    card = card_of(suite_folder, suite)
+    assert "Of the expansions" not in card
+    assert "counterparts" not in card
+    assert metadata(card)["configs"]
 
 
 def test_metadata_survives_words_that_yaml_or_tables_read_otherwise(suite_folder: Path) -> None:

@@ -35,6 +35,27 @@ def all_numbers(counts: dict[str, CapabilityCounts]) -> set[str]:
 
 def test_a_default_build_fits_in_one_table() -> None:
     # The largest counts of a default build, for all alike.
+    largest = CapabilityCounts(
+        found=2_000,
+        seeds=100,
+        suggestions=69_420,
+        rejected_specification=25_591,
+        duplicates=37,
+        expansions=400,
+        excluded=12,
+        counterparts=100,
+    )
+    text = shown(dict.fromkeys(NAMES, largest))
+    assert text.count("S²LCT suite") == 1
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert "763,620" in text
+    for word in ("found", "seeds", "tried", "broken", "expansions", "counter-"):
+        assert word in text
+    for word in ("masked", "speech", "neutral", "unlikely"):
+        assert word not in text
+
+
+def test_a_build_of_the_paper_form_fits_in_one_table() -> None:
     largest = CapabilityCounts(644, 50, 2_314, 69_420, 1_705, 0, 25_591, 43_529, 0, 255, 0)
     text = shown(dict.fromkeys(NAMES, largest))
     assert text.count("S²LCT suite") == 1
@@ -43,6 +64,7 @@ def test_a_default_build_fits_in_one_table() -> None:
     for word in ("found", "seeds", "masked", "speech", "unlikely", "expansions"):
         assert word in text
     assert "neutral" not in text
+    assert "counter-" not in text
 
 
 @given(
@@ -57,12 +79,19 @@ def test_no_number_and_no_word_is_broken(rows: list[CapabilityCounts]) -> None:
     text = shown(counts)
     assert max(map(len, text.splitlines())) <= WIDTH
     assert all_numbers(counts) <= set(re.findall(r"[\d,]*\d", text))
-    assert "…" not in text.replace("speech … unlikely", "")
+    assert "…" not in re.sub(r"speech\s+…\s+unlikely", "", text)
 
 
 @pytest.mark.parametrize(
     ("field", "word"),
-    [("excluded", "out"), ("duplicates", "twice"), ("rejected_not_neutral", "neutral")],
+    [
+        ("counterparts", "counter-"),
+        ("excluded", "out"),
+        ("duplicates", "twice"),
+        ("masked", "masked"),
+        ("rejected_part_of_speech", "speech"),
+        ("rejected_not_neutral", "neutral"),
+    ],
 )
 def test_what_never_happened_has_no_column(field: str, word: str) -> None:
     assert word not in shown({"LC1": CapabilityCounts(found=1)})

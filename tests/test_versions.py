@@ -28,12 +28,17 @@ def case(number: int, capability: str, kind: str = "seed", **columns: Any) -> di
         "production": None,
         "inserted": [],
         "score": None,
+        "origin": "",
     } | columns
 
 
 def suite() -> Rows:
     return {
-        "LC4": [case(1, "LC4"), case(2, "LC4", "expansion", seed_id=f"{1:016x}", score=-1.5)],
+        "LC4": [
+            case(1, "LC4"),
+            case(2, "LC4", "expansion", seed_id=f"{1:016x}", score=-1.5, origin="masked"),
+            case(8, "LC4", "counterpart", seed_id=f"{1:016x}"),
+        ],
         "LC9": [case(3, "LC9"), case(4, "LC9")],
     }
 
@@ -53,14 +58,17 @@ def test_nothing_changed_is_a_patch() -> None:
 def test_added_cases_and_capabilities_are_minor() -> None:
     bump, lines = bump_after(lambda rows: rows["LC9"].append(case(5, "LC9", "expansion")))
     assert (bump, lines) == (Bump.MINOR, ["LC9: 1 expansion added"])
+    bump, lines = bump_after(lambda rows: rows["LC9"].append(case(5, "LC9", "counterpart")))
+    assert (bump, lines) == (Bump.MINOR, ["LC9: 1 counterpart added"])
     bump, lines = bump_after(lambda rows: rows.update(LC12=[case(6, "LC12"), case(7, "LC12")]))
     assert (bump, lines) == (Bump.MINOR, ["capability LC12 added", "LC12: 2 seeds added"])
 
 
 def test_other_columns_are_minor() -> None:
-    bump, lines = bump_after(lambda rows: rows["LC4"][1].update(score=-2.0))
-    assert bump is Bump.MINOR
-    assert "LC4" in lines[0]
+    for column in ({"score": -2.0}, {"origin": "phrase"}):
+        bump, lines = bump_after(lambda rows, column=column: rows["LC4"][1].update(column))
+        assert bump is Bump.MINOR
+        assert "LC4" in lines[0]
 
 
 @pytest.mark.parametrize(
@@ -73,6 +81,8 @@ def test_other_columns_are_minor() -> None:
         lambda rows: rows["LC4"][0].update(text="Another sentence."),
         lambda rows: rows["LC4"][1].update(seed_id=f"{3:016x}"),
         lambda rows: rows["LC4"][1].update(id="f" * 16),
+        lambda rows: rows["LC4"][1].update(kind="counterpart"),
+        lambda rows: rows["LC4"][2].update(labels=[0], label=0),
     ],
 )
 def test_what_makes_old_results_wrong_is_major(change: Any) -> None:

@@ -217,6 +217,10 @@ class Template(_Specified):
                 )
             if names and field["name"] in self.choices:
                 raise ValueError(f"template {self.text!r}: {field['name']} is a choice")
+            if is_reply(field) and (len(names) > 1 or field["name"] not in self.slots):
+                raise ValueError(
+                    f"template {self.text!r}: {field[0]} is no reply to a sentence in it"
+                )
         unused = set(self.choices) - {match["name"] for match in self.fields()}
         if unused:
             raise ValueError(f"choices: {', '.join(sorted(unused))} not in the template's text")

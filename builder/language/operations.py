@@ -236,6 +236,8 @@ def unstopped(draft: Draft) -> Draft:
 
 
 def _stopless(draft: Draft) -> Draft:
+    if not draft.order:
+        return draft
     last = draft.order[-1]
     if draft.forms[last] == ".":
         return replace(draft, order=draft.order[:-1])
