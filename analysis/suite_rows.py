@@ -11,6 +11,7 @@ from s2lct.errors import AnalysisError
 from s2lct.suite.capability_ids import spelled
 from s2lct.suite.cases import Case, case_from, read_rows
 from s2lct.suite.rows import CaseRow
+from s2lct.suite.tables import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def load_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteRows:
         AnalysisError: rows lack what the analyses need.
     """
     read = read_rows(suite)
-    return SuiteRows(read.name, read.version, read.fingerprint, tuple(map(_row_of, read.rows)))
+    rows = (_row_of(row) for row in read.rows if row.kind in KINDS)
+    return SuiteRows(read.name, read.version, read.fingerprint, tuple(rows))
 
 
 def _row_of(row: CaseRow) -> SuiteRow:

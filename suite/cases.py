@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ class Case:
     Attributes:
         id: the row's id.
         capability: ``LC1`` …
-        kind: ``seed`` or ``expansion``.
+        kind: ``seed`` or ``expansion``; ``counterpart`` where `load_cases` was asked for them.
         seed_id: its own id for a seed.
         text: the sentence.
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
@@ -140,20 +140,23 @@ class CheckedRows:
     rows: tuple[CaseRow, ...]
 
 
-def load_cases(suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]]) -> SuiteCases:
+def load_cases(
+    suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]], kinds: Collection[str] = KINDS
+) -> SuiteCases:
     """Read a suite.
 
     Args:
         suite: a folder that `s2lct build` wrote, a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``,
             as `datasets.load_dataset` takes it), or rows: dicts, a `datasets.Dataset`, a
             `DatasetDict` or a dict of them by config, as `s2lct.builder.build` returns.
+        kinds: which rows are read; without any said, those that a failure rate counts.
 
     Raises:
         ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
     """
     if not isinstance(suite, SuiteCases):
         read = read_rows(suite)
-        cases = tuple(case_from(row) for row in read.rows if row.kind in KINDS)
+        cases = tuple(case_from(row) for row in read.rows if row.kind in kinds)
         return SuiteCases(read.name, read.version, read.fingerprint, cases)
     rows = [
         {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}

@@ -16,7 +16,7 @@ from s2lct.json_lines import as_json_lines
 from s2lct.labels import LABELS
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.read import read_suite
-from s2lct.suite.tables import SUITE_FILE
+from s2lct.suite.tables import KINDS, SUITE_FILE
 
 Row = dict[str, Any]
 
@@ -26,7 +26,7 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
 
     Labels are named. ``jsonl`` has a row a line; ``csv`` has nested values as JSON and texts as
     `spreadsheet_cell`; ``checklist`` has the tests of a CheckList suite (Ribeiro et al. 2020) as
-    JSON, each with its test cases and expected labels.
+    JSON, each with its test cases and expected labels, and without counterparts.
 
     Raises:
         OutputError: there can be no file of that name.
@@ -70,7 +70,7 @@ def _csv(rows: list[Row], _: Mapping[str, Any]) -> str:
 def _checklist(rows: Iterable[Row], described: Mapping[str, Any]) -> str:
     """A test for each capability and kind; a test case is a seed or all expansions of one seed."""
     cases: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
+    for row in (row for row in rows if row["kind"] in KINDS):
         cases[row["capability"], row["kind"]][row["seed_id"]].append(row)
     about = {c["id"]: c for c in described["capabilities"]}
     tests = [

@@ -1,4 +1,4 @@
-"""Seeds with their expansions, and how a terminal shows them."""
+"""Seeds with their counterparts and expansions, and how a terminal shows them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rich.text import Text
 
 from s2lct.labels import LABELS
 from s2lct.suite.read import read_suite
+from s2lct.suite.tables import COUNTERPART
 
 Family = list[dict[str, Any]]
 
 
 def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, list[Family]]:
-    """Seeds of a suite, each with its expansions behind it, by capability.
+    """Seeds of a suite, each with its counterpart and expansions behind it, by capability.
 
     Args:
         folder: the suite.
@@ -39,11 +40,13 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
 
 
 def lines_of(family: Family) -> Iterator[Text]:
-    """A seed and its expansions, the inserted words highlighted."""
-    seed, *expansions = family
-    labels = " or ".join(LABELS[label] for label in seed["labels"])
-    yield Text.assemble(seed["text"], (f"  ({labels})", "dim"))
-    for row in expansions:
+    """A seed, its counterpart and its expansions, the inserted words highlighted."""
+    for row in family:
+        if row["kind"] != "expansion":
+            labels = " or ".join(LABELS[label] for label in row["labels"])
+            sign = "  ↔ " if row["kind"] == COUNTERPART else ""
+            yield Text.assemble(sign, row["text"], (f"  ({labels})", "dim"))
+            continue
         text, production = Text(row["text"]), row["production"]
         for word in row["inserted"]:
             text.stylize("bold reverse green", word["start"], word["end"])

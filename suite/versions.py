@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 _MOST_NAMED = 20
 _FIRST = 5
 _IDENTITY = ("capability", "kind", "text", "seed_id")
-_ANNOTATIONS = ("template", "sources", "masked_text", "production", "inserted", "score")
+_ANNOTATIONS = ("template", "sources", "masked_text", "production", "inserted", "score", "origin")
 _CHANGELOG_TITLE = "# Changelog\n"
 
 
@@ -149,11 +149,12 @@ def with_entry(changelog: str, entry: str) -> str:
 
 
 def counted(kinds: Mapping[str, int]) -> str:
-    """``3 seeds and 1 expansion``."""
-    return " and ".join(
+    """``3 seeds and 1 expansion``, ``4 seeds, 3 expansions and 4 counterparts``."""
+    *first, last = (
         f"{count} {kind}{'s' if count != 1 else ''}"
         for kind, count in sorted(kinds.items(), reverse=True)
     )
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _counts(rows: Iterable[Row], happened: str) -> list[str]:

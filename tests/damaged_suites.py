@@ -47,7 +47,7 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
             continue
         suite["files"][name]["rows"] = len(rows)
         digest += [[row.get(column) for column in ("id", "text", "labels")] for row in rows]
-        for kind in ("seed", "expansion"):
+        for kind in ("seed", "expansion", "counterpart"):
             count = sum(row.get("kind") == kind for row in rows)
             suite["counts"][name][f"{kind}s"] = count
     if fingerprint:

@@ -45,6 +45,7 @@ def edited_suite(
         described["counts"][name] |= {
             "seeds": kinds.count("seed"),
             "expansions": kinds.count("expansion"),
+            "counterparts": kinds.count("counterpart"),
         }
         examples[name] = example_of(rows)
         digest += [[row["id"], row["text"], row["labels"]] for row in rows]

@@ -19,6 +19,7 @@ from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.checklist import CheckListCase, read_checklist
 from s2lct.suite.read import read_description, read_suite
+from s2lct.suite.tables import COUNTERPART, KINDS
 from s2lct.suite.write import write_suite_files
 
 
@@ -191,7 +192,7 @@ def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, A
     counts: dict[str, dict[str, Any]] = {}
     for name, before in read.described["counts"].items():
         kinds = Counter(row["kind"] for row in rows_of.get(name, ()))
-        counts[name] = {**before, "seeds": kinds["seed"], "expansions": kinds["expansion"]}
+        counts[name] = {**before, **{f"{kind}s": kinds[kind] for kind in (*KINDS, COUNTERPART)}}
     reduced_from = {
         **about,
         "fingerprint": read.described["fingerprint"],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from s2lct.errors import PublishError, SuiteError, VersionError
 from s2lct.hub_calls import said_by
 from s2lct.suite.description import in_order
 from s2lct.suite.read import WrittenSuite, parse_description, parse_rows, read_suite
-from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE, example_of
+from s2lct.suite.tables import ALL, KINDS, SPLIT, SUITE_FILE, example_of
 from s2lct.suite.versions import (
     Version,
     changelog_entry,
@@ -126,8 +127,9 @@ def _checked(suite: WrittenSuite, repo: str, wanted: Version | None) -> list[str
             mend="build the suite again",
         ) from error
     size = sum(map(len, files.values()))
+    cases = sum(row.kind in KINDS for row in suite.checked)
     return [
-        f"{suite.folder} keeps its invariants ({len(suite.checked):,} cases; what needs the models "
+        f"{suite.folder} keeps its invariants ({cases:,} cases; what needs the models "
         "is checked by s2lct verify)",
         f"{repo} can be a repository's name",
         f"{wanted} is a semantic version" if wanted else "no version is asked for",
@@ -136,18 +138,19 @@ def _checked(suite: WrittenSuite, repo: str, wanted: Version | None) -> list[str
     ]
 
 
+def _kinds(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    kinds = Counter(dict.fromkeys(KINDS, 0))
+    kinds.update(row["kind"] for row in rows)
+    return kinds
+
+
 def _published(hub: Hub, suite: WrittenSuite, repo: str, wanted: Version | None) -> Outcome:
     state = hub.state(repo, "dataset")
     released = hub.versions(repo) if state else {}
     last = max(released, default=None)
     if last is None:
         version, bump, changelog = wanted or _FIRST, None, ""
-        counts = suite.described["counts"]
-        lines = [
-            f"{name}: "
-            + counted({"seed": counts[name]["seeds"], "expansion": counts[name]["expansions"]})
-            for name in suite.rows
-        ]
+        lines = [f"{name}: {counted(_kinds(rows))}" for name, rows in suite.rows.items()]
         headline = f"{version}, the first version:"
     else:
         # Whatever the changelog says, the last version may hold this very suite.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any
@@ -12,8 +13,11 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.scoring.score import default_cache, figures, flattened, score
+from s2lct.leaderboard.scoring.score import Outcomes, default_cache, figures, flattened, score
 from s2lct.suite.cases import SuiteCases, load_cases
+from s2lct.suite.tables import COUNTERPART, KINDS
+
+_EVERY = (*KINDS, COUNTERPART)
 
 
 def compute(
@@ -37,7 +41,7 @@ def compute(
     "embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
     transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or
     rows) and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows
-    of the suite, or their ids with suite=).
+    of the suite, or their ids with suite=; counterparts among them are counted in no figure).
 
     predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
     negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
@@ -74,15 +78,34 @@ def compute(
         cases = load_cases(suite).select(capabilities, kind, limit)
         asked = as_classifier(model, tokenizer=tokenizer, classes=classes)
     cache = None if model is None else default_cache()
-    nested = figures(
-        score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
-    )
+    outcomes = score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
+    nested = figures(_counted(outcomes))
     return dict(flattened(nested)) if flat else nested
 
 
 def _refuse_given(arguments: Mapping[str, Any], beside: str, mend: str) -> None:
     if ignored := [f"{name}=" for name, value in arguments.items() if value is not None]:
         raise ScoringError(f"compute() was given {', '.join(ignored)} with {beside}", mend=mend)
+
+
+def _counted(outcomes: Outcomes) -> Outcomes:
+    """Outcomes of the cases that count: references may name counterparts too."""
+    suite = outcomes.suite
+    numbers = [number for number, case in enumerate(suite.cases) if case.kind in KINDS]
+    if len(numbers) == len(suite.cases):
+        return outcomes
+    if not numbers:
+        raise ScoringError(
+            "references name counterparts alone, which no failure rate counts",
+            mend="pass seeds and expansions too",
+        )
+    cases = tuple(suite.cases[number] for number in numbers)
+    return replace(
+        outcomes,
+        suite=replace(suite, cases=cases),
+        labels=outcomes.labels[numbers],
+        failed=outcomes.failed[numbers],
+    )
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:
@@ -95,7 +118,7 @@ def _referred(references: Any, suite: Any) -> SuiteCases:
     if isinstance(references, (str, bytes)) or not isinstance(references, Iterable):
         raise ScoringError(f"references={shown(references)}: no rows", mend=mend)
     if isinstance(references, (Mapping, SuiteCases)):
-        return load_cases(references)
+        return load_cases(references, _EVERY)
     rows = list(references)
     if not rows:
         raise ScoringError("there are no references", mend=mend)
@@ -106,7 +129,7 @@ def _referred(references: Any, suite: Any) -> SuiteCases:
                 f"references[{number}] is {shown(row)}, no {'id' if ids else 'row'} of a suite",
                 mend=mend,
             )
-    return _by_id(rows, suite) if ids else load_cases(rows)
+    return _by_id(rows, suite) if ids else load_cases(rows, _EVERY)
 
 
 def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
@@ -115,7 +138,7 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
             "references are ids, and there is no suite to look them up in",
             mend="pass suite= too, or pass rows as references",
         )
-    known = load_cases(suite)
+    known = load_cases(suite, _EVERY)
     of_id = {case.id: case for case in known.cases}
     if unknown := [number for number in ids if number not in of_id]:
         named = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3:,} more" if unknown[3:] else "")
