@@ -148,7 +148,7 @@ def relabel_first_family(rows: list[dict[str, Any]]) -> None:
 
 def copied(folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
     shutil.copytree(folder, to)
-    rewrite(to, "LC8", change)
+    rewrite(to, "LC9", change)
     return to
 
 
