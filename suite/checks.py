@@ -138,7 +138,7 @@ def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
     What begins with a comma came without one.
     """
     for start, end in sorted(inserted, reverse=True):
-        if text[start] == ",":
+        if text[start : start + 1] == ",":
             pass
         elif text[end : end + 1] == " ":
             end += 1
