@@ -148,7 +148,7 @@ def relabel_first_family(rows: list[dict[str, Any]]) -> None:
 
 def copied(folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
     shutil.copytree(folder, to)
-    rewrite(to, "LC8", change)
+    rewrite(to, "LC9", change)
     return to
 
 
@@ -823,6 +823,9 @@ def test_spaces_hold_code_and_cards_but_no_weights(
     assert RESULTS in files["app.py"].decode()
     compile(files["app.py"], "app.py", "exec")
     assert "package/s2lct/leaderboard/results/collection.py" in files
+    data = "package/s2lct/builder/data/"
+    lists = ["search_rules.yaml", "word_lists.yaml"]
+    assert [name for name in sorted(files) if name.startswith(data)] == [data + n for n in lists]
     heavy = [name for name in files if name.endswith((".safetensors", ".parquet", ".pyc"))]
     # Reading a suite needs the fingerprints of known splits.
     assert heavy == ["package/s2lct/suite/known_splits.parquet"]

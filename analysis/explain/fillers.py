@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from s2lct.builder.language.operations import REPLIES
 from s2lct.builder.models.masked_lm import TransformersMaskedLM
 from s2lct.identity import shuffle_key
 
@@ -18,7 +19,9 @@ UNIFORM = "uniform"
 ROWS_A_PASS = 32
 _MARKS = (".", ",", "'", '"', "!", "?", "-", ";", ":", "(", ")")
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:['’-]\w+)*|[^\w\s]")
-_SLOT = re.compile(r"\{(\w+)(?:\|\w+)?(?::[^{}→]*→\s*([^{}]*?))?\}")
+_SLOT = re.compile(r"\{(\w+)((?:\|[\w ]+)*)(?::[^{}→]*→\s*([^{}]*?))?\}")
+_NEGATION = re.compile(r"(?:\b(?:do|does|did) )?\bnot\b|\bcannot\b|\b\w+n['’]t\b", re.IGNORECASE)
+_ASKING = re.compile(r"(?:do|does|did)\b", re.IGNORECASE)
 
 Kind = Literal["template", "source", "inserted"]
 
@@ -34,7 +37,8 @@ class Word(NamedTuple):
 class Part(NamedTuple):
     """What a word belongs to: the template, the corpus sentence of a slot, or inserted words.
 
-    The name is the template's wording, such as ``But now I hate it``, or the slot's name.
+    The name is the template's wording, such as ``But now I hate it``, the operation that brought
+    the word, such as ``negate``, or the slot's name.
     """
 
     kind: Kind
@@ -88,7 +92,7 @@ def _spans(text: str, template: str) -> list[tuple[int, int, Part]]:
     slots = list(_SLOT.finditer(template))
     if not slots:
         return []
-    if slots[0].span() == (0, len(template)) and (rewritten := slots[0].group(2)):
+    if slots[0].span() == (0, len(template)) and (rewritten := slots[0].group(3)):
         # The sentence itself, with a phrase rewritten: "This is → This is not".
         start = text.find(rewritten)
         whole = (start, start + len(rewritten), Part("template", rewritten))
@@ -99,12 +103,32 @@ def _spans(text: str, template: str) -> list[tuple[int, int, Part]]:
     found = re.fullmatch(pattern, text, re.DOTALL)
     if found is None:
         return []
-    parts: list[Part] = []
-    for literal, slot in zip(literals, [*slots, None], strict=True):
-        parts.append(Part("template", literal.strip(' \t\n.,;:"“”?!') or "quotes"))
+    parts: list[tuple[int, int, Part]] = []
+    for number, (literal, slot) in enumerate(zip(literals, [*slots, None], strict=True)):
+        named = literal.strip(' \t\n.,;:"“”?!') or "quotes"
+        parts.append((*found.span(2 * number + 1), Part("template", named)))
         if slot is not None:
-            parts.append(Part("source", slot.group(1)))
-    return [(*found.span(number), part) for number, part in enumerate(parts, 1)]
+            start, end = found.span(2 * number + 2)
+            parts += _of_operations(text, start, end, slot.group(2).split("|")[1:])
+            parts.append((start, end, Part("source", slot.group(1))))
+    return parts
+
+
+def _of_operations(
+    text: str, start: int, end: int, operations: Sequence[str]
+) -> Iterator[tuple[int, int, Part]]:
+    """Where words of a slot stand that its operations brought: replies, "not", "does", "?"."""
+    for name in operations:
+        if name in REPLIES:
+            yield start, end, Part("template", name)
+        elif name.startswith("negate"):
+            for match in _NEGATION.finditer(text, start, end):
+                yield *match.span(), Part("template", name)
+        elif name == "question":
+            if asking := _ASKING.match(text, start, end):
+                yield *asking.span(), Part("template", name)
+            if text[start:end].endswith("?"):
+                yield end - 1, end, Part("template", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ PACKAGE = "package"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")
 _SHIPPED = (".py", ".jinja", ".json", ".parquet", ".yaml", ".js", ".css", ".html", "py.typed")
 # Weights, corpora and what trains them are for building suites, not for scoring on them.
-_LEFT_OUT = ("training", "weights", "data", "__pycache__")
+_LEFT_OUT = ("training", "weights", "__pycache__")
+# Of the builder's data, capabilities are read with lists of words and of search rules.
+_LISTS = ("word_lists.yaml", "search_rules.yaml")
 _COMMON = "huggingface-hub jinja2 numpy pyarrow pydantic pyyaml rich scipy typer "
 _FOR_METRIC = "afinn datasets evaluate safetensors textblob torch transformers vaderSentiment"
 GRADIO = "6.31.0"
@@ -134,7 +136,8 @@ def _shipped(entry: Traversable, to: str, name: str = "") -> Iterator[tuple[str,
             yield path, entry.read_bytes()
     elif entry.name not in _LEFT_OUT:
         for inner in sorted(entry.iterdir(), key=lambda one: one.name):
-            yield from _shipped(inner, path)
+            if entry.name != "data" or inner.name in _LISTS:
+                yield from _shipped(inner, path)
 
 
 def _requirements(packages: str) -> str:
