@@ -241,19 +241,19 @@ class FluentForm:
 
     def _extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         candidates = self.candidates(sources)
-        families = [
-            (
-                source,
-                [one for one in some if self._passes(one.id, source.sentence.label)],
-            )
-            for source, some in zip(sources, candidates, strict=True)
-        ]
+        families: list[tuple[Source, list[Extension]]] = []
+        for source, some in zip(sources, candidates, strict=True):
+            passed = [one for one in some if self._passes(one.id, source.sentence.label)]
+            if self.verdicts is not None:
+                pairs = extend.paired(source.text, passed)
+                passed += [p for p in pairs if self._passes(p.id, source.sentence.label)]
+            families.append((source, passed))
         confirmed = extend.confirmed_all(
             families, self.models.tagger, self.models.parser, self.lexicon
         )
         found: dict[str, list[Extended]] = {}
-        for source, some in zip(sources, confirmed, strict=True):
-            by_text = {one[0].text: Extended(*one) for one in some if self._may_read_well(*one)}
+        for source, stand in zip(sources, confirmed, strict=True):
+            by_text = {one[0].text: Extended(*one) for one in stand if self._may_read_well(*one)}
             found[source.text] = list(by_text.values())
         return found
 

@@ -22,9 +22,10 @@ class Extension:
         text: the sentence with what was inserted.
         inserted: what was inserted, from left to right, with its place in ``text``.
         origin: where it comes from.
-        production: what licenses it.
+        production: what licenses it, or its first part where `second` is there.
         score: mean log probability by the masked language model; 0 for other origins.
         others: less probable productions that license it too, at other nodes.
+        second: what licenses the second of two parts that were inserted at two places.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Extension:
     production: Production
     score: float = 0.0
     others: tuple[Production, ...] = ()
+    second: Production | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from s2lct.suite.tables import COUNTERPART, ORIGINS
 
 Row = Mapping[str, Any]
 _MOST_FAULTS_OF_A_ROW = 5
+_WORD = re.compile(r"[\w']+")
 _MOST_PLACEMENTS = 20
 
 
@@ -71,20 +72,26 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
     extended = _extended(row, seed)
     if len(extended) != 1:
         yield "not one of its sentences is extended, and it alone"
-    elif row["origin"] == "attested" and any(
-        row["sources"][number]["used"] != row["sources"][number]["text"] for number in extended
+    elif row["origin"] == "attested" and not all(
+        _is_shortened(row["sources"][number]["used"], row["sources"][number]["text"])
+        for number in extended
     ):
         yield "its sentence is not as its author wrote it"
     if any(is_polarity_shifter(w) for part in row["inserted"] for w in _words(part["word"])):
         yield "an inserted word shifts polarity"
-    if not _is_licensed(row["production"], [word["tag"] for word in row["inserted"]]):
+    tags = [word["tag"] for word in row["inserted"]]
+    if row["second_production"] is not None:
+        if not _is_licensed(row["second_production"], tags[1:]):
+            yield "its second production does not license the second of two inserted parts"
+        tags = tags[:1]
+    if not _is_licensed(row["production"], tags):
         yield "its production does not license the inserted words"
 
 
 def _is_shortened(used: str, text: str) -> bool:
-    """Whether it is a sentence, or a sentence out of which one part was taken."""
-    same = next((n for n, (a, b) in enumerate(zip(used, text, strict=False)) if a != b), len(used))
-    return used == text or (0 < len(used) < len(text) and text.endswith(used[same:]))
+    """Whether it is a sentence, or a sentence out of which whole words were taken."""
+    left = iter(_WORD.findall(text))
+    return all(word in left for word in _WORD.findall(used))
 
 
 def _words(text: str) -> list[str]:
@@ -231,11 +238,15 @@ def _extension(
         InsertedWord(part["word"], part["tag"], start, start + len(part["word"]))
         for part, start in zip(row["inserted"], starts, strict=True)
     ]
-    data = row["production"]
-    production = Production(
-        data["lhs"], tuple(data["seed_rhs"]), tuple(data["reference_rhs"]), data["probability"]
+    first, second = (
+        data
+        and Production(
+            data["lhs"], tuple(data["seed_rhs"]), tuple(data["reference_rhs"]), data["probability"]
+        )
+        for data in (row["production"], row["second_production"])
     )
-    return base, Extension(sentence_id(own), own, tuple(words), row["origin"], production)
+    extension = Extension(sentence_id(own), own, tuple(words), row["origin"], first, second=second)
+    return base, extension
 
 
 def _starts(text: str, words: Sequence[str], seed: str) -> list[int]:

@@ -54,6 +54,7 @@ def composed_rows(families: Iterable[ComposedFamily]) -> Iterator[dict[str, Any]
             "sources": [_source(source.sentence, source.text) for source in seed.sources],
             "masked_text": None,
             "production": None,
+            "second_production": None,
             "inserted": [],
             "score": None,
             "origin": "",
@@ -81,6 +82,7 @@ def composed_rows(families: Iterable[ComposedFamily]) -> Iterator[dict[str, Any]
                     for slot, source in zip(seed.slots, seed.sources, strict=True)
                 ],
                 "production": asdict(extension.production),
+                "second_production": asdict(extension.second) if extension.second else None,
                 "inserted": [asdict(word) for word in expansion.inserted],
                 "score": extension.score if extension.origin == "masked" else None,
                 "origin": extension.origin,
@@ -113,6 +115,7 @@ def seed_row(seed: Seed) -> dict[str, Any]:
         "sources": [_source(source, source.text) for source in seed.sources],
         "masked_text": None,
         "production": None,
+        "second_production": None,
         "inserted": [],
         "score": None,
         "origin": "",

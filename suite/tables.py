@@ -47,6 +47,12 @@ COLUMNS: dict[str, Any] = {
         "reference_rhs": ["string"],
         "probability": "float64",
     },
+    "second_production": {
+        "lhs": "string",
+        "seed_rhs": ["string"],
+        "reference_rhs": ["string"],
+        "probability": "float64",
+    },
     "inserted": [{"word": "string", "tag": "string", "start": "int32", "end": "int32"}],
     "score": "float64",
     "origin": "string",

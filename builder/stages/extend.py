@@ -37,9 +37,45 @@ from s2lct.suite.records import (
 )
 
 CONNECTIVES = Path(__file__).parents[1] / "data" / "connectives.txt"
-WORDS_OF_A_MASK = 1
-OF_ONE_PLACE = 2
+WORDS_OF_A_MASK = 3
+OF_ONE_PLACE = 4
 LONGEST_FUNCTION_WORD = 3
+
+ABOUT_GROUPS = frozenset(
+    [
+        "african",
+        "arab",
+        "asian",
+        "black",
+        "catholic",
+        "christian",
+        "fat",
+        "gay",
+        "hispanic",
+        "islamic",
+        "jew",
+        "jewish",
+        "latino",
+        "lesbian",
+        "muslim",
+        "naked",
+        "nazi",
+        "negro",
+        "nude",
+        "porn",
+        "porno",
+        "queer",
+        "racial",
+        "rape",
+        "sex",
+        "sexual",
+        "sexy",
+        "slave",
+        "transgender",
+        "white",
+    ]
+)
+"""Not inserted: a case about a film does not become one about a group of people, or about sex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +102,8 @@ def shortened(
 ) -> dict[str, tuple[Extension, ...]]:
     """Shorter forms of an author's sentence, each with the longer forms that extend it.
 
-    Without one part, the author's own sentence is the extension; without two, the sentence without
-    either of them is.
+    Without one part, the author's own sentence is the extension; without two, the author's own and
+    the sentences without either of them are.
     """
     found = [
         one
@@ -81,8 +117,62 @@ def shortened(
         if first.last < second.first:
             text = _cut(analysis, (first, second))
             longer = (_attested(analysis, first, (second,)), _attested(analysis, second, (first,)))
-            shorter.setdefault(text, longer)
+            both = paired(text, longer)
+            shorter.setdefault(text, (*longer, *both))
     return shorter
+
+
+def paired(text: str, extensions: Sequence[Extension]) -> list[Extension]:
+    """Two extensions of a sentence at once, for each two of one part each at different places.
+
+    Such an extension's origin is `masked` if either is, `attested` only if both are.
+
+    Args:
+        text: the sentence.
+        extensions: extensions of it.
+    """
+    single = [(_insertion(text, one), one) for one in extensions if len(one.inserted) == 1]
+    found: dict[str, Extension] = {}
+    for (first_at, first_text), first in single:
+        for (second_at, second_text), second in single:
+            if first_at >= second_at:
+                continue
+            longer = text[:first_at] + first_text + text[first_at:second_at]
+            longer += second_text + text[second_at:]
+            (word,), (behind,) = first.inserted, second.inserted
+            behind = replace(
+                behind, start=behind.start + len(first_text), end=behind.end + len(first_text)
+            )
+            if not all(longer[w.start : w.end] == w.word for w in (word, behind)):
+                continue
+            if not set(word.word.lower().split()).isdisjoint(behind.word.lower().split()):
+                continue
+            scores = [one.score for one in (first, second) if one.origin == "masked"]
+            pair = Extension(
+                sentence_id(longer),
+                longer,
+                (word, behind),
+                min(first.origin, second.origin, key=_LEAST_ATTESTED.index),
+                first.production,
+                min(scores, default=0.0),
+                first.others,
+                second.production,
+            )
+            found.setdefault(longer, pair)
+    return list(found.values())
+
+
+_LEAST_ATTESTED: Sequence[Origin] = ("masked", "phrase", "attested")
+
+
+def _insertion(text: str, extension: Extension) -> tuple[int, str]:
+    """Where a sentence goes on in its extension, and what was inserted there, spaces included."""
+    added = len(extension.text) - len(text)
+    at = next(
+        (n for n, (a, b) in enumerate(zip(text, extension.text, strict=False)) if a != b),
+        len(text),
+    )
+    return at, extension.text[at : at + added]
 
 
 def _cut(analysis: Analysis, removed: Sequence[Reduction]) -> str:
@@ -179,7 +269,8 @@ def _filled(one: FilledSentence, source: Source) -> Iterator[Extension]:
     own = {form for t in source.tokens for form in (t.text.lower(), t.lemma.lower())}
     taken = 0
     for suggestion in one.suggestions:
-        if any(word.lower() in own for word in suggestion.words) or taken == WORDS_OF_A_MASK:
+        words = {word.lower() for word in suggestion.words}
+        if not words.isdisjoint(own | ABOUT_GROUPS) or taken == WORDS_OF_A_MASK:
             continue
         pieces = [
             _Piece(place, word, found.tag)
@@ -213,6 +304,8 @@ def phrase_extensions(
                 head = _head_at(source.tokens, node, number, phrase)
                 strength = phrase.strength(head)
                 if not strength or " ".join(words) in connectives():
+                    continue
+                if not ABOUT_GROUPS.isdisjoint(words):
                     continue
                 if any(word in own and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
@@ -368,16 +461,21 @@ def _is_neutral(token: Token, lexicon: Lexicon) -> bool:
 
 def _as_parsed(extension: Extension, tokens: Sequence[Token], tree: str) -> Extension | None:
     """The extension with the first of its productions that the new parse bears out."""
+    words = extension.inserted
+    if extension.second is not None:
+        if not _stand(words[1:], extension.second.lhs, tokens, tree):
+            return None
+        words = words[:1]
     for production in (extension.production, *extension.others):
-        if _stands(extension, production.lhs, tokens, tree):
+        if _stand(words, production.lhs, tokens, tree):
             return replace(extension, production=production, others=())
     return None
 
 
-def _stands(extension: Extension, lhs: str, tokens: Sequence[Token], tree: str) -> bool:
-    """Whether what was inserted stands under the node that was extended."""
+def _stand(words: Sequence[InsertedWord], lhs: str, tokens: Sequence[Token], tree: str) -> bool:
+    """Whether inserted words stand under a node such as the one that was extended."""
     nodes = list(read_tree(tree).nodes())
-    for word in extension.inserted:
+    for word in words:
         numbers = [n for n in _inside(tokens, word) if tokens[n].tag != ","]
         first, last = numbers[0], numbers[-1] + 1
         if not any(
