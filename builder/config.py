@@ -18,6 +18,8 @@ SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 """Tags that no neutral word of a masked language model can fill."""
 MOST = 1_000_000
+SUBJECTIVITY = "nltk:subjectivity"
+SHIPPED_VERDICTS = Path(__file__).parent / "data" / "verdicts"
 Count = Annotated[int, Field(ge=1, le=MOST)]
 CORPUS, KEPT, MASKED, MODELS, RUNNING = (
     "Corpus",
@@ -92,13 +94,17 @@ class BuildConfig(Options):
     masks: Annotated[
         int,
         Field(ge=1, le=10_000),
-        Option("Masked sentences drawn for a seed (the paper's k).", MASKED),
-    ] = 10
+        Option(
+            r"Masked sentences drawn for a seed, the paper's k \[default: 24; paper form: 10].",
+            MASKED,
+            filled=True,
+        ),
+    ]
     phrases: Annotated[
         int,
         Field(ge=0, le=1000),
         Option("Phrases of reviewers tried in a sentence; the paper form has none.", MASKED),
-    ] = 6
+    ] = 60
     masks_per_sentence: Annotated[
         int, Field(ge=1, le=3), Option("Most masks in one sentence.", MASKED)
     ] = 2
@@ -190,11 +196,15 @@ class BuildConfig(Options):
     verdicts: Annotated[
         tuple[Path, ...],
         Option(
-            "File of readers' verdicts: only what they passed is kept; may be repeated.",
+            "File of readers' verdicts: only what they passed is kept; may be repeated "
+            r"\[default: what the package ships for the embedded corpus and for SST].",
             KEPT,
             path="existing file",
         ),
     ] = ()
+    unread: Annotated[
+        bool, Option("Keep what nobody read: use none of the shipped verdicts.", KEPT)
+    ] = False
     suite_version: Annotated[
         str,
         Field(pattern=SEMANTIC_VERSION),
@@ -217,7 +227,7 @@ class BuildConfig(Options):
         stated = PRESETS.get(str(stated.get("preset", "")), {}) | stated
         form = str(stated.get("templates", "fluent"))
         beside_sst = form == "fluent" and str(stated.get("corpus", "")).startswith("sst:")
-        neutral = {"neutral": "nltk:subjectivity" if beside_sst else "none"}
+        neutral = {"neutral": SUBJECTIVITY if beside_sst else "none"}
         return neutral | form_defaults(form) | stated
 
     @model_validator(mode="after")
@@ -240,12 +250,22 @@ class BuildConfig(Options):
         return Excluded() if self.exclude is None else read_excluded(self.exclude)
 
     @property
+    def verdict_files(self) -> tuple[Path, ...]:
+        """The files of verdicts that decide what is kept; none where nobody read the corpus."""
+        if self.verdicts or self.unread or self.templates == "paper" or self.capability_files:
+            return self.verdicts
+        is_read = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
+        if not is_read or self.neutral not in ("none", SUBJECTIVITY):
+            return ()
+        return tuple(sorted(SHIPPED_VERDICTS.glob("*.jsonl")))
+
+    @property
     def result_options(self) -> dict[str, Any]:
         """The options that decide what is built, as JSON, without those that only decide how.
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts"}
+        without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
             options["exclude"] = sorted(self.excluded.ids)
@@ -259,6 +279,7 @@ def form_defaults(form: str) -> dict[str, Any]:
     if form == "paper":
         return {
             "candidates": 1,
+            "masks": 10,
             "mask_order": "random",
             "mask_tags": tuple(sorted(WORD_TAGS)),
             "select": "all",
@@ -269,6 +290,7 @@ def form_defaults(form: str) -> dict[str, Any]:
         }
     return {
         "candidates": 1,
+        "masks": 24,
         "mask_order": "probability",
         "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED)),
         "select": "score",

@@ -106,9 +106,9 @@ def build_suite(
         "parser": models.parser.fingerprint,
         "mlm": models.mlm.fingerprint,
         "versions": write.package_versions(),
-        "verdicts": [sha256_of(path) for path in config.verdicts],
+        "verdicts": [sha256_of(path) for path in config.verdict_files],
     }
-    verdicts = Verdicts.read(config.verdicts) if config.verdicts else None
+    verdicts = Verdicts.read(config.verdict_files) if config.verdict_files else None
     with locked(place.lock):
         if (finished := _finished(config, place, inputs)) is not None:
             return finished

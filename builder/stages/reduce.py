@@ -31,6 +31,9 @@ _MODIFIERS: Mapping[str, frozenset[str]] = {
 _NAMES = frozenset({"NNP", "NNPS"})
 _PREDICATES = frozenset({"ADJP", "NP", "VP", "SBAR", "S", "PP", "ADVP"})
 _ADJUNCT_CLAUSES = frozenset({"that", "which", "who", "whose", "where", "when", "as", "while"})
+_CONJUNCTS = frozenset({"NP", "NN", "NNS", "NNP", "VP", "ADJP", "JJ", "PP", "S", "SBAR", "ADVP"})
+_CONJUNCTION = 3
+"""Conjunct, conjunction, conjunct."""
 MOST_OF_A_HEAD = 0.15
 """A phrase that a head has in a larger share of its occurrences is its complement."""
 LEAST_REMAINING = 4
@@ -91,7 +94,45 @@ def reductions(
             reduction = _without(sentence, node, number, grammar)
             if reduction is not None:
                 found.setdefault(reduction.text, reduction)
+        reduction = _without_conjunct(sentence, node, grammar, lexicon)
+        if reduction is not None:
+            found.setdefault(reduction.text, reduction)
     return list(found.values())
+
+
+def _without_conjunct(
+    sentence: Analysis, node: Node, grammar: ReferenceGrammar, lexicon: Lexicon
+) -> Reduction | None:
+    """The sentence without the second of two conjuncts, where nothing agrees with both."""
+    labels = node.child_labels
+    comma = len(labels) > _CONJUNCTION and labels[-3] == ","
+    if len(labels) < _CONJUNCTION + comma or labels[-2] != "CC":
+        return None
+    if labels[-1] not in _CONJUNCTS or labels[-1] != labels[-3 - comma]:
+        return None
+    if labels.count("CC") > 1 or labels.count(",") > comma or _is_subject(sentence.tree, node):
+        return None
+    first = node.children[-2 - comma]
+    removed = sentence.tokens[first.start : node.end]
+    if sentence.tokens[node.children[-2].start].text.lower() not in ("and", "or"):
+        return None
+    if not _is_neutral(removed, lexicon):
+        return None
+    rest = labels[: -2 - comma]
+    adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
+    if not (adjoined or grammar.counts.get((node.label, rest))):
+        return None
+    return _cut(sentence, node, len(labels) - 1, first.start, node.end, rest, grammar)
+
+
+def _is_subject(tree: Node, noun_phrase: Node) -> bool:
+    """Whether a verb phrase follows it, which would have to agree with what is left of it."""
+    for node in tree.nodes():
+        for number, child in enumerate(node.children):
+            if child.start == noun_phrase.start and child.end == noun_phrase.end:
+                if any(behind.label == "VP" for behind in node.children[number + 1 :]):
+                    return noun_phrase.label == "NP"
+    return False
 
 
 def _stays(
@@ -194,8 +235,21 @@ def _without(
     adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
     if not rest or not (adjoined or grammar.counts.get((node.label, rest))):
         return None
-    tokens = sentence.tokens
     start, end = node.children[first].start, node.children[last - 1].end
+    return _cut(sentence, node, number, start, end, rest, grammar)
+
+
+def _cut(
+    sentence: Analysis,
+    node: Node,
+    number: int,
+    start: int,
+    end: int,
+    rest: tuple[str, ...],
+    grammar: ReferenceGrammar,
+) -> Reduction | None:
+    """The sentence without some of its words; None where they cannot go."""
+    tokens, labels = sentence.tokens, node.child_labels
     if start == 0 or len(tokens) - (end - start) < LEAST_REMAINING:
         return None
     follows = tokens[end].text if end < len(tokens) else "."
