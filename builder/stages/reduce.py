@@ -127,12 +127,12 @@ def _without_conjunct(
 
 def _is_subject(tree: Node, noun_phrase: Node) -> bool:
     """Whether a verb phrase follows it, which would have to agree with what is left of it."""
-    for node in tree.nodes():
-        for number, child in enumerate(node.children):
-            if child.start == noun_phrase.start and child.end == noun_phrase.end:
-                if any(behind.label == "VP" for behind in node.children[number + 1 :]):
-                    return noun_phrase.label == "NP"
-    return False
+    return noun_phrase.label == "NP" and any(
+        (child.start, child.end) == (noun_phrase.start, noun_phrase.end)
+        and any(behind.label == "VP" for behind in node.children[number + 1 :])
+        for node in tree.nodes()
+        for number, child in enumerate(node.children)
+    )
 
 
 def _stays(
