@@ -100,19 +100,25 @@ class FluentForm:
             source.text: source for some in seeds.values() for s in some for source in s.sources
         }
         extended = self._extended(list(used.values()))
+        expansions = [
+            expansion
+            for one in self.capabilities
+            for expansion in self._expansions(
+                seeds[one.id], one.form("fluent"), extended, counted[one.id]
+            )
+        ]
+        chosen = choose(
+            [seed.id for some in seeds.values() for seed in some],
+            expansions,
+            per_seed=self.config.expansions,
+            seed=self.config.seed,
+        )
         families: dict[str, list[ComposedFamily]] = {}
         for capability in self.capabilities:
             form = capability.form("fluent")
             counts = counted[capability.id]
-            expansions = self._expansions(seeds[capability.id], form, extended, counts)
-            chosen = choose(
-                [s.id for s in seeds[capability.id]],
-                expansions,
-                per_seed=self.config.expansions,
-                seed=self.config.seed,
-            )
             taken = {seed.text for seed in seeds[capability.id]}
-            taken.update(one.text for some in chosen.values() for one in some)
+            taken.update(one.text for s in seeds[capability.id] for one in chosen[s.id])
             families[capability.id] = []
             for seed in seeds[capability.id]:
                 counterpart = self._counterpart(seed, form)

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Sequence
 from s2lct.builder.stages.compose import ComposedExpansion
 from s2lct.identity import shuffle_key
 
-LARGEST_SHARE = 0.02
-"""No insertion makes up a larger share of a capability's expansions, nor of a suite's."""
+LARGEST_SHARE = 0.015
+"""No insertion is chosen for a larger share of the places that expansions could take.
+
+Not every place is taken, so that of a suite's expansions it makes up 2 % at most.
+"""
 LEAST_ALLOWED = 2
 
 
@@ -20,14 +23,14 @@ def choose(
     per_seed: int,
     seed: int,
 ) -> dict[str, list[ComposedExpansion]]:
-    """Choose each seed's expansions, those first that add what the chosen ones lack.
+    """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
     In rounds every seed gets one more, as long as it has any: of its candidates the one whose
     words, kind, production and number of words were chosen least. An insertion is not chosen more
     often than `LARGEST_SHARE` of all candidates' seeds allow.
 
     Args:
-        seeds: ids of the seeds.
+        seeds: ids of the seeds of all capabilities.
         expansions: the candidates.
         per_seed: most expansions of a seed.
         seed: of the random choice among equals.
@@ -42,8 +45,9 @@ def choose(
     allowed = max(LEAST_ALLOWED, int(total * LARGEST_SHARE))
     chosen: dict[str, list[ComposedExpansion]] = {id: [] for id in seeds}
     used: Counter[tuple[str, str]] = Counter()
+    ordered = sorted(seeds, key=lambda id: shuffle_key(seed, "order of seeds", id))
     for _ in range(per_seed):
-        for id in seeds:
+        for id in ordered:
             candidates = [one for one in left[id] if used["words", words_of(one)] < allowed]
             if not candidates:
                 continue
