@@ -26,7 +26,7 @@ from s2lct.builder.language.operations import Analysis, NotApplicableError
 from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.sources import Extension, Source, sentence_id
-from s2lct.builder.stages import compose, extend, search
+from s2lct.builder.stages import attested, compose, confirm, extend, search
 from s2lct.builder.stages.compose import ComposedExpansion, ComposedSeed
 from s2lct.builder.stages.variety import choose
 from s2lct.identity import content_id
@@ -196,7 +196,7 @@ class FluentForm:
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources:
-            found = extend.shortened(source.analysis, self.grammar, self.lexicon, attached)
+            found = attested.shortened(source.analysis, self.grammar, self.lexicon, attached)
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
@@ -251,10 +251,10 @@ class FluentForm:
         for source, some in zip(sources, candidates, strict=True):
             passed = [one for one in some if self._passes(one.id, source.sentence.label)]
             if self.verdicts is not None:
-                pairs = extend.paired(source.text, passed)
+                pairs = attested.paired(source.text, passed)
                 passed += [p for p in pairs if self._passes(p.id, source.sentence.label)]
             families.append((source, passed))
-        confirmed = extend.confirmed_all(
+        confirmed = confirm.confirmed_all(
             families, self.models.tagger, self.models.parser, self.lexicon
         )
         found: dict[str, list[Extended]] = {}

@@ -16,7 +16,7 @@ from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages.compose import compose, labels_of
-from s2lct.builder.stages.extend import confirmed_all
+from s2lct.builder.stages.confirm import confirmed_all
 from s2lct.builder.stages.search import meets_text
 from s2lct.labels import LABELS
 from s2lct.suite.checks import without

@@ -22,7 +22,7 @@ from s2lct.builder.language.fluency import jars, no_word_fits
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.sources import Extension, Source
-from s2lct.builder.stages import extend, select
+from s2lct.builder.stages import confirm, extend, select
 from s2lct.builder.stages.mask import mask
 from s2lct.builder.stages.parse import parse
 from s2lct.progress import Progress
@@ -249,7 +249,7 @@ def test_an_extension_stands_if_any_of_its_productions_does() -> None:
     def confirmed(*productions: Production) -> list[Production]:
         extension = Extension("x", text, inserted, "masked", productions[0], -1.0, productions[1:])
         base = source_of("The film is dull.")
-        (found,) = extend.confirmed_all([(base, [extension])], TAGGER, PARSER, Lexicon.load())
+        (found,) = confirm.confirmed_all([(base, [extension])], TAGGER, PARSER, Lexicon.load())
         assert all(not one.others for one, _, _ in found)
         return [one.production for one, _, _ in found]
 

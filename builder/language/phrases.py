@@ -19,6 +19,7 @@ from s2lct.errors import GrammarError
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "phrases.parquet"
 ATTACHMENTS: Final = Path(__file__).parents[1] / "data" / "attachments.parquet"
+CONNECTIVES: Final = Path(__file__).parents[1] / "data" / "connectives.txt"
 KNOWN_WORDS: Final = Path(__file__).parents[1] / "data" / "review_words.txt"
 LEAST_REVIEWS: Final = 3
 _MEND: Final = "install the package again"
@@ -71,6 +72,13 @@ class PhraseBank:
     def at(self, parent: str, left: str) -> list[Phrase]:
         """The phrases that stand under a node, behind a neighbour."""
         return self._by_site.get((parent, neighbour(left)), [])
+
+
+@cache
+def connectives() -> frozenset[str]:
+    """Adverbs and conjunctions that lean on a sentence before: see the file's first lines."""
+    lines = CONNECTIVES.read_text(encoding="utf-8").splitlines()
+    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
 
 
 @cache

@@ -8,22 +8,19 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations
-from pathlib import Path
 
 from s2lct.builder.language.articles import takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
-from s2lct.builder.language.operations import Analysis
-from s2lct.builder.language.phrases import Phrase, PhraseBank
-from s2lct.builder.language.tree import Node, read_tree
-from s2lct.builder.models import ConstituencyParser, MaskedLanguageModel, Tagger
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.phrases import Phrase, PhraseBank, connectives
+from s2lct.builder.language.tree import Node
+from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import fill, mask
-from s2lct.builder.stages.reduce import Attachment, Reduction, head_of, reductions
+from s2lct.builder.stages.reduce import head_of
 from s2lct.builder.stages.validate import fitting_words
 from s2lct.suite.records import (
     FilledSentence,
@@ -36,7 +33,6 @@ from s2lct.suite.records import (
     Token,
 )
 
-CONNECTIVES = Path(__file__).parents[1] / "data" / "connectives.txt"
 WORDS_OF_A_MASK = 3
 OF_ONE_PLACE = 4
 LONGEST_FUNCTION_WORD = 3
@@ -85,116 +81,6 @@ class _Piece:
     place: int
     text: str
     tag: str
-
-
-@cache
-def connectives() -> frozenset[str]:
-    """Adverbs and conjunctions that lean on a sentence before: see the file's first lines."""
-    lines = CONNECTIVES.read_text(encoding="utf-8").splitlines()
-    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
-
-
-def shortened(
-    analysis: Analysis,
-    grammar: ReferenceGrammar,
-    lexicon: Lexicon,
-    attached: Mapping[Attachment, float],
-) -> dict[str, tuple[Extension, ...]]:
-    """Shorter forms of an author's sentence, each with the longer forms that extend it.
-
-    Without one part, the author's own sentence is the extension; without two, the author's own and
-    the sentences without either of them are.
-    """
-    found = [
-        one
-        for one in reductions(analysis, grammar, lexicon, attached)
-        if one.removed.strip(", ").lower() not in connectives()
-    ]
-    shorter: dict[str, tuple[Extension, ...]] = {
-        one.text: (_attested(analysis, one, ()),) for one in found
-    }
-    for first, second in combinations(sorted(found, key=lambda one: one.first), 2):
-        if first.last < second.first:
-            text = _cut(analysis, (first, second))
-            longer = (_attested(analysis, first, (second,)), _attested(analysis, second, (first,)))
-            both = paired(text, longer)
-            shorter.setdefault(text, (*longer, *both))
-    return shorter
-
-
-def paired(text: str, extensions: Sequence[Extension]) -> list[Extension]:
-    """Two extensions of a sentence at once, for each two of one part each at different places.
-
-    Such an extension's origin is `masked` if either is, `attested` only if both are.
-
-    Args:
-        text: the sentence.
-        extensions: extensions of it.
-    """
-    single = [(_insertion(text, one), one) for one in extensions if len(one.inserted) == 1]
-    found: dict[str, Extension] = {}
-    for (first_at, first_text), first in single:
-        for (second_at, second_text), second in single:
-            if first_at >= second_at:
-                continue
-            longer = text[:first_at] + first_text + text[first_at:second_at]
-            longer += second_text + text[second_at:]
-            (word,), (behind,) = first.inserted, second.inserted
-            behind = replace(
-                behind, start=behind.start + len(first_text), end=behind.end + len(first_text)
-            )
-            if not all(longer[w.start : w.end] == w.word for w in (word, behind)):
-                continue
-            if not set(word.word.lower().split()).isdisjoint(behind.word.lower().split()):
-                continue
-            scores = [one.score for one in (first, second) if one.origin == "masked"]
-            pair = Extension(
-                sentence_id(longer),
-                longer,
-                (word, behind),
-                min(first.origin, second.origin, key=_LEAST_ATTESTED.index),
-                first.production,
-                min(scores, default=0.0),
-                first.others,
-                second.production,
-            )
-            found.setdefault(longer, pair)
-    return list(found.values())
-
-
-_LEAST_ATTESTED: Sequence[Origin] = ("masked", "phrase", "attested")
-
-
-def _insertion(text: str, extension: Extension) -> tuple[int, str]:
-    """Where a sentence goes on in its extension, and what was inserted there, spaces included."""
-    added = len(extension.text) - len(text)
-    at = next(
-        (n for n, (a, b) in enumerate(zip(text, extension.text, strict=False)) if a != b),
-        len(text),
-    )
-    return at, extension.text[at : at + added]
-
-
-def _cut(analysis: Analysis, removed: Sequence[Reduction]) -> str:
-    """The sentence without some of its parts, which stand apart, from left to right."""
-    text, last = "", 0
-    for one in removed:
-        text += analysis.text[last : analysis.tokens[one.first - 1].end]
-        last = analysis.tokens[one.last - 1].end
-    return text + analysis.text[last:]
-
-
-def _attested(analysis: Analysis, kept: Reduction, removed: Sequence[Reduction]) -> Extension:
-    """The sentence without the removed parts, as what extends it by the kept one."""
-    text = _cut(analysis, removed)
-    start = analysis.tokens[kept.first].start
-    start -= sum(
-        analysis.tokens[one.last - 1].end - analysis.tokens[one.first - 1].end
-        for one in removed
-        if one.first < kept.first
-    )
-    word = InsertedWord(kept.removed, kept.label, start, start + len(kept.removed))
-    return Extension(sentence_id(text), text, (word,), "attested", kept.production)
 
 
 def masked_extensions(
@@ -392,96 +278,3 @@ def _clashes(tokens: Sequence[Token], piece: _Piece) -> bool:
     if left in ("a", "an") and (left == "an") != takes_an(words[0]):
         return True
     return words[-1] in ("a", "an") and (words[-1] == "an") != takes_an(right)
-
-
-def confirmed_all(
-    families: Sequence[tuple[Source, Sequence[Extension]]],
-    tagger: Tagger,
-    parser: ConstituencyParser,
-    lexicon: Lexicon,
-) -> list[list[tuple[Extension, tuple[Token, ...], str]]]:
-    """The extensions that have the right tags, are neutral and are parsed as they were meant.
-
-    Returns:
-        For each sentence its extensions, each with its tokens and its tree.
-    """
-    texts = list(dict.fromkeys(one.text for _, some in families for one in some))
-    tokens = dict(zip(texts, tagger.tag(texts), strict=True))
-    tagged = [
-        [one for one in some if _tags_fit(base, one, tokens[one.text], lexicon)]
-        for base, some in families
-    ]
-    to_parse = list(dict.fromkeys(one.text for some in tagged for one in some))
-    trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
-    return [
-        [
-            (one, tuple(tokens[text]), tree)
-            for candidate in some
-            for text in (candidate.text,)
-            if (tree := trees[text]) is not None
-            and (one := _as_parsed(candidate, tokens[text], tree)) is not None
-        ]
-        for some in tagged
-    ]
-
-
-def _inside(tokens: Sequence[Token], word: InsertedWord) -> list[int]:
-    return [n for n, t in enumerate(tokens) if word.start <= t.start and t.end <= word.end]
-
-
-def _tags_fit(
-    base: Source, extension: Extension, tokens: Sequence[Token], lexicon: Lexicon
-) -> bool:
-    """The first two criteria, and that the sentence's own words keep their tags."""
-    inside: set[int] = set()
-    for word in extension.inserted:
-        numbers = _inside(tokens, word)
-        words = [tokens[n] for n in numbers if tokens[n].tag != ","]
-        if not words or words[-1].end != word.end - word.word.endswith(","):
-            return False
-        if len(words) == 1 and word.tag not in _PHRASES and words[0].tag != word.tag:
-            return False
-        if extension.origin != "attested" and not all(_is_neutral(w, lexicon) for w in words):
-            return False
-        inside.update(numbers)
-    own = [token for n, token in enumerate(tokens) if n not in inside]
-    return [(t.text, t.tag) for t in own] == [(t.text, t.tag) for t in base.tokens]
-
-
-_PHRASES = frozenset({"ADJP", "ADVP", "NP", "PP", "PRN", "SBAR", "VP", "S"})
-
-
-def _is_neutral(token: Token, lexicon: Lexicon) -> bool:
-    if is_polarity_shifter(token.text):
-        return False
-    return token.tag in ("NNP", "NNPS", "POS", "HYPH") or lexicon.is_neutral_insertion(
-        token.text, token.tag, token.lemma
-    )
-
-
-def _as_parsed(extension: Extension, tokens: Sequence[Token], tree: str) -> Extension | None:
-    """The extension with the first of its productions that the new parse bears out."""
-    words = extension.inserted
-    if extension.second is not None:
-        if not _stand(words[1:], extension.second.lhs, tokens, tree):
-            return None
-        words = words[:1]
-    for production in (extension.production, *extension.others):
-        if _stand(words, production.lhs, tokens, tree):
-            return replace(extension, production=production, others=())
-    return None
-
-
-def _stand(words: Sequence[InsertedWord], lhs: str, tokens: Sequence[Token], tree: str) -> bool:
-    """Whether inserted words stand under a node such as the one that was extended."""
-    nodes = list(read_tree(tree).nodes())
-    for word in words:
-        numbers = [n for n in _inside(tokens, word) if tokens[n].tag != ","]
-        first, last = numbers[0], numbers[-1] + 1
-        if not any(
-            node.label == lhs
-            and any(child.start == first and child.end == last for child in node.children)
-            for node in nodes
-        ):
-            return False
-    return True
