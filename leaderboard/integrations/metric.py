@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any
@@ -104,9 +103,7 @@ def _referred(references: Any, suite: Any) -> SuiteCases:
         raise ScoringError("predictions without references", mend=mend)
     if isinstance(references, (str, bytes)) or not isinstance(references, Iterable):
         raise ScoringError(f"references={shown(references)}: no rows", mend=mend)
-    if isinstance(references, SuiteCases):
-        return replace(load_cases(references), counterparts=())  # a prediction each of its cases
-    if isinstance(references, Mapping):
+    if isinstance(references, (Mapping, SuiteCases)):
         return load_cases(references, _EVERY)
     rows = list(references)
     if not rows:
