@@ -405,7 +405,7 @@ def test_tables_and_report_show_both_sides_beside_the_failure_rates(
         assert own is not None
         told = f'{own.right} of {own.pairs} seeds with a counterpart">{100 * own.share:.1f}</td>'
         assert told in row
-    assert page.count("mean of both sides") == 1
+    assert page.count("mean of<br>both sides") == 1
 
 
 def test_the_metric_gives_both_sides_of_models_and_of_predictions(

@@ -507,7 +507,7 @@ def test_a_comparison_says_plainly_where_nothing_is_shown(result_files: list[Pat
     assert done.exit_code == 0, done.output
     first = done.output.splitlines()[0]
     assert re.fullmatch(r"vader against vader: better on 0, worse on 0, undecided on \d+", first)
-    shown = "Right on both sides: vader is better on 0, worse on 0, undecided on "
+    shown = "Right on both sides: better on 0, worse on 0, undecided on "
     (sides,) = (line for line in done.output.splitlines() if line.startswith(shown))
     told = sum(int(line.rpartition(" ")[2]) for line in (first, sides))
     assert done.output.count("undecided") == 2 + told

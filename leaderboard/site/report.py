@@ -262,7 +262,7 @@ def _sides_table(names: Sequence[str], sides: Mapping[str, SidesCompared]) -> Gr
         told = (str(test.cases), str(test.families), *map(percent, one.shares))
         table.add_row(Text(capability), *told, f"{shown_p(test.adjusted):.3g}", Text(better))
     verdict = _verdict([one.test for one in sides.values()])
-    return Group(Text(f"Right on both sides: {names[0]} is {verdict}", style="bold"), Text(), table)
+    return Group(Text(f"Right on both sides: {verdict}", style="bold"), Text(), table)
 
 
 def _verdict(compared: Collection[Comparison]) -> str:
