@@ -59,7 +59,7 @@ class Verdict:
     sha256: str  # of its bytes; empty where they were not read
     accepted: bool  # whether nothing speaks against it
     reasons: tuple[str, ...]  # what does, a line each
-    rescored: int = 0  # how many cases the model was asked again
+    rescored: int = 0  # how many cases and counterparts the model was asked again
     seed: int | None = None  # what they were drawn by; None where none were drawn
     verified: bool = False  # whether it was accepted with its model asked all cases again
     doubts: tuple[str, ...] = ()  # why it is not, though its model was asked all cases again
