@@ -80,4 +80,4 @@ def show_comparison(compared: score_models.Compared, options: score_models.Compa
                 f"{compared.cases:,} cases that both have, not of the suite."
             )
     one, other = (result.model.name for result in compared.results)
-    console.print(comparison_table(one, other, compared.by_capability))
+    console.print(comparison_table(one, other, compared.by_capability, compared.both_sides))

@@ -17,7 +17,7 @@ from s2lct.suite.checks import Rows, rows_fingerprint
 from s2lct.suite.known_splits import memberships_of
 from s2lct.suite.read import MOST_DESCRIPTION_BYTES, parse_description, read_suite
 from s2lct.suite.rows import CaseRow
-from s2lct.suite.tables import ALL, KINDS, SPLIT, SUITE_FILE
+from s2lct.suite.tables import ALL, COUNTERPART, KINDS, SPLIT, SUITE_FILE
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -32,7 +32,7 @@ class Case:
     Attributes:
         id: the row's id.
         capability: ``LC1`` …
-        kind: ``seed`` or ``expansion``; ``counterpart`` where `load_cases` was asked for them.
+        kind: ``seed`` or ``expansion``, or ``counterpart``: no case, and in no failure rate.
         seed_id: its own id for a seed.
         text: the sentence.
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
@@ -65,6 +65,7 @@ class SuiteCases:
         fingerprint: SHA-256 over the rows of the whole suite, computed from them.
         cases: in the suite's order.
         partial: whether cases of the suite were left out.
+        counterparts: of the seeds among the cases: their sentences with the opposite answer.
     """
 
     name: str
@@ -72,6 +73,12 @@ class SuiteCases:
     fingerprint: str
     cases: tuple[Case, ...]
     partial: bool = False
+    counterparts: tuple[Case, ...] = ()
+
+    @property
+    def asked(self) -> tuple[Case, ...]:
+        """All that a model is asked: the cases, and the counterparts behind them."""
+        return (*self.cases, *self.counterparts)
 
     def select(
         self,
@@ -112,7 +119,13 @@ class SuiteCases:
                 f"suite {self.name}: no case is left to score",
                 mend="loosen --capability, --kind or --limit",
             )
-        return replace(self, cases=tuple(kept), partial=self.partial or len(kept) < len(self.cases))
+        seeds = {case.id for case in kept if case.kind == "seed"}
+        return replace(
+            self,
+            cases=tuple(kept),
+            partial=self.partial or len(kept) < len(self.cases),
+            counterparts=tuple(case for case in self.counterparts if case.seed_id in seeds),
+        )
 
     def _named(self, capabilities: Sequence[str], known: Sequence[str]) -> Sequence[str]:
         asked = [capabilities] if isinstance(capabilities, str) else list(capabilities)
@@ -149,19 +162,24 @@ def load_cases(
         suite: a folder that `s2lct build` wrote, a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``,
             as `datasets.load_dataset` takes it), or rows: dicts, a `datasets.Dataset`, a
             `DatasetDict` or a dict of them by config, as `s2lct.builder.build` returns.
-        kinds: which rows are read; without any said, those that a failure rate counts.
+        kinds: which rows are its `cases`; without any said, those that a failure rate counts.
+            Counterparts that are not among these are its `counterparts`.
 
     Raises:
         ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
     """
     if not isinstance(suite, SuiteCases):
         read = read_rows(suite)
-        cases = tuple(case_from(row) for row in read.rows if row.kind in kinds)
-        return SuiteCases(read.name, read.version, read.fingerprint, cases)
+        found = [case_from(row) for row in read.rows]
+        cases = tuple(case for case in found if case.kind in kinds)
+        opposite = () if COUNTERPART in kinds else (c for c in found if c.kind == COUNTERPART)
+        return SuiteCases(
+            read.name, read.version, read.fingerprint, cases, counterparts=tuple(opposite)
+        )
     rows = [
         {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}
         | {"labels": list(case.passes)}
-        for case in suite.cases
+        for case in suite.asked
     ]
     _checked_rows(rows, f"suite {suite.name}, ", written=False, whole=not suite.partial)
     return suite

@@ -393,10 +393,9 @@ def trained(folder: Path, suite: Path, tmp_path: Path, **arguments: Any) -> Any:
             eval_steps=1,
             save_steps=1,
             load_best_model_at_end=True,
-            metric_for_best_model="eval_s2lct/failure_rate",
             report_to=[],
             use_cpu=True,
-            **arguments,
+            **({"metric_for_best_model": "eval_s2lct/failure_rate"} | arguments),
         ),
         train_dataset=data,
         eval_dataset=data,
@@ -419,9 +418,19 @@ def test_a_trainer_keeps_the_model_that_fails_least(suite_folder: Path, tmp_path
         "eval_s2lct/failure_rate",
         "eval_s2lct/LC4/failure_rate",
         "eval_s2lct/LC9/failure_rate",
+        "eval_s2lct/both_sides",
+        "eval_s2lct/LC4/both_sides",
     }
     with pytest.raises(ScoringError, match="fails most"):
         trained(folder, suite_folder, tmp_path, greater_is_better=True)
+    with pytest.raises(ScoringError, match="least often right on both sides"):
+        trained(
+            folder,
+            suite_folder,
+            tmp_path,
+            metric_for_best_model="eval_s2lct/both_sides",
+            greater_is_better=False,
+        )
 
 
 def test_a_trainer_with_unnamed_classes_is_refused_before_training(

@@ -31,7 +31,6 @@ from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.site.report import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.read import load_suite
-from s2lct.suite.tables import KINDS
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -357,13 +356,15 @@ def test_a_suite_loaded_by_name_is_the_suite_of_the_folder(
 
 def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
     configs = load_suite(suite_folder)
-    rows = configs["LC4"]["test"].filter(lambda row: row["kind"] in KINDS)
+    rows = configs["LC4"]["test"]
     by_model = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
     outcomes = score(load_classifier("vader"), load_cases(rows))
-    assert compute(predictions=outcomes.labels.tolist(), references=rows) == by_model
-    by_ids = compute(predictions=outcomes.labels, references=rows["id"], suite=suite_folder)
+    said = dict(zip((case.id for case in outcomes.asked), outcomes.said.tolist(), strict=True))
+    labels = [said[id] for id in rows["id"]]
+    assert compute(predictions=labels, references=rows) == by_model
+    by_ids = compute(predictions=np.array(labels), references=rows["id"], suite=suite_folder)
     assert by_ids == by_model
-    by_function = compute(model=lambda texts: outcomes.labels, suite=rows)
+    by_function = compute(model=lambda texts: outcomes.said, suite=rows)
     assert by_function == by_model
     flat = compute(model="vader", suite=configs, flat=True)
     assert flat["LC4/seed/failure_rate"] == by_model["LC4"]["seed"]["failure_rate"]
@@ -460,6 +461,9 @@ def test_a_trainer_logs_failure_rates(
     assert any("eval_s2lct/LC9/seed/failure_rate" in logs for logs in heard)
     rates = compute(model=trainer, suite=suite_folder, capabilities=["LC4"], limit=4)
     assert rates["overall"]["failure_rate"] == logged[-1]["eval_s2lct/LC4/failure_rate"]
+    share = rates["LC4"]["both_sides"]["share"]
+    assert share == logged[-1]["eval_s2lct/LC4/both_sides"] == logged[-1]["eval_s2lct/both_sides"]
+    assert "eval_s2lct/LC9/both_sides" not in logged[-1]  # it has no counterpart
 
 
 @pytest.fixture
@@ -503,7 +507,10 @@ def test_a_comparison_says_plainly_where_nothing_is_shown(result_files: list[Pat
     assert done.exit_code == 0, done.output
     first = done.output.splitlines()[0]
     assert re.fullmatch(r"vader against vader: better on 0, worse on 0, undecided on \d+", first)
-    assert done.output.count("undecided") == 1 + int(first.rpartition(" ")[2])
+    shown = "Right on both sides: better on 0, worse on 0, undecided on "
+    (sides,) = (line for line in done.output.splitlines() if line.startswith(shown))
+    told = sum(int(line.rpartition(" ")[2]) for line in (first, sides))
+    assert done.output.count("undecided") == 2 + told
 
 
 def test_results_of_different_suites_are_not_put_side_by_side(result_files: list[Path]) -> None:

@@ -239,6 +239,41 @@ def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) ->
 
 
 @pytest.mark.browser
+def test_the_board_shows_what_is_right_on_both_sides(
+    site: Path, tmp_path: Path, visit: Any
+) -> None:
+    of = suite("2.0.0")
+    rows, others = list[Case](), list[Case]()
+    for case in of.cases:
+        rows.append(case)
+        if (case.capability, case.kind) == ("LC4", "seed"):
+            facts = {"id": f"{case.id}-c", "kind": "counterpart", "passes": frozenset({0})}
+            rows.append(replace(case, **facts))
+            others.append(rows[-1])
+    fingerprint = fingerprint_of([[row.id, row.text, sorted(row.passes)] for row in rows])
+    of = replace(of, fingerprint=fingerprint, counterparts=tuple(others))
+    labels = np.array([max(case.passes) for case in of.cases])
+    for name, said in (("org/reads", [0] * 15 + [2] * 5), ("org/evades", [1] * 20)):
+        failed = failed_cases(of.cases, labels)
+        model = Outcomes(name, "r1", "0" * 64, "", of, labels, failed)
+        write_result(replace(model, counterpart_labels=np.array(said)), tmp_path)
+    write("org/older", 0.3, of, tmp_path)
+    build_site(collect(tmp_path), tmp_path / "site")
+    board = visit(address(tmp_path / "site"))
+    headings = board.tab.locator("thead th").all_inner_texts()
+    number = headings.index("Both sides")
+    board.tab.get_by_label("chance rows").uncheck()
+    board.tab.get_by_role("button", name="Both sides").click()
+    assert board.names() == ["org/reads", "org/evades", "org/older"]
+    assert board.column(number) == ["75.0", "0.0", "–"]
+    board.tab.get_by_role("link", name="org/reads").click()
+    board.tab.get_by_text("75.0 % [").wait_for()
+    headings = board.tab.locator("thead th").all_inner_texts()
+    assert board.column(headings.index("Both sides")) == ["75.0", "–", "–"]
+    assert "Both sides" not in visit(address(site)).tab.locator("body").inner_text()
+
+
+@pytest.mark.browser
 def test_filters_narrow_table_plot_and_download(site: Path, visit: Any) -> None:
     board = visit(address(site))
     tab = board.tab

@@ -802,15 +802,15 @@ def test_the_command_answers_by_lines_json_and_exit_code(
         commands, ["leaderboard", "check", *files, *suite, "--first-look", "--seed=5"]
     )
     assert done.exit_code == 0, done.output
-    assert "a first look: 20 cases scored again (--seed 5), not verified" in done.output
+    assert "a first look: 20 texts scored again (--seed 5), not verified" in done.output
     assert not (scored_folder / "verified.json").exists()
     done = runner.invoke(
         commands, ["leaderboard", "check", *files, *suite, "--rescore", "--record"]
     )
     assert done.exit_code == 0, done.output
     assert done.output.count("accepted: ") == 2
-    cases = len(load_cases(suite_folder).cases)
-    assert done.output.count(f"all {cases} cases scored again: verified") == 2
+    texts = len(load_cases(suite_folder).asked)
+    assert done.output.count(f"all {texts} texts scored again: verified") == 2
     assert len(read_verified(scored_folder / "verified.json")) == 2
     bad = tmp_path / "bad.json"
     bad.write_text(Path(files[0]).read_text().replace('"vader"', '"<script>"'))

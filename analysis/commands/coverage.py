@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -253,6 +253,7 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
     for path in outs:
         suites.check_out(path, options.suite)
     chosen = loaded.select(options.capability or None, None, options.limit)
+    chosen = replace(chosen, counterparts=())  # reduced is what failure rates count
     bounds, _ = suites.reference_and_held_out(
         options.reference, options.reference_cases, options.seed
     )

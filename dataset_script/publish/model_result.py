@@ -166,6 +166,8 @@ def _eval_result_entries(result: Result, suite: PublishedSuite) -> list[EvalResu
             f"failure rate of seeds {record.seed.failure_rate:.1%}, of expansions "
             f"{record.expansion.failure_rate:.1%}; pass-to-fail {record.pass_to_fail}"
         )
+        if (sides := record.both_sides) is not None:
+            notes += f"; {sides.share:.1%} of {sides.pairs} seeds right on both sides"
         entries.append(entry(name, failures / cases if cases else 0.0, notes))
     return entries
 

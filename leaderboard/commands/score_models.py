@@ -24,7 +24,7 @@ from s2lct.progress import Bars
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
-    from s2lct.leaderboard.results.comparison import Comparison
+    from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.record import Result
 
 LLMS = "Language models"
@@ -121,7 +121,7 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
                 label_map=label_map,
                 neutral_band=options.neutral_band,
                 cache=default_cache() if options.cache else None,
-                advance=bars(name, len({case.text for case in chosen.cases})),
+                advance=bars(name, len({case.text for case in chosen.asked})),
             )
         except Exception as error:  # somebody's model may fail in any way
             if len(names) == 1:
@@ -169,28 +169,34 @@ class CompareOptions(Options):
 
 @dataclass(frozen=True)
 class Compared:
-    """The results of two files, how many cases both have, and a comparison a capability."""
+    """The results of two files, how many cases both have, and a comparison a capability.
+
+    ``both_sides`` has one for each that has counterparts which both models were asked.
+    """
 
     results: tuple[Result, Result]
     cases: int
     by_capability: dict[str, Comparison]
+    both_sides: dict[str, SidesCompared]
 
 
 @takes(CompareOptions)
 def compare(options: CompareOptions, bars: Bars) -> Compared:
     """Say which differences between two models are real."""
     from s2lct.leaderboard.results.comparison import compare as compared
-    from s2lct.leaderboard.results.comparison import paired
+    from s2lct.leaderboard.results.comparison import compare_sides, paired
     from s2lct.leaderboard.results.read import read_outcomes, read_result
     from s2lct.leaderboard.site.report import check_same_suite
 
     paths = (options.first, options.second)
     results = (read_result(paths[0]), read_result(paths[1]))
     check_same_suite(results)
-    cases, *failed = paired(*map(read_outcomes, paths))
+    one, other = map(read_outcomes, paths)
+    cases, *failed = paired(one, other)
     if not cases:
         raise ScoringError(
             f"{paths[0]} and {paths[1]} have no case in common",
             mend="score both on the same capabilities and kinds",
         )
-    return Compared(results, len(cases), compared(cases, *failed))
+    by_capability = compared(cases, *failed)
+    return Compared(results, len(cases), by_capability, compare_sides(one, other))

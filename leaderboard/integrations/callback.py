@@ -13,6 +13,7 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band, rule_for
 from s2lct.leaderboard.models.load import trainers_tokenizer
 from s2lct.leaderboard.models.network import Network, classes_of
+from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES
 from s2lct.leaderboard.scoring.score import figures, flattened, score
 from s2lct.suite.cases import SuiteCases, load_cases
 
@@ -25,8 +26,10 @@ class CapabilityCallback(TrainerCallback):
     """Scores the model on a suite at every evaluation and logs its failure rates.
 
     Logged are ``eval_s2lct/failure_rate``, the mean of the capabilities', and one for each
-    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``; with ``all_figures``
-    those of `metric.compute` too. They join the evaluation's own figures, so that
+    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``; where the suite has
+    counterparts the share of seeds right on both sides, ``eval_s2lct/both_sides`` and
+    ``eval_s2lct/LC4/both_sides``; with ``all_figures`` those of `metric.compute` too. They join the
+    evaluation's own figures, so that
     ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False`` may name one. A
     callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
     """
@@ -62,12 +65,19 @@ class CapabilityCallback(TrainerCallback):
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-        less_is_better = best.rpartition("/")[2] not in _MORE_IS_BETTER
+        both_sides = BOTH_SIDES in best.split("/")
+        less_is_better = not both_sides and best.rpartition("/")[2] not in _MORE_IS_BETTER
         if best.startswith(PREFIX) and args.greater_is_better and less_is_better:
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better=True would keep the model "
                 "that fails most",
                 mend="pass TrainingArguments(..., greater_is_better=False)",
+            )
+        if best.startswith(PREFIX) and not args.greater_is_better and both_sides:
+            raise ScoringError(
+                f"metric_for_best_model={best} with greater_is_better=False would keep the model "
+                "that is least often right on both sides",
+                mend="pass TrainingArguments(..., greater_is_better=True)",
             )
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -79,8 +89,11 @@ class CapabilityCallback(TrainerCallback):
         nested = figures(outcomes)
         logged = {f"{PREFIX}failure_rate": nested["overall"]["failure_rate"]}
         for name, of in nested.items():
+            own = PREFIX if name == "overall" else f"{PREFIX}{name}/"
             if name != "overall":
-                logged[f"{PREFIX}{name}/failure_rate"] = of["all"]["failure_rate"]
+                logged[f"{own}failure_rate"] = of["all"]["failure_rate"]
+            if BOTH_SIDES in of:
+                logged[f"{own}{BOTH_SIDES}"] = of[BOTH_SIDES]["share"]
         if self.all_figures:
             logged |= flattened(nested, PREFIX)
         if kwargs.get("metrics") is not None:

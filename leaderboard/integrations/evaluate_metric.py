@@ -15,8 +15,9 @@ from s2lct.leaderboard.integrations.metric import compute
 
 _DESCRIPTION = """
 S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on
-seeds and their expansions, and gives a failure rate with an interval for each, and how many
-expansions turned a pass into a fail.
+seeds and their expansions, and gives a failure rate with an interval for each, how many
+expansions turned a pass into a fail, and how many seeds are answered right on both sides: their
+counterpart, the same sentence with the opposite answer, too.
 """
 _CITATION = """
 @article{s2lct,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any
@@ -13,7 +12,8 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.scoring.score import Outcomes, default_cache, figures, flattened, score
+from s2lct.leaderboard.scoring.both_sides import counted
+from s2lct.leaderboard.scoring.score import default_cache, figures, flattened, score
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import COUNTERPART, KINDS
 
@@ -41,7 +41,8 @@ def compute(
     "embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
     transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or
     rows) and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows
-    of the suite, or their ids with suite=; counterparts among them are counted in no figure).
+    of the suite, or their ids with suite=; with counterparts among them also the share of seeds
+    answered right on both sides).
 
     predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
     negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
@@ -67,6 +68,11 @@ def compute(
         )
         asked: Classifier | Function = Function(lambda _: predictions, "predictions", classes)
         cases = _referred(references, suite)
+        if not counted(cases.cases).any():
+            raise ScoringError(
+                "references name counterparts alone, which no failure rate counts",
+                mend="pass seeds and expansions too",
+            )
     else:
         mend = "leave references= out and pass suite="
         _refuse_given({"references": references}, "a model", mend)
@@ -79,33 +85,13 @@ def compute(
         asked = as_classifier(model, tokenizer=tokenizer, classes=classes)
     cache = None if model is None else default_cache()
     outcomes = score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
-    nested = figures(_counted(outcomes))
+    nested = figures(outcomes)
     return dict(flattened(nested)) if flat else nested
 
 
 def _refuse_given(arguments: Mapping[str, Any], beside: str, mend: str) -> None:
     if ignored := [f"{name}=" for name, value in arguments.items() if value is not None]:
         raise ScoringError(f"compute() was given {', '.join(ignored)} with {beside}", mend=mend)
-
-
-def _counted(outcomes: Outcomes) -> Outcomes:
-    """Outcomes of the cases that count: references may name counterparts too."""
-    suite = outcomes.suite
-    numbers = [number for number, case in enumerate(suite.cases) if case.kind in KINDS]
-    if len(numbers) == len(suite.cases):
-        return outcomes
-    if not numbers:
-        raise ScoringError(
-            "references name counterparts alone, which no failure rate counts",
-            mend="pass seeds and expansions too",
-        )
-    cases = tuple(suite.cases[number] for number in numbers)
-    return replace(
-        outcomes,
-        suite=replace(suite, cases=cases),
-        labels=outcomes.labels[numbers],
-        failed=outcomes.failed[numbers],
-    )
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:

@@ -18,9 +18,10 @@ from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.hub_results import snapshot
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT, Untrusted, UntrustedReader
 from s2lct.leaderboard.results.record import own_options
+from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, pairs_of
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
-from s2lct.suite.tables import KINDS
+from s2lct.suite.tables import COUNTERPART, KINDS
 
 MOST_OTHER_SUITES = 20
 MOST_OTHER_CHARACTERS = 20_000_000
@@ -36,7 +37,7 @@ class ReadResult:
     file: str
     version: str
     fingerprint: str
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...]  # with counterparts, and so the labels of its model
     model: scored.ScoredModel
     partial: bool = False
 
@@ -77,7 +78,7 @@ def collect(
             return collection
         read = [
             ReadResult(model.key, suite.version, suite.fingerprint, suite.cases, model)
-            for suite in collection.suites
+            for suite in map(scored.joined, collection.suites)
             for model in suite.models
         ]
     else:
@@ -99,7 +100,7 @@ def _read_folder(
     advance: Callable[[int, int], None] | None,
     skipped: _Skipped,
 ) -> list[ReadResult]:
-    longest = max([LONGEST_TEXT, *(len(c.text) for suite in official for c in suite.cases)])
+    longest = max([LONGEST_TEXT, *(len(c.text) for suite in official for c in suite.asked)])
     read: list[ReadResult] = []
     try:
         below = untrusted.files_below(folder, ".json")
@@ -117,7 +118,7 @@ def _read_folder(
         problem = error.problem.removeprefix(f"{top}: ")
         skipped.add(untrusted.VERIFIED_FILE, f"is no list of verified results ({problem})")
     files = {name: file for name, file in found.items() if file.name != untrusted.VERIFIED_FILE}
-    known = [suite.cases for suite in official]
+    known = [suite.asked for suite in official]
     with Decoder() as decoder:
         reader = UntrustedReader(decoder, longest=longest, known=known)
         for number, (name, file) in enumerate(files.items(), 1):
@@ -149,18 +150,25 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
 
 def _check_counts(found: Untrusted) -> None:
     """Refuse counts that do not follow from the cases; no rate is taken from a result file."""
-    counted = Counter[tuple[str, str, str]]()
-    for case, failed in zip(found.cases, found.failed.tolist(), strict=True):
-        counted[case.capability, case.kind, "cases"] += 1
-        counted[case.capability, case.kind, "failures"] += failed
+    counts = Counter[tuple[str, str, str]]()
+    cases, failed = found.cases, found.failed.tolist()
+    for case, fails in zip(cases, failed, strict=True):
+        if case.kind in KINDS:
+            counts[case.capability, case.kind, "cases"] += 1
+            counts[case.capability, case.kind, "failures"] += fails
+    for seed, counterpart in np.transpose(pairs_of(cases, cases)).tolist():
+        name = cases[seed].capability
+        counts[name, BOTH_SIDES, "pairs"] += 1
+        counts[name, BOTH_SIDES, "right"] += not (failed[seed] or failed[counterpart])
+    fields = dict.fromkeys(KINDS, ("cases", "failures")) | {BOTH_SIDES: ("pairs", "right")}
     told = {
-        (name, kind, field): getattr(getattr(one, kind), field)
+        (name, part, field): getattr(getattr(one, part), field, 0)
         for name, one in found.result.capabilities.items()
-        for kind in KINDS
-        for field in ("cases", "failures")
+        for part, names in fields.items()
+        for field in names
     }
-    for where in sorted(told.keys() | counted.keys()):
-        if told.get(where, 0) != counted[where]:
+    for where in sorted(told.keys() | counts.keys()):
+        if told.get(where, 0) != counts[where]:
             raise untrusted.RefusedError(f"{'.'.join(where)} does not follow from its cases")
 
 
@@ -179,7 +187,7 @@ def _by_suite(
                 skipped.add(one.file, _NO_WHOLE)
     unnamed = groups.pop("", [])
     references = {
-        name: named[name].cases if name in named else _reference(name, group)
+        name: named[name].asked if name in named else _reference(name, group)
         for name, group in groups.items()
     }
     known = {name: set(_bare(cases)) for name, cases in references.items()}
@@ -197,9 +205,10 @@ def _by_suite(
         told = Counter(one.version for one in fitting if one.version or not name)
         version = min(told, key=lambda version: (-told[version], version), default="")
         version = named[name].version if name in named else version
-        models = tuple(_best(fitting, skipped))
         meant = None if official is None else name in named
-        suites.append(scored.SuiteOutcomes(version, name, references[name], models, meant))
+        rows = references[name]
+        models = _best(fitting, skipped)
+        suites.append(scored.parted(scored.SuiteOutcomes(version, name, rows, models, meant)))
         files[name] = [one.file for one in fitting]
     suites = sorted((one for one in suites if one.models), key=precedence, reverse=True)
     return _bounded(suites, files, skipped)
@@ -276,9 +285,10 @@ def _bare(cases: Sequence[Case]) -> list[Case]:
 def proves(cases: Sequence[Case], fingerprint: str) -> bool:
     """Whether cases give a suite's fingerprint.
 
-    It covers the order of a case's labels, which outcomes do not keep; it is one of two for all
-    cases of a capability.
+    It covers the order of rows, where a counterpart stands behind its seed, and that of a case's
+    labels, which outcomes do not keep; it is one of two for all cases of a capability.
     """
+    cases = _in_families(cases)
     several = list(dict.fromkeys(case.capability for case in cases if len(case.passes) > 1))
     if 2 ** len(several) * len(cases) > _MOST_ROWS_HASHED:
         return False
@@ -291,6 +301,16 @@ def proves(cases: Sequence[Case], fingerprint: str) -> bool:
         if fingerprint_of(rows) == fingerprint:
             return True
     return False
+
+
+def _in_families(rows: Sequence[Case]) -> list[Case]:
+    """Rows with each counterpart behind its seed, as a suite is written."""
+    of_seed: dict[str, list[Case]] = {}
+    for row in rows:
+        if row.kind == COUNTERPART:
+            of_seed.setdefault(row.seed_id, []).append(row)
+    counted = (row for row in rows if row.kind in KINDS)
+    return [one for row in counted for one in (row, *of_seed.pop(row.id, ()))]
 
 
 def _fitting(
@@ -317,7 +337,7 @@ def _fitting(
     return fitting
 
 
-def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[scored.ScoredModel]:
+def _best(group: Sequence[ReadResult], skipped: _Skipped) -> tuple[scored.ScoredModel, ...]:
     """Of results of the same model the verified, then the fullest, then the newest."""
     of_model: dict[tuple[str, ...], list[ReadResult]] = {}
     for one in group:
@@ -337,4 +357,4 @@ def _best(group: Sequence[ReadResult], skipped: _Skipped) -> list[scored.ScoredM
             if one is not best:
                 better = plain(best.file, untrusted.LONGEST_NAME)
                 skipped.add(one.file, f"{better} is a better result of the same model")
-    return kept
+    return tuple(kept)

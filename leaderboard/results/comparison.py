@@ -166,6 +166,31 @@ def paired(
     return cases, one.failed[first], other.failed[second]
 
 
+@dataclass(frozen=True, slots=True)
+class SidesCompared:
+    """Two models on seeds with counterparts of one capability: what each gets right, and a test."""
+
+    shares: tuple[float, float]  # of the pairs that both pass
+    test: Comparison  # of the pairs: a failure is one of which not both pass
+
+
+def compare_sides(one: Outcomes, other: Outcomes) -> dict[str, SidesCompared]:
+    """Compare two models on the pairs of seed and counterpart that both were asked."""
+    first, second = one.pairs(), other.pairs()
+    number_of = {case.id: number for number, case in enumerate(second.counterparts)}
+    shared = [n for n, case in enumerate(first.counterparts) if case.id in number_of]
+    if not shared:
+        return {}
+    seeds = [first.seeds[n] for n in shared]
+    also = [number_of[first.counterparts[n].id] for n in shared]
+    right = first.right[shared], second.right[also]
+    tests = compare(seeds, ~right[0], ~right[1])
+    return {
+        name: SidesCompared((float(right[0][own].mean()), float(right[1][own].mean())), tests[name])
+        for name, own in statistics.by_name(seeds).items()
+    }
+
+
 def verdicts(compared: Sequence[Comparison]) -> tuple[int, int, int]:
     """On how many capabilities the first model is better, worse, and undecided."""
     better = [one.better for one in compared]

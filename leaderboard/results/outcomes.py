@@ -20,12 +20,13 @@ from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder, DecoderError
 from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.scoring.both_sides import counted
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import is_capability_id
 from s2lct.suite.cases import Case
-from s2lct.suite.tables import KINDS
+from s2lct.suite.tables import COUNTERPART, KINDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,11 +74,12 @@ def case_table(cases: Sequence[Case], **more: Sequence[Any]) -> pa.Table:
 
 
 def write_outcomes(outcomes: Outcomes, path: Path) -> None:
-    """Write outcomes as Parquet, whole or not at all."""
+    """Write outcomes as Parquet, counterparts behind the cases, whole or not at all."""
     import pyarrow.parquet as pq
 
-    labels = [LABELS[label] for label in outcomes.labels]
-    table = case_table(outcomes.cases, label=labels, failed=outcomes.failed.tolist())
+    labels = [LABELS[label] for label in outcomes.said]
+    failed = failed_cases(outcomes.asked, outcomes.said)
+    table = case_table(outcomes.asked, label=labels, failed=failed.tolist())
     with whole_file(path) as file:
         pq.write_table(table, file)
 
@@ -87,7 +89,8 @@ class Untrusted(NamedTuple):
 
     result: Result  # what the file says
     sha256: str  # of the file
-    cases: tuple[Case, ...]  # as its outcomes have them; equal ones of one reader are one object
+    # As its outcomes have them, with counterparts; equal ones of one reader are one object.
+    cases: tuple[Case, ...]
     labels: Labels  # what the model said of them, shape (cases,)
     failed: Failed  # which of them it fails
 
@@ -99,7 +102,7 @@ class UntrustedReader:
         decoder: what decodes their Parquet files.
         names: refuse names that a page cannot show side by side.
         longest: characters of the longest text of a case.
-        known: cases of suites that are trusted; equal ones will be these objects.
+        known: what suites ask that are trusted; equal cases will be these objects.
     """
 
     def __init__(
@@ -122,6 +125,8 @@ class UntrustedReader:
         name, rows = result.outcomes.path, result.outcomes.rows
         table = decoded(self._decoder, path, result, rows, 4 * self._longest, MOST_DECODED_BYTES)
         cases, said = self._cases(table, name), table["columns"]["label"]
+        if not counted(cases).any():
+            raise untrusted.RefusedError(f"{name}: has no seed and no expansion")
         if not set(said) <= set(LABELS):
             raise untrusted.RefusedError(f"{name}: a label is none of {', '.join(LABELS)}")
         labels = np.array([LABELS.index(label) for label in said], dtype=np.int64)
@@ -218,8 +223,8 @@ def _fault_of_case(row: Mapping[str, Any], longest: int) -> str:
             or not row[field].isprintable()
         ):
             return f"has no {field} that can be shown"
-    if row["kind"] not in KINDS:
-        return f"is of no known kind ({' or '.join(KINDS)})"
+    if row["kind"] not in (known := (*KINDS, COUNTERPART)):
+        return f"is of no known kind ({', '.join(known)})"
     if not is_capability_id(row["capability"]):
         return f"is of {plain(row['capability'], 40)!r}, which is no name of a capability"
     if not row["passes"] or not set(row["passes"]) <= set(range(len(LABELS))):

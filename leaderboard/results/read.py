@@ -45,8 +45,9 @@ def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
             one.name: {
                 "failure_rate": one.failure_rate,
                 "capabilities": {name: rate["all"] for name, rate in one.capabilities.items()},
+                "both_sides": one.both_sides,
             }
-            for one in references(outcomes.cases)
+            for one in references(outcomes.cases, outcomes.counterparts)
         },
         "seen_in_training": score.seen_in_training(outcomes),
         "flipping_words": words,
@@ -103,13 +104,15 @@ def read_scored(path: Path) -> tuple[Result, score.Outcomes]:
 
 
 def outcomes_of(result: Result, suite: SuiteCases, labels: Labels) -> score.Outcomes:
-    """What a result's model said of a suite, with that suite's passing labels."""
+    """What a result's model said of all that a suite asks, with that suite's passing labels."""
+    suite, labels, counterpart_labels = score.parted(suite, labels)
     model, failed = result.model, score.failed_cases(suite.cases, labels)
     return score.Outcomes(
         model.name,
         suite=suite,
         labels=labels,
         failed=failed,
+        counterpart_labels=counterpart_labels,
         **model.model_dump(exclude={"name", "options"}),
         **model.options.model_dump(include={"label_map", "neutral_band"}),
     )

@@ -64,14 +64,24 @@ class RateRecord(_Strict):
     ci: tuple[float, float]
 
 
+class ShareRecord(_Strict):
+    """How many pairs of a seed and its counterpart there are, and the share of which both pass."""
+
+    pairs: int = Field(ge=1)
+    right: int = Count
+    share: float = Proportion
+    ci: tuple[float, float]
+
+
 class OverallRecord(_Strict):
-    """The mean of the capabilities' failure rates."""
+    """The mean of the capabilities' failure rates, and of their shares right on both sides."""
 
     failure_rate: float = Proportion
     ci: tuple[float, float]
     cases: int = Count
     chance: float | None = Field(default=None, ge=0, le=1)
     chance_corrected: float | None = Field(default=None, le=1)
+    both_sides: ShareRecord | None = None
 
 
 class GroupRecord(_Strict):
@@ -127,6 +137,7 @@ class CapabilityRecord(_Strict):
     expansion: RateRecord
     pass_to_fail: int = Count
     fail_to_pass: int = Count
+    both_sides: ShareRecord | None = None
 
 
 class FlippingRecord(_Strict):
@@ -142,6 +153,7 @@ class ReferenceRecord(_Strict):
 
     failure_rate: float = Proportion
     capabilities: dict[str, float]
+    both_sides: float | None = Field(default=None, ge=0, le=1)
 
 
 class OutcomesRecord(_Strict):
@@ -158,7 +170,8 @@ class Result(_Strict):
     Files of format 1 have other intervals (of a bootstrap of seeds with their expansions) and lack
     ``all``, ``chance``, ``chance_corrected``, ``answers`` and ``references``; see `current`. Older
     files lack ``selection`` and ``seen_in_training``, and have ``contamination``, which called
-    cases free of training data that were not: it is read and not used.
+    cases free of training data that were not: it is read and not used. ``both_sides`` is missing
+    where no counterpart was asked, because the suite has none or the file is older.
     """
 
     format: Literal[1, 2] = FORMAT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from s2lct.leaderboard.results.outcomes import (
     case_table,
     checked_cases,
 )
+from s2lct.leaderboard.scoring.both_sides import counted
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case
 
@@ -57,6 +58,7 @@ class ScoredModel:
     verified: str  # the day on which it was scored again and found the same; empty if never
     labels: LabelIds  # of the suite's cases, shape (cases,); `UNSCORED` where it was not asked
     options: str = ""  # `record.own_options`; with some it stands apart from the plain one
+    counterpart_labels: LabelIds | None = None  # of the suite's counterparts; None if asked none
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class SuiteOutcomes:
     cases: tuple[Case, ...]  # in the suite's order
     models: tuple[ScoredModel, ...]  # in the order of their files
     official: bool | None = None  # whether the operator named it; None where none was named
+    counterparts: tuple[Case, ...] = ()  # of its seeds; no cases
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,37 @@ def passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
     return np.array([[n in case.passes for n in range(len(LABELS))] for case in cases], dtype=bool)
 
 
+def parted(suite: SuiteOutcomes) -> SuiteOutcomes:
+    """A suite whose cases hold its counterparts, with these apart from them."""
+    cases = counted(suite.cases)
+    chosen, others = (
+        tuple(suite.cases[number] for number in np.flatnonzero(mask)) for mask in (cases, ~cases)
+    )
+    models: list[ScoredModel] = []
+    for one in suite.models:
+        said = one.labels[~cases]
+        opposite = said if (said != UNSCORED).any() else None
+        models.append(replace(one, labels=one.labels[cases], counterpart_labels=opposite))
+    return replace(suite, cases=chosen, counterparts=others, models=tuple(models))
+
+
+def joined(suite: SuiteOutcomes) -> SuiteOutcomes:
+    """The other way round: a suite with its counterparts behind its cases."""
+    cases = (*suite.cases, *suite.counterparts)
+    models = [
+        replace(one, labels=np.concatenate([one.labels, said_of_counterparts(suite, one)]))
+        for one in suite.models
+    ]
+    return replace(suite, cases=cases, counterparts=(), models=tuple(models))
+
+
+def said_of_counterparts(suite: SuiteOutcomes, model: ScoredModel) -> LabelIds:
+    """What a model said of a suite's counterparts, shape (counterparts,), or `UNSCORED`."""
+    if model.counterpart_labels is None:
+        return np.full(len(suite.counterparts), UNSCORED, dtype=np.int8)
+    return model.counterpart_labels
+
+
 def write_collection(collection: Collection, path: Path) -> None:
     """Write one Parquet file; the same collection gives the same bytes."""
     import pyarrow as pa
@@ -91,7 +125,7 @@ def write_collection(collection: Collection, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
         writer: pq.ParquetWriter | None = None
-        for suite in collection.suites:
+        for suite in map(joined, collection.suites):
             cases, passes = case_table(suite.cases), passing(suite.cases)
             for start in range(0, len(suite.models), _MODELS_A_ROW_GROUP):
                 models = suite.models[start : start + _MODELS_A_ROW_GROUP]
@@ -178,25 +212,26 @@ def _suites(table: pa.Table) -> list[SuiteOutcomes]:
     found: list[SuiteOutcomes] = []
     for suite in dict.fromkeys(suites[starts].tolist()):
         runs = [(a, b) for a, b in zip(starts, ends, strict=True) if suites[a] == suite]
-        start, end = max(runs, key=lambda run: run[1] - run[0])
-        rows = table.select(of_case).slice(start, end - start)
+        # No model need have been asked everything: what the longest run lacks comes behind it.
+        place, numbers = np.full(int(ids.max()) + 1, -1, dtype=np.int64), list[int]()
+        for first, last in sorted(runs, key=lambda run: run[0] - run[1]):
+            new = first + np.flatnonzero(place[ids[first:last]] < 0)
+            place[ids[new]] = len(numbers) + np.arange(len(new))
+            numbers += new.tolist()
+        rows = table.select(of_case).take(numbers)
         cases = checked_cases(rows.to_pydict(), "its suite", LONGEST_TEXT)
-        place = np.full(int(ids.max()) + 1, -1, dtype=np.int64)
-        place[ids[start:end]] = np.arange(end - start)
         heads = table.select([*of_suite, *of_model]).take([run[0] for run in runs]).to_pylist()
         models: list[ScoredModel] = []
         for head, (first, last) in zip(heads, runs, strict=True):
             own = np.full(len(cases), UNSCORED, dtype=np.int8)
-            where = place[ids[first:last]]
-            if (where < 0).any():
-                raise ValueError(f"{head['model']} has cases that its suite lacks")
-            own[where] = labels[first:last]
+            own[place[ids[first:last]]] = labels[first:last]
             facts = {field: head[_MODEL_COLUMNS[field]] for field in fields}
             models.append(_checked(ScoredModel(**facts, labels=own)))
         version, fingerprint = heads[0]["suite_version"], heads[0]["suite_fingerprint"]
         _refuse({"suite.version": version, "suite.fingerprint": fingerprint})
         official = heads[0].get("suite_official")
-        found.append(SuiteOutcomes(version, fingerprint, cases, tuple(models), official))
+        of_suite_alone = SuiteOutcomes(version, fingerprint, cases, tuple(models), official)
+        found.append(parted(of_suite_alone))
     return found
 
 

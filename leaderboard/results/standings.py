@@ -14,6 +14,7 @@ from s2lct.leaderboard.results import scored
 from s2lct.leaderboard.results.collection import precedence
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
 from s2lct.leaderboard.scoring import chance, statistics
+from s2lct.leaderboard.scoring.both_sides import BothSides, both_sides, pairs_of
 from s2lct.leaderboard.scoring.training_data import group_of, main_comparison, training_data_of
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
@@ -42,6 +43,7 @@ class Standing:
     # The mean on cases all of whose sentences are known to be outside these splits, over the
     # capabilities that have such cases; None where there are none.
     outside_training: statistics.Rate | None
+    both_sides: BothSides | None  # None where it was not asked a counterpart
 
     @property
     def chance_corrected(self) -> float | None:
@@ -81,6 +83,7 @@ def suite_standings(suite: scored.SuiteOutcomes, seed: int = 0) -> SuiteStanding
     Those that were scored on the same cases share the bootstrap's samples: differences are paired.
     """
     labels = np.stack([model.labels for model in suite.models])
+    sides = _both_sides(suite)
     kinds, kind_of = np.unique(labels != scored.UNSCORED, axis=0, return_inverse=True)
     found: list[Standing] = []
     for number, asked in enumerate(kinds):
@@ -91,10 +94,36 @@ def suite_standings(suite: scored.SuiteOutcomes, seed: int = 0) -> SuiteStanding
             labels[members][:, asked],
             bool(asked.all()),
             seed,
+            [sides[member] for member in members],
         )
     found.sort(key=_place)
     names = sorted(statistics.by_name(suite.cases), key=natural_order)
-    return SuiteStandings(suite, tuple(names), tuple(found), chance.references(suite.cases))
+    counterparts = suite.counterparts if any(sides) else ()
+    known = chance.references(suite.cases, counterparts)
+    return SuiteStandings(suite, tuple(names), tuple(found), known)
+
+
+def _both_sides(suite: scored.SuiteOutcomes) -> list[BothSides | None]:
+    """What each model gets right on both sides, of the pairs that it was asked."""
+    found: list[BothSides | None] = [None] * len(suite.models)
+    seeds, others = pairs_of(suite.cases, suite.counterparts)
+    if not len(seeds):
+        return found
+    passes = scored.passing(suite.cases)[seeds], scored.passing(suite.counterparts)[others]
+    said = (
+        np.stack([model.labels for model in suite.models])[:, seeds],
+        np.stack([scored.said_of_counterparts(suite, one) for one in suite.models])[:, others],
+    )
+    asked = (said[0] != scored.UNSCORED) & (said[1] != scored.UNSCORED)
+    pairs = np.arange(len(seeds))
+    right = asked & passes[0][pairs, said[0]] & passes[1][pairs, said[1]]
+    kinds, kind_of = np.unique(asked, axis=0, return_inverse=True)
+    for number, chosen in enumerate(kinds):
+        members = np.flatnonzero(kind_of.ravel() == number)
+        own = [suite.cases[seed] for seed in seeds[chosen]]
+        for member, one in zip(members, both_sides(own, right[members][:, chosen]), strict=True):
+            found[member] = one
+    return found
 
 
 def _place(one: Standing) -> tuple[object, ...]:
@@ -108,6 +137,7 @@ def _standings_of(
     labels: scored.LabelIds,
     ranked: bool,
     seed: int,
+    sides: Sequence[BothSides | None],
 ) -> list[Standing]:
     failed = ~scored.passing(cases)[np.arange(len(cases)), labels]
     figures = statistics.model_figures(cases, failed)
@@ -135,6 +165,7 @@ def _standings_of(
             training_known=training_data_of(model.name) is not None,
             compared_with=tuple(sorted(compared[n])),
             outside_training=outside.get(n),
+            both_sides=sides[n],
         )
         for n, model in enumerate(models)
     ]

@@ -72,7 +72,7 @@ def write_result(
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         packages=versions,
         outcomes=record.OutcomesRecord(
-            path=table.name, rows=len(outcomes.cases), sha256=sha256_of(table)
+            path=table.name, rows=len(outcomes.asked), sha256=sha256_of(table)
         ),
         **figures_of(outcomes),
     )
@@ -126,7 +126,7 @@ def _is_of(path: Path, model: record.ModelRecord, suite: record.SuiteRecord, cas
     return (
         (of.name, of.weights_sha256, of.options)
         == (model.name, model.weights_sha256, model.options)
-        and (found.suite.fingerprint, found.outcomes.rows) == (suite.fingerprint, cases)
+        and (found.suite.fingerprint, found.overall.cases) == (suite.fingerprint, cases)
         and not found.partial
     )
 

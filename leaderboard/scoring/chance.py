@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from s2lct.labels import LABELS
+from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, pairs_of
 from s2lct.leaderboard.scoring.statistics import by_name
 from s2lct.suite.cases import Case
 
@@ -23,24 +24,30 @@ class Reference:
     """What an answer that does not read the cases comes to; it follows from the suite alone.
 
     Names are ``always-negative`` … and ``random``; the mean of the capabilities' failure rates, and
-    of each the rates on ``all`` cases, each ``seed`` and each ``expansion``, where there are any.
+    of each the rates on ``all`` cases, each ``seed`` and each ``expansion``, where there are any;
+    and the share right on ``both_sides`` of the seeds that have counterparts, None without any.
     """
 
     name: str
     failure_rate: float
     capabilities: dict[str, dict[str, float]]
+    both_sides: float | None = None
 
 
-def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
+def references(cases: Sequence[Case], counterparts: Sequence[Case] = ()) -> tuple[Reference, ...]:
     """What the three constant answers and a random one come to on the cases.
 
-    A random answer is expected to fail a case with n of the three labels passing at 1 − n / 3.
+    A random answer is expected to fail a case with n of the three labels passing at 1 − n / 3, and
+    to be drawn anew for its counterpart.
     """
+    asked = (*cases, *counterparts)
     fails = {
-        f"always-{label}": [float(number not in case.passes) for case in cases]
+        f"always-{label}": [float(number not in case.passes) for case in asked]
         for number, label in enumerate(LABELS)
     }
-    fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in cases]
+    fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in asked]
+    seeds, opposite = (numbers.tolist() for numbers in pairs_of(cases, counterparts))
+    pairs_of_name = by_name([cases[number] for number in seeds])
     found: list[Reference] = []
     for name, expected in fails.items():
         capabilities: dict[str, dict[str, float]] = {}
@@ -53,7 +60,14 @@ def references(cases: Sequence[Case]) -> tuple[Reference, ...]:
                 kind: sum(chosen) / len(chosen) for kind, chosen in of_kind.items() if chosen
             }
         mean = sum(one["all"] for one in capabilities.values()) / max(1, len(capabilities))
-        found.append(Reference(name, mean, capabilities))
+        for capability, pairs in pairs_of_name.items():
+            right = [
+                (1 - expected[seeds[n]]) * (1 - expected[len(cases) + opposite[n]]) for n in pairs
+            ]
+            capabilities[capability][BOTH_SIDES] = sum(right) / len(right)
+        shares = [capabilities[capability][BOTH_SIDES] for capability in pairs_of_name]
+        both = sum(shares) / len(shares) if shares else None
+        found.append(Reference(name, mean, capabilities, both))
     return tuple(found)
 
 

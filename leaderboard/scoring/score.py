@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,14 @@ from s2lct.leaderboard.models.facts import licence_of, parameters_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.scoring import chance, training_data
 from s2lct.leaderboard.scoring.ask import Advance, probabilities_of
+from s2lct.leaderboard.scoring.both_sides import (
+    BOTH_SIDES,
+    BothSides,
+    Pairs,
+    both_sides,
+    counted,
+    pairs_of,
+)
 from s2lct.leaderboard.scoring.statistics import Failed, flips, model_figures
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -31,7 +39,8 @@ class Outcomes:
 
     ``weights_sha256`` is empty for a function; ``parameters`` (how many weights) and ``licence``
     are None if unknown; ``label_map`` and ``neutral_band`` are as `score` was given them; ``asks``
-    is what a language model was asked.
+    is what a language model was asked; ``counterpart_labels`` are what it said of the suite's
+    counterparts, shape (counterparts,), None where it was not asked them.
     """
 
     model: str
@@ -46,11 +55,41 @@ class Outcomes:
     label_map: Mapping[str, str] | None = None
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     asks: LabelPrompt | None = None
+    counterpart_labels: Labels | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:
         """The suite's cases."""
         return self.suite.cases
+
+    @property
+    def counterparts(self) -> tuple[Case, ...]:
+        """The counterparts that the model was asked."""
+        return () if self.counterpart_labels is None else self.suite.counterparts
+
+    @property
+    def asked(self) -> tuple[Case, ...]:
+        """All that the model was asked: the cases, and the counterparts behind them."""
+        return (*self.cases, *self.counterparts)
+
+    @property
+    def said(self) -> Labels:
+        """What it said of what it was `asked`, shape (asked,)."""
+        more = () if self.counterpart_labels is None else self.counterpart_labels
+        return np.concatenate([self.labels, np.array(more, dtype=self.labels.dtype)])
+
+    def pairs(self) -> Pairs:
+        """The seeds with a counterpart that it was asked."""
+        seeds, others = pairs_of(self.cases, self.counterparts)
+        wrong = failed_cases(self.asked, self.said)
+        right = ~(wrong[seeds] | wrong[len(self.cases) + others])
+        opposite = [self.counterparts[number] for number in others]
+        return Pairs([self.cases[number] for number in seeds], opposite, right)
+
+    def both_sides(self) -> BothSides | None:
+        """The share of these pairs of which both pass; None where there is none."""
+        pairs = self.pairs()
+        return both_sides(pairs.seeds, pairs.right[None])[0]
 
 
 def score(
@@ -65,14 +104,15 @@ def score(
     """Score a model.
 
     ``label_map`` (see `labels.check_label_map`) and ``neutral_band`` (see `LabelRule`) say what its
-    classes mean; for ``cache`` and ``advance`` see `probabilities_of`. Raises a ScoringError where
-    the model's classes or outputs cannot be used.
+    classes mean; for ``cache`` and ``advance`` see `probabilities_of`. Counterparts are asked too,
+    and taken out of the cases where they stand among these. Raises a ScoringError where the
+    model's classes or outputs cannot be used.
     """
     asks: LabelPrompt | None = getattr(model, "asks", None)
     label_map, neutral_band = check_label_map(label_map), rules.checked_band(neutral_band)
     if not suite.cases:
         raise ScoringError(f"suite {suite.name}: has no case", mend="pass a suite with cases")
-    texts = [case.text for case in suite.cases]
+    texts = [case.text for case in suite.asked]
     if isinstance(model, Function):
         labels, told = labels_of_predictions(
             model.predict(texts),
@@ -87,6 +127,7 @@ def score(
         )
         labels = rule.labels(probabilities_of(model, texts, cache, advance))
         told = rule_in_words(rule, asks)
+    suite, labels, counterpart_labels = parted(suite, labels)
     return Outcomes(
         model=model.name,
         revision=model.revision,
@@ -100,7 +141,20 @@ def score(
         label_map=label_map,
         neutral_band=neutral_band,
         asks=asks,
+        counterpart_labels=counterpart_labels,
     )
+
+
+def parted(suite: SuiteCases, labels: Labels) -> tuple[SuiteCases, Labels, Labels]:
+    """A suite without counterparts among its cases, and what was said of cases and counterparts.
+
+    ``labels`` are of all that the suite asks, shape (asked,), whatever their order.
+    """
+    asked, cases = suite.asked, counted(suite.asked)
+    chosen, others = (
+        tuple(asked[number] for number in np.flatnonzero(mask)) for mask in (cases, ~cases)
+    )
+    return replace(suite, cases=chosen, counterparts=others), labels[cases], labels[~cases]
 
 
 def rule_in_words(rule: LabelRule, asks: LabelPrompt | None) -> str:
@@ -125,6 +179,7 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
     Rates are in [0, 1], on ``all`` cases, on each ``seed`` and each ``expansion``; ``ci`` is a
     list of two bounds. ``overall`` is the mean of the capabilities' rates on all cases, with the
     ``chance`` of failing that answering without reading has, and the mean ``chance_corrected``.
+    What has counterparts has ``both_sides``, see `both_sides.Share`; elsewhere it is missing.
     """
     found = model_figures(outcomes.cases, outcomes.failed[None])[0]
     overall = found.overall
@@ -143,6 +198,9 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
             kind: asdict(one) | {"ci": list(one.ci)}
             for kind, one in (("all", of.all), ("seed", of.seed), ("expansion", of.expansion))
         } | {"pass_to_fail": of.pass_to_fail, "fail_to_pass": of.fail_to_pass}
+    if (sides := outcomes.both_sides()) is not None:
+        for name, share in {"overall": sides.overall, **sides.capabilities}.items():
+            result[name][BOTH_SIDES] = asdict(share) | {"ci": list(share.ci)}
     return result
 
 

@@ -164,7 +164,8 @@ def intervals(told: Evidence) -> tuple[Floats, Floats]:
     )
 
 
-def _rates(failed: Failed, told: Evidence) -> list[Rate]:
+def rates_of(failed: Failed, told: Evidence) -> list[Rate]:
+    """Each model's rate with its interval; ``failed`` has the shape (models, cases)."""
     columns = (failed.sum(axis=1), told.share, *intervals(told))
     return [
         Rate(failed.shape[1], count, share, (low, high))
@@ -176,7 +177,7 @@ def rates(cases: Sequence[Case], failed: Failed) -> list[Rate]:
     """The failure rate of each model; ``failed`` has the shape (models, cases)."""
     if not len(cases):
         return [_NO_RATE] * len(failed)
-    return _rates(failed, evidence(*family_counts(cases, failed)))
+    return rates_of(failed, evidence(*family_counts(cases, failed)))
 
 
 def _seed_pairs(cases: Sequence[Case]) -> tuple[Integers, Integers]:
@@ -208,7 +209,7 @@ def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
     for capability, own in by_name(cases).items():
         own_cases, own_failed = [cases[n] for n in own], failed[:, own]
         told.append(evidence(*family_counts(own_cases, own_failed)))
-        kinds = [_rates(own_failed, told[-1])]
+        kinds = [rates_of(own_failed, told[-1])]
         for kind in KINDS:
             of_kind = [n for n, case in enumerate(own_cases) if case.kind == kind]
             kinds.append(rates([own_cases[n] for n in of_kind], own_failed[:, of_kind]))
@@ -218,7 +219,7 @@ def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
         counts = [one.sum(axis=1).tolist() for one in which]
         for part, figures in zip(parts, zip(*kinds, *counts, strict=True), strict=True):
             part[capability] = CapabilityResult(*figures)
-    means = _rates(failed, mean_evidence(told))
+    means = rates_of(failed, mean_evidence(told))
     return [ModelFigures(mean, part) for mean, part in zip(means, parts, strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +16,16 @@ from rich.text import Text
 from s2lct.errors import ScoringError
 from s2lct.files import write_text
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.comparison import TEST_WORDS, Comparison, shown_p, verdicts
-from s2lct.leaderboard.results.record import CapabilityRecord, Result
+from s2lct.leaderboard.results.comparison import (
+    TEST_WORDS,
+    Comparison,
+    SidesCompared,
+    shown_p,
+    verdicts,
+)
+from s2lct.leaderboard.results.record import CapabilityRecord, Result, ShareRecord
 from s2lct.leaderboard.scoring import chance
+from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, MEAN_WORDS, flips
 from s2lct.pages import page_templates
@@ -27,11 +34,10 @@ from s2lct.suite.cases import Case
 
 EXAMPLES = 4
 _LONGEST_CAPABILITY = 24
-_HEADS = ("all", "seeds", "exp.", "p→f")
-_CELLS = (5, 5, 5, 4)
-_COLUMN = sum(_CELLS) + len(_CELLS) - 1
+_HEADS = {"all": 5, "seeds": 5, "exp.": 5, "p→f": 4}
+_BOTH_HEADS = _HEADS | {"both": 5}
 _GAP = 3
-_MEANS = 46
+_MEANS, _BOTH_MEANS = 46, 55
 _COMPARED_NAME = 12
 
 
@@ -91,25 +97,28 @@ class ResultsTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Tables, what their columns mean, and warnings."""
         ordered = sorted(self.results, key=_worst_first)
+        both = any(one.overall.both_sides for one in ordered)
+        heads, means = (_BOTH_HEADS, _BOTH_MEANS) if both else (_HEADS, _MEANS)
+        width = sum(heads.values()) + len(heads) - 1
         whole = [shown_name(one) for one in ordered]
-        names = _column_names(whole, _COLUMN)
+        names = _column_names(whole, width)
         if names != whole:
             numbered = [f"{name} {one}" for name, one in zip(names, whole, strict=True)]
-            if max(map(len, numbered)) > options.max_width - _MEANS:
+            if max(map(len, numbered)) > options.max_width - means:
                 yield Text("\n".join([*numbered, ""]), overflow="fold")
                 numbered = names
             whole = numbered
-        yield _means_table(ordered, whole)
+        yield _means_table(ordered, whole, both=both)
         capabilities = _capabilities_of(ordered)
         named = min(_LONGEST_CAPABILITY, max([4, *map(len, capabilities)]))
-        at_once = max(1, (options.max_width - named) // (_COLUMN + _GAP))
+        at_once = max(1, (options.max_width - named) // (width + _GAP))
         for start in range(0, len(ordered), at_once):
             some = slice(start, start + at_once)
             yield Text()
-            yield _capabilities_table(ordered[some], names[some], capabilities, named)
+            yield _capabilities_table(ordered[some], names[some], capabilities, named, heads)
         yield Text(
             "\nFailure rates in %; p→f: expansions that turned a pass into a fail. "
-            f"{MEAN_WORDS}. {INTERVAL_WORDS}. {chance.CHANCE_WORDS}.",
+            f"{'. '.join(_words(both=both).values())}.",
             style="dim",
         )
         for result in ordered:
@@ -135,7 +144,17 @@ def _table(first: Mapping[str, Any], *headings: str) -> Table:
     return table
 
 
-def _means_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
+def _words(*, both: bool) -> dict[str, str]:
+    """What the figures mean, by the names of their explanations."""
+    words = {"mean": MEAN_WORDS, "interval": INTERVAL_WORDS, "chance": chance.CHANCE_WORDS}
+    return words | ({BOTH_SIDES: BOTH_SIDES_WORDS} if both else {})
+
+
+def _shown_share(of: ShareRecord | None) -> str:
+    return percent(of.share) if of else "–"
+
+
+def _means_table(ordered: Sequence[Result], names: Sequence[str], *, both: bool) -> Table:
     rows: list[tuple[float, int, list[str], str]] = []
     for place, (one, name) in enumerate(zip(ordered, names, strict=True)):
         low, high = one.overall.ci
@@ -148,46 +167,69 @@ def _means_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
         ]
         flipped = str(sum(of.pass_to_fail for of in one.capabilities.values()))
         cells = [name, *(["–"] * len(figures) if apart else figures), flipped]
+        if both:
+            cells.append("–" if apart else _shown_share(one.overall.both_sides))
         rows.append((1.0 if apart else -one.overall.failure_rate, place, cells, ""))
     fullest = max(ordered, key=lambda one: one.overall.cases)
-    known = {name: one.failure_rate for name, one in (fullest.references or {}).items()}
+    references = fullest.references or {}
+    known = {name: one.failure_rate for name, one in references.items()}
     best, rate_of_best = chance.chance_of(known) if known else ("", 0.0)
     for place, (name, rate) in enumerate(known.items(), len(ordered)):
         corrected = _decimals(chance.chance_corrected(rate, rate_of_best))
         marked_best = "= chance" if name == best else ""
-        rows.append((-rate, place, [f"({name})", percent(rate), marked_best, corrected, ""], "dim"))
-    table = _table({}, "mean %", "95 % interval", "chance-\ncorrected", "p→f")
+        cells = [f"({name})", percent(rate), marked_best, corrected, ""]
+        if both:
+            share = references[name].both_sides
+            cells.append("–" if share is None else percent(share))
+        rows.append((-rate, place, cells, "dim"))
+    headings = ("mean %", "95 % interval", "chance-\ncorrected", "p→f")
+    table = _table({}, *headings, *(["both\nsides %"] if both else []))
     for _, _, cells, style in sorted(rows):
         table.add_row(*map(Text, cells), style=style)
     return table
 
 
 def _capabilities_table(
-    results: Sequence[Result], names: Sequence[str], capabilities: Sequence[str], named: int
+    results: Sequence[Result],
+    names: Sequence[str],
+    capabilities: Sequence[str],
+    named: int,
+    heads: Mapping[str, int],
 ) -> Table:
-    heads = _in_cells(_HEADS)
-    headings = [f"{name[:_COLUMN]:>{_COLUMN}}\n{heads}" for name in names]
+    titles = _in_cells([*heads], heads)
+    headings = [f"{name[: len(titles)]:>{len(titles)}}\n{titles}" for name in names]
     table = _table({"min_width": named, "max_width": named}, *headings)
     for capability in capabilities:
-        cells = [_cells(one.capabilities.get(capability)) for one in results]
+        cells = [_cells(one.capabilities.get(capability), heads) for one in results]
         table.add_row(*map(Text, (capability, *cells)))
     return table
 
 
-def _in_cells(values: Sequence[str]) -> str:
-    return " ".join(f"{value:>{width}}" for value, width in zip(values, _CELLS, strict=True))
+def _in_cells(values: Sequence[str], heads: Mapping[str, int]) -> str:
+    return " ".join(
+        f"{value:>{width}}" for value, width in zip(values, heads.values(), strict=True)
+    )
 
 
-def _cells(of: CapabilityRecord | None) -> str:
+def _cells(of: CapabilityRecord | None, heads: Mapping[str, int]) -> str:
     if of is None:
         return "–"
     kinds = (of.all, of.seed, of.expansion)
     rates = [percent(one.failure_rate) if one and one.cases else "–" for one in kinds]
-    return _in_cells([*rates, str(of.pass_to_fail)])
+    both = [_shown_share(of.both_sides)] if "both" in heads else []
+    return _in_cells([*rates, str(of.pass_to_fail), *both], heads)
 
 
-def comparison_table(first: str, second: str, compared: Mapping[str, Comparison]) -> Group:
-    """Which differences between two models are real: a verdict, and a row each capability."""
+def comparison_table(
+    first: str,
+    second: str,
+    compared: Mapping[str, Comparison],
+    sides: Mapping[str, SidesCompared] | None = None,
+) -> Group:
+    """Which differences between two models are real: a verdict, and a row each capability.
+
+    Where both were asked counterparts, the same of what they get right on both ``sides``.
+    """
     names = _column_names([first, second], _COMPARED_NAME)
     if names != [first, second]:
         names = ["first", "second"]
@@ -199,14 +241,32 @@ def comparison_table(first: str, second: str, compared: Mapping[str, Comparison]
         better = "undecided" if one.better is None else names[one.better]
         p_value = f"{shown_p(one.adjusted):.3g}"
         table.add_row(Text(name), *map(str, counted), p_value, Text(better))
-    counts = verdicts(list(compared.values()))
-    verdict = "better on {}, worse on {}, undecided on {}".format(*counts)
+    words, parts = f"{TEST_WORDS}.", list[Table | Group]([table])
+    if sides:
+        words += f" {BOTH_SIDES_WORDS}."
+        parts.append(_sides_table(names, sides))
     return Group(
-        Text(f"{first} against {second}: {verdict}", style="bold"),
-        Text(),
-        table,
-        Text(f"\n{TEST_WORDS}.", style="dim"),
+        Text(f"{first} against {second}: {_verdict(compared.values())}", style="bold"),
+        *(part for one in parts for part in (Text(), one)),
+        Text(f"\n{words}", style="dim"),
     )
+
+
+def _sides_table(names: Sequence[str], sides: Mapping[str, SidesCompared]) -> Group:
+    shares = [f"{name}\nboth %" for name in names]
+    table = _table({"max_width": _LONGEST_CAPABILITY}, "pairs", "families", *shares, "p")
+    table.add_column("better", no_wrap=True, vertical="bottom")
+    for capability, one in sides.items():
+        test = one.test
+        better = "undecided" if test.better is None else names[test.better]
+        told = (str(test.cases), str(test.families), *map(percent, one.shares))
+        table.add_row(Text(capability), *told, f"{shown_p(test.adjusted):.3g}", Text(better))
+    verdict = _verdict([one.test for one in sides.values()])
+    return Group(Text(f"Right on both sides: {verdict}", style="bold"), Text(), table)
+
+
+def _verdict(compared: Collection[Comparison]) -> str:
+    return "better on {}, worse on {}, undecided on {}".format(*verdicts([*compared]))
 
 
 def marked(case: Case) -> Markup:
@@ -249,8 +309,9 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
     check_same_suite([one.result for one in scored])
     environment = page_templates("s2lct.leaderboard.site")
     environment.filters |= {"percent": percent, "marked": marked, "decimals": _decimals}
-    fullest = max(scored, key=lambda one: len(one.outcomes.cases))
-    known = chance.references(fullest.outcomes.cases)
+    outcomes = max(scored, key=lambda one: len(one.outcomes.asked)).outcomes
+    known = chance.references(outcomes.cases, outcomes.counterparts)
+    both = any(one.result.overall.both_sides for one in scored)
     return environment.get_template("report.html.jinja").render(
         scored=sorted(scored, key=lambda one: _worst_first(one.result)),
         sections=sections,
@@ -260,7 +321,8 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
         chance_corrected=chance.chance_corrected,
         shown_name=shown_name,
         warning=one_answer_warning,
-        words={"mean": MEAN_WORDS, "interval": INTERVAL_WORDS, "chance": chance.CHANCE_WORDS},
+        words=_words(both=both),
+        both=both,
         labels=LABELS,
         failing_seeds=_failing_seeds,
         broken_expansions=_broken_expansions,

@@ -23,6 +23,7 @@ from s2lct.leaderboard.results.standings import (
     pairwise_tests,
 )
 from s2lct.leaderboard.scoring import chance, statistics
+from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS, Share
 from s2lct.leaderboard.site.tables import TABLES, capability_columns, write_tables
 from s2lct.pages import page_templates
 
@@ -64,9 +65,17 @@ def page(standings: Sequence[SuiteStandings]) -> str:
         "labels": list(LABELS),
         "files": [*TABLES, OUTCOMES],
         "level": LEVEL,
-        "words": {"mean": statistics.MEAN_WORDS, "chance": chance.CHANCE_WORDS, "test": TEST_WORDS},
+        "words": {
+            "mean": statistics.MEAN_WORDS,
+            "chance": chance.CHANCE_WORDS,
+            "test": TEST_WORDS,
+            "both": BOTH_SIDES_WORDS,
+        },
         "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
     }
+    words = [statistics.MEAN_WORDS, statistics.INTERVAL_WORDS, chance.CHANCE_WORDS]
+    if any(of.both_sides for one in standings for of in one.standings):
+        words.append(BOTH_SIDES_WORDS)
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing that could end a script element: text of models and cases is anybody's.
     for letter in "<>&\u2028\u2029":
@@ -77,7 +86,7 @@ def page(standings: Sequence[SuiteStandings]) -> str:
         script=Markup(script),
         script_hash=Markup(f"sha256-{digest}"),
         data=Markup(text),
-        words=(statistics.MEAN_WORDS, statistics.INTERVAL_WORDS, chance.CHANCE_WORDS),
+        words=words,
     )
 
 
@@ -133,6 +142,10 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
                     ]
                     for name in names
                 ],
+                "both": [
+                    _rounded(reference.both_sides),
+                    [_rounded(reference.capabilities[name].get(BOTH_SIDES)) for name in names],
+                ],
             }
             for reference in one.references
         ],
@@ -144,6 +157,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
 
 def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> dict[str, Any]:
     model, outside, of = standing.model, standing.outside_training, standing.capabilities
+    sides = standing.both_sides
     return {
         "key": key,
         "sha256": model.key,
@@ -158,6 +172,11 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
         "corrected": _rounded(standing.chance_corrected),
         "capabilities": [_figures(of[name]) if name in of else None for name in capabilities],
         "one": standing.one_answer and [LABELS[standing.one_answer[0]], standing.one_answer[1]],
+        "both": None if sides is None else _share(sides.overall),
+        "sides": [
+            _share(sides.capabilities[name]) if sides and name in sides.capabilities else None
+            for name in capabilities
+        ],
         "flips": [standing.pass_to_fail, standing.passing_expansions],
         "compared": [standing.training_known, " ".join(standing.compared_with)],
         "outside": None if outside is None else [*_figure(outside), outside.cases],
@@ -171,6 +190,11 @@ def _rounded(value: float | None) -> float | None:
 
 def _figure(rate: statistics.Rate) -> list[float]:
     return [round(value, _DIGITS) for value in (rate.failure_rate, *rate.ci)]
+
+
+def _share(of: Share) -> list[float]:
+    """Share and bounds, and of how many pairs."""
+    return [*(round(value, _DIGITS) for value in (of.share, *of.ci)), of.pairs]
 
 
 def _figures(of: statistics.CapabilityResult) -> list[float | None]:

@@ -12,6 +12,7 @@ from typing import Any
 from s2lct.files import write_bytes
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.standings import Standing, SuiteStandings
+from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES
 from s2lct.leaderboard.scoring.chance import Reference, chance_corrected, chance_of, reference_means
 from s2lct.leaderboard.scoring.statistics import Rate
 from s2lct.plain_text import spreadsheet_cell
@@ -23,12 +24,13 @@ _COLUMNS_BEFORE = (
     "chance_corrected",
 )  # fmt: skip
 _COLUMNS_BEHIND = (
-    "pass_to_fail", "passing_expansions", "one_answer", "one_answer_share", "training_data_known",
+    "pass_to_fail", "passing_expansions", "both_sides", "both_sides_ci_low", "both_sides_ci_high",
+    "both_sides_pairs", "one_answer", "one_answer_share", "training_data_known",
     "compared_with", "outside_training", "outside_training_cases", "cases", "parameters",
     "licence", "date", "verified", "label_rule", "weights_sha256", "result_sha256",
 )  # fmt: skip
 _OF_MODEL = ("revision", "parameters", "licence", "date", "label_rule", "weights_sha256")
-_RATE_SUFFIXES = ("", "_ci_low", "_ci_high", "_seeds", "_expansions")
+_RATE_SUFFIXES = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 
 
 def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
@@ -73,9 +75,14 @@ def capability_columns(names: Iterable[str]) -> dict[str, str]:
 def _of_model(standing: Standing) -> dict[str, Any]:
     model, outside, overall = standing.model, standing.outside_training, standing.overall
     label, share = standing.one_answer or (None, None)
+    sides = standing.both_sides
+    of_name = sides.capabilities if sides else {}
     return {name: getattr(model, name) for name in _OF_MODEL} | {
         "rates": {
-            name: (of.all.failure_rate, *of.all.ci, _known(of.seed), _known(of.expansion))
+            name: (
+                *(of.all.failure_rate, *of.all.ci, _known(of.seed), _known(of.expansion)),
+                of_name[name].share if name in of_name else None,
+            )
             for name, of in standing.capabilities.items()
         },
         "kind": "model",
@@ -88,6 +95,10 @@ def _of_model(standing: Standing) -> dict[str, Any]:
         "chance_corrected": standing.chance_corrected,
         "pass_to_fail": standing.pass_to_fail,
         "passing_expansions": standing.passing_expansions,
+        "both_sides": sides.overall.share if sides else None,
+        "both_sides_ci_low": sides.overall.ci[0] if sides else None,
+        "both_sides_ci_high": sides.overall.ci[1] if sides else None,
+        "both_sides_pairs": sides.overall.pairs if sides else None,
         "one_answer": None if label is None else LABELS[label],
         "one_answer_share": share,
         "training_data_known": standing.training_known,
@@ -107,12 +118,13 @@ def _known(rate: Rate) -> float | None:
 def _of_reference(reference: Reference, chance: float, cases: int) -> dict[str, Any]:
     return {
         "rates": {
-            name: (of["all"], None, None, of.get("seed"), of.get("expansion"))
+            name: (of["all"], None, None, of.get("seed"), of.get("expansion"), of.get(BOTH_SIDES))
             for name, of in reference.capabilities.items()
         },
         "kind": "reference",
         "model": reference.name,
         "failure_rate": reference.failure_rate,
+        "both_sides": reference.both_sides,
         "cases": cases,
         "chance": chance,
         "chance_corrected": chance_corrected(reference.failure_rate, chance),

@@ -313,11 +313,11 @@ def verdict_in_words(verdict: Verdict) -> list[str]:
     if not verdict.accepted:
         return [f"refused: {verdict.file}", *(f"  {reason}" for reason in verdict.reasons)]
     said = f"accepted: {verdict.file}: every figure follows from its cases"
-    cases = f"{verdict.rescored:,} cases scored again"
+    texts = f"{verdict.rescored:,} texts scored again"
     if verdict.seed is not None:
-        said += f"; a first look: {cases} (--seed {verdict.seed}), not verified"
+        said += f"; a first look: {texts} (--seed {verdict.seed}), not verified"
     elif verdict.verified:
-        said += f"; all {cases}: verified"
+        said += f"; all {texts}: verified"
     elif verdict.rescored:
-        said += f"; all {cases}, but not verified: {'; '.join(verdict.doubts)}"
+        said += f"; all {texts}, but not verified: {'; '.join(verdict.doubts)}"
     return [said]

@@ -59,7 +59,7 @@ class Verdict:
     sha256: str  # of its bytes; empty where they were not read
     accepted: bool  # whether nothing speaks against it
     reasons: tuple[str, ...]  # what does, a line each
-    rescored: int = 0  # how many cases the model was asked again
+    rescored: int = 0  # how many cases and counterparts the model was asked again
     seed: int | None = None  # what they were drawn by; None where none were drawn
     verified: bool = False  # whether it was accepted with its model asked all cases again
     doubts: tuple[str, ...] = ()  # why it is not, though its model was asked all cases again
@@ -100,13 +100,13 @@ def check(
         wrong = wrong_figures(result, outcomes_of(result, suite, labels))
         reasons += [f"{where} does not follow from the cases" for where in wrong]
         if (rescore or first_look) and not reasons:
-            numbers = list(range(len(suite.cases)))
+            numbers = list(range(len(suite.asked)))
             if first_look:
                 drawn_by = secrets.randbits(32) if seed is None else seed
                 wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
                 draw = random.Random(drawn_by)
                 numbers = sorted(draw.sample(numbers, min(wanted, len(numbers))))
-            cases = [suite.cases[number] for number in numbers]
+            cases = [suite.asked[number] for number in numbers]
             again = ask_again(result, cases, labels[numbers], limits)
             reasons += again.faults
             rescored, doubts = again.asked, again.doubts
@@ -170,7 +170,7 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
     for name, version in result.packages.items():
         if not _PACKAGE.fullmatch(name) or not _PACKAGE.fullmatch(version):
             yield f"packages: {name!r} {version!r} is no package with a version"
-    told, cases = result.suite, len(suite.cases)
+    told, cases = result.suite, len(suite.asked)
     if told.version != suite.version:
         yield f"suite.version: is {told.version!r}, the suite's is {suite.version!r}"
     if told.fingerprint != suite.fingerprint:
@@ -179,19 +179,28 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         yield "selection: is a part of the suite; score the model on all of it"
     if result.outcomes.rows != cases:
         yield (
-            f"outcomes.rows: is {result.outcomes.rows}, the suite has {cases} cases; score the "
-            "model on all of them"
+            f"outcomes.rows: is {result.outcomes.rows}, the suite has {_counted(suite)}; score "
+            "the model on all of them with this version of s2lct"
         )
 
 
+def _counted(suite: SuiteCases) -> str:
+    opposite = len(suite.counterparts)
+    return f"{len(suite.cases)} cases" + (f" and {opposite} counterparts" if opposite else "")
+
+
 def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) -> Labels:
-    """What the model said of each case; ``faults`` gets what in its file is not as it should be."""
-    name, rows = result.outcomes.path, len(suite.cases)
+    """What the model said of each case and counterpart, in the order of `SuiteCases.asked`.
+
+    ``faults`` gets what in its file is not as it should be.
+    """
+    name, asked_cases = result.outcomes.path, suite.asked
+    rows = len(asked_cases)
     if not _FILE_NAME.fullmatch(name):
         raise untrusted.RefusedError(
             f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"
         )
-    longest = max((len(case.text.encode()) for case in suite.cases), default=0) + 1_000
+    longest = max((len(case.text.encode()) for case in asked_cases), default=0) + 1_000
     most = _SPARE_BYTES + _TEXTS_A_ROW * rows * longest
     with Decoder() as decoder:
         table = decoded(decoder, path, result, rows, longest, most)
@@ -204,7 +213,7 @@ def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) ->
             faults.append(f"{name}: {words.format(some)}")
         return bool(wrong)
 
-    ids, known = Counter(columns["id"]), dict.fromkeys(case.id for case in suite.cases)
+    ids, known = Counter(columns["id"]), dict.fromkeys(case.id for case in asked_cases)
     twice = found((one for one, count in ids.items() if count > 1), "has {} more than once", "id")
     unknown = found(
         (one for one in ids if one not in known), "has {} that the suite does not have", "id"
@@ -218,13 +227,13 @@ def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) ->
         told = zip(known, columns[column], right, strict=True)
         return (one for one, value, own in told if value != own)
 
-    for column, right in case_columns(suite.cases).items():
+    for column, right in case_columns(asked_cases).items():
         found(unlike(column, right), f"{column} is not the suite's in {{}}")
     said = dict(zip(known, columns["label"], strict=True))
     if found((one for one in said if said[one] not in LABELS), "label is no label in {}"):
         raise untrusted.RefusedError
     labels = np.array([LABELS.index(label) for label in said.values()], dtype=np.int64)
-    fails = failed_cases(suite.cases, labels).tolist()
+    fails = failed_cases(asked_cases, labels).tolist()
     found(unlike("failed", fails), "failed does not follow from the label in {}")
     return labels
 

@@ -1,0 +1,424 @@
+"""Seeds right on both sides: what a model that evades passes, and what it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from suite_edits import edited_suite
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
+from s2lct.labels import LABELS
+from s2lct.leaderboard.integrations.metric import compute
+from s2lct.leaderboard.models.classifier import Function
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.results.collection import collect, proves
+from s2lct.leaderboard.results.comparison import compare, compare_sides, paired
+from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.results.scored import read_collection
+from s2lct.leaderboard.results.standings import SuiteStandings, all_standings
+from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.scoring.chance import references
+from s2lct.leaderboard.scoring.score import Outcomes, figures, score
+from s2lct.leaderboard.site.report import Scored, html_report
+from s2lct.leaderboard.site.site import build_site
+from s2lct.leaderboard.submission.check import check
+from s2lct.suite.cases import Case, SuiteCases, load_cases
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+runner = CliRunner()
+TWO_LABELS = ["LC4", "LC6", "LC11"]
+
+
+@pytest.fixture(scope="module")
+def suite(suite_folder: Path) -> SuiteCases:
+    return load_cases(suite_folder)
+
+
+def answering(suite: SuiteCases, answer: Callable[[Case], int | None], name: str) -> Outcomes:
+    """A model that says of each case what ``answer`` says; neutral where that is None."""
+    of_text = {case.text: answer(case) for case in suite.asked}
+    return score(
+        Function(
+            lambda texts: [1 if of_text[t] is None else of_text[t] for t in texts], name, None
+        ),
+        suite,
+    )
+
+
+def always_neutral(suite: SuiteCases) -> Outcomes:
+    return answering(suite, lambda _: 1, "org/evasive")
+
+
+def right(suite: SuiteCases) -> Outcomes:
+    """Answers every case and every counterpart rightly."""
+    return answering(suite, lambda case: min(case.passes), "org/right")
+
+
+def without(figures: dict[str, Any]) -> dict[str, Any]:
+    """Figures without what is right on both sides."""
+    return {
+        name: {part: value for part, value in of.items() if part != "both_sides"}
+        for name, of in figures.items()
+    }
+
+
+def older(outcomes: Outcomes, folder: Path) -> Path:
+    """A result as it was written before counterparts were asked."""
+    path = write_result(replace(outcomes, counterpart_labels=None), folder)
+    told = json.loads(path.read_text())
+    for part in (told["overall"], *told["capabilities"].values(), *told["references"].values()):
+        assert part.pop("both_sides") is None
+    path.write_text(json.dumps(told))
+    return path
+
+
+def test_a_model_that_always_says_neutral_passes_two_labels_and_is_right_on_no_both_sides(
+    suite: SuiteCases,
+) -> None:
+    found = figures(always_neutral(suite))
+    with_pairs = {name for name, of in found.items() if "both_sides" in of} - {"overall"}
+    assert with_pairs and with_pairs <= set(TWO_LABELS)
+    for name in with_pairs:
+        assert found[name]["all"]["failure_rate"] == 0
+        assert found[name]["both_sides"]["share"] == 0
+        assert found[name]["both_sides"]["pairs"] == sum(
+            one.capability == name for one in suite.counterparts
+        )
+    assert found["overall"]["both_sides"]["share"] == 0
+    assert figures(right(suite))["overall"]["both_sides"]["share"] == 1
+    told = {one.name: one.both_sides for one in references(suite.cases, suite.counterparts)}
+    constant = [told[f"always-{label}"] for label in LABELS]
+    assert constant == [0, 0, 0]
+    assert told["random"] == pytest.approx(2 / 9)  # two labels pass, and then one
+
+
+def test_counterparts_move_no_other_figure_and_a_suite_without_them_shows_none(
+    suite_folder: Path, suite: SuiteCases, tmp_path: Path
+) -> None:
+    plain = load_cases(
+        edited_suite(
+            suite_folder,
+            tmp_path / "plain",
+            "1.0.1",
+            lambda _, rows: [row for row in rows if row["kind"] != "counterpart"],
+        )
+    )
+    vader = load_classifier("vader")
+    asked, bare = figures(score(vader, suite)), figures(score(vader, plain))
+    assert "both_sides" in asked["overall"]
+    assert without(asked) == bare
+    result = read_result(write_result(score(vader, plain), tmp_path))
+    assert result.overall.both_sides is None
+    assert all(of.both_sides is None for of in result.capabilities.values())
+    done = runner.invoke(app, ["report", str(tmp_path / "vader.json"), "--recompute"])
+    assert done.exit_code == 0, done.output
+    assert "both" not in done.output
+
+
+@given(data=st.data())
+def test_the_share_is_of_seeds_that_pass_with_their_counterparts(
+    suite_folder: Path, data: st.DataObject
+) -> None:
+    suite = load_cases(suite_folder).select(["LC4"])
+    drawn = data.draw(
+        st.lists(st.integers(0, 2), min_size=len(suite.asked), max_size=len(suite.asked))
+    )
+    said = {case.id: label for case, label in zip(suite.asked, drawn, strict=True)}
+    outcomes = answering_ids(suite, said)
+    passing = {case.id: said[case.id] in case.passes for case in suite.asked}
+    pairs = [(one.seed_id, one.id) for one in suite.counterparts]
+    expected = sum(passing[seed] and passing[other] for seed, other in pairs)
+    of = figures(outcomes)["LC4"]["both_sides"]
+    assert (of["pairs"], of["right"]) == (len(pairs), expected)
+    assert of["share"] == pytest.approx(expected / len(pairs))
+    assert 0 <= of["ci"][0] <= of["share"] <= of["ci"][1] <= 1
+
+
+def answering_ids(suite: SuiteCases, said: dict[str, int]) -> Outcomes:
+    predictions = [said[case.id] for case in suite.asked]
+    return score(Function(lambda _: predictions, "org/drawn", None), suite)
+
+
+def test_pairs_of_one_family_count_as_one_where_they_fare_alike() -> None:
+    def made(sentences: int) -> Outcomes:
+        passes, opposite = frozenset({1, 2}), frozenset({0})
+        seeds = [
+            Case(
+                f"s{n}", "LC4", "seed", f"s{n}", f"It isn't bad, {n}.", passes,
+                sources=(f"films:{n % sentences}",),
+            )
+            for n in range(40)
+        ]  # fmt: skip
+        others = [
+            Case(f"c{n}", "LC4", "counterpart", f"s{n}", f"It is bad, {n}.", opposite)
+            for n in range(40)
+        ]
+        suite = SuiteCases("mine", "1.0.0", "0" * 64, tuple(seeds), counterparts=tuple(others))
+        said = {case.id: 2 for case in seeds}
+        said |= {one.id: 0 if n % sentences < sentences // 2 else 1 for n, one in enumerate(others)}
+        return answering_ids(suite, said)
+
+    few, many = (figures(made(n))["LC4"]["both_sides"] for n in (4, 40))
+    assert few["share"] == many["share"] == 0.5
+    assert few["ci"][1] - few["ci"][0] > 1.5 * (many["ci"][1] - many["ci"][0])
+
+
+def test_a_part_of_a_suite_asks_the_counterparts_of_its_seeds(suite: SuiteCases) -> None:
+    part = suite.select(["LC4"], limit=1)
+    (seed,) = part.cases
+    assert [one.seed_id for one in part.counterparts] == [seed.id]
+    expansions = suite.select(["LC4"], kind="expansion")
+    assert expansions.counterparts == ()
+    assert "both_sides" not in figures(always_neutral(expansions))["overall"]
+
+
+def changed(path: Path, edit: Callable[[dict[str, Any]], None]) -> Path:
+    told = json.loads(path.read_text())
+    edit(told)
+    path.write_text(json.dumps(told))
+    return path
+
+
+def share_of_one(told: dict[str, Any]) -> None:
+    told["capabilities"]["LC4"]["both_sides"]["share"] = 1.0
+
+
+def no_share(told: dict[str, Any]) -> None:
+    told["overall"]["both_sides"] = None
+
+
+def share_elsewhere(told: dict[str, Any]) -> None:
+    told["capabilities"]["LC1"]["both_sides"] = told["capabilities"]["LC4"]["both_sides"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "where"),
+    [
+        (share_of_one, "capabilities.LC4.both_sides.share"),
+        (no_share, "overall.both_sides"),
+        (share_elsewhere, "capabilities.LC1.both_sides"),
+    ],
+)
+def test_a_share_must_follow_from_the_outcomes(
+    edit: Callable[[dict[str, Any]], None], where: str, suite: SuiteCases, tmp_path: Path
+) -> None:
+    path = write_result(score(load_classifier("vader"), suite), tmp_path)
+    assert recompute(path) == read_result(path)
+    assert check(path, suite).accepted
+    changed(path, edit)
+    with pytest.raises(ScoringError, match=f"{re.escape(where)} does not follow"):
+        recompute(path)
+    verdict = check(path, suite)
+    assert not verdict.accepted
+    assert f"{where} does not follow from the cases" in verdict.reasons
+
+
+def test_older_results_stay_readable_and_show_nothing(suite: SuiteCases, tmp_path: Path) -> None:
+    path = older(score(load_classifier("vader"), suite), tmp_path)
+    assert recompute(path).overall.both_sides is None
+    page = html_report([Scored(read_result(path), read_outcomes(path))])
+    assert "both" not in page
+    (board,) = all_standings(collect(tmp_path))
+    assert [one.both_sides for one in board.standings] == [None]
+    build_site(collect(tmp_path), tmp_path / "site")
+    row, *_ = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
+    assert row["both_sides"] is row["LC4_both_sides"] is None
+
+
+def test_an_older_result_of_a_built_in_model_is_replaced(suite: SuiteCases, tmp_path: Path) -> None:
+    vader = score(load_classifier("vader"), suite)
+    path = older(vader, tmp_path)
+    assert write_result(vader, tmp_path) == path
+    assert read_result(path).overall.both_sides is not None
+
+
+def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: Path) -> None:
+    vader = score(load_classifier("vader"), suite)
+    (reason,) = check(older(vader, tmp_path), suite).reasons[:1]
+    asked = f"{len(suite.cases)} cases and {len(suite.counterparts)} counterparts"
+    assert f"the suite has {asked}; score the model on all of them" in reason
+    honest = check(write_result(vader, tmp_path), suite, rescore=True)
+    assert honest.verified and honest.rescored == len(suite.asked)
+    assert vader.counterpart_labels is not None
+    lie = (vader.counterpart_labels + 1) % len(LABELS)
+    lying = write_result(replace(vader, counterpart_labels=lie), tmp_path)
+    (reason,) = check(lying, suite, rescore=True).reasons
+    assert "the model says something else" in reason
+
+
+def boards(folder: Path) -> SuiteStandings:
+    (board,) = all_standings(collect(folder))
+    return board
+
+
+def test_the_board_computes_the_shares_again(suite: SuiteCases, tmp_path: Path) -> None:
+    folder, site = tmp_path / "in", tmp_path / "site"
+    older(score(load_classifier("afinn"), suite), folder)
+    paths = [write_result(of(suite), folder) for of in (always_neutral, right)]
+    paths.append(write_result(score(load_classifier("vader"), suite), folder))
+    build_site(collect(folder), site)
+    told: dict[str, Result] = {one.model.name: one for one in map(read_result, paths)}
+    for board in (boards(folder), *all_standings(read_collection(site / "outcomes.parquet"))):
+        assert board.suite.cases == suite.cases
+        assert board.suite.counterparts == suite.counterparts
+        for one in board.standings:
+            assert one.rank is not None
+            if one.model.name == "afinn":
+                assert one.both_sides is None
+                continue
+            assert one.both_sides is not None
+            mean = told[one.model.name].overall.both_sides
+            assert mean is not None
+            assert one.both_sides.overall.share == pytest.approx(mean.share)
+            assert one.both_sides.overall.ci == pytest.approx(mean.ci)
+            for name, share in one.both_sides.capabilities.items():
+                own = told[one.model.name].capabilities[name].both_sides
+                assert own is not None
+                assert (share.pairs, share.right) == (own.pairs, own.right)
+    rows = {row["model"]: row for row in json.loads((site / "leaderboard.json").read_text())}
+    assert rows["org/evasive"]["both_sides"] == rows["org/evasive"]["LC4_both_sides"] == 0
+    assert rows["org/right"]["both_sides"] == rows["org/right"]["LC4_both_sides"] == 1
+    assert rows["org/right"]["both_sides_pairs"] == len(suite.counterparts)
+    assert rows["org/right"]["LC1_both_sides"] is rows["afinn"]["both_sides"] is None
+    assert rows["always-neutral"]["both_sides"] == 0
+
+
+def test_no_rank_and_no_rate_of_the_board_hangs_on_counterparts(
+    suite: SuiteCases, tmp_path: Path
+) -> None:
+    for name in ("vader", "afinn", "textblob"):
+        outcomes = score(load_classifier(name), suite)
+        write_result(outcomes, tmp_path / "with")
+        older(outcomes, tmp_path / "older")
+    asked, bare = boards(tmp_path / "with").standings, boards(tmp_path / "older").standings
+    assert all(one.both_sides for one in asked)
+    for one, other in zip(asked, bare, strict=True):
+        assert one.model.name == other.model.name
+        assert (one.rank, one.overall, one.capabilities) == (
+            other.rank, other.overall, other.capabilities,
+        )  # fmt: skip
+        assert (one.chance, one.outside_training) == (other.chance, other.outside_training)
+
+
+def test_a_board_leaves_out_a_false_number_of_pairs(suite: SuiteCases, tmp_path: Path) -> None:
+    write_result(right(suite), tmp_path)
+    path = write_result(always_neutral(suite), tmp_path)
+
+    def more(told: dict[str, Any]) -> None:
+        told["capabilities"]["LC4"]["both_sides"]["right"] = 3
+
+    changed(path, more)
+    collection = collect(tmp_path)
+    (line,) = collection.skipped
+    assert "LC4.both_sides.right does not follow from its cases" in line
+    assert [one.name for one in collection.suites[0].models] == ["org/right"]
+
+
+def test_a_file_of_counterparts_alone_is_refused(suite: SuiteCases, tmp_path: Path) -> None:
+    path = write_result(right(suite), tmp_path)
+    table = pq.read_table(path.with_suffix(".parquet"))
+    mask = pa.array([kind == "counterpart" for kind in table["kind"].to_pylist()])
+    pq.write_table(table.filter(mask), path.with_suffix(".parquet"))
+
+    def of_table(told: dict[str, Any]) -> None:
+        told["outcomes"]["rows"] = len(suite.counterparts)
+        told["outcomes"]["sha256"] = sha256_of(path.with_suffix(".parquet"))
+
+    changed(path, of_table)
+    with pytest.raises(ScoringError, match="has no seed and no expansion"):
+        read_outcomes(path)
+
+
+def test_outcomes_prove_the_fingerprint_of_a_suite_with_counterparts(suite: SuiteCases) -> None:
+    assert proves(suite.asked, suite.fingerprint)
+    assert not proves(suite.cases, suite.fingerprint)
+    other = replace(suite.counterparts[0], text="Made up.")
+    assert not proves((*suite.cases, other, *suite.counterparts[1:]), suite.fingerprint)
+
+
+def test_a_comparison_shows_and_tests_both_sides(suite: SuiteCases, tmp_path: Path) -> None:
+    paths = [write_result(of(suite), tmp_path) for of in (right, always_neutral)]
+    one, other = map(read_outcomes, paths)
+    sides = compare_sides(one, other)
+    assert list(sides) == list(dict.fromkeys(c.capability for c in suite.counterparts))
+    for name, compared in sides.items():
+        assert compared.shares == (1, 0)
+        pairs = sum(c.capability == name for c in suite.counterparts)
+        assert (compared.test.cases, compared.test.second_only) == (pairs, pairs)
+    done = runner.invoke(app, ["compare", *map(str, paths)])
+    assert done.exit_code == 0, done.output
+    (row,) = re.findall(r"^LC4 +\d+ +\d+ +(100\.0) +(0\.0) ", done.output, re.MULTILINE)
+    assert row == ("100.0", "0.0")
+    # Failing cases are compared as before, and older results have nothing to compare here.
+    bare = older(always_neutral(suite), tmp_path / "older")
+    assert compare_sides(one, read_outcomes(bare)) == {}
+    assert compare(*paired(one, other)) == compare(*paired(one, read_outcomes(bare)))
+    done = runner.invoke(app, ["compare", str(paths[0]), str(bare)])
+    assert done.exit_code == 0, done.output
+    assert "both" not in done.output
+
+
+def test_tables_and_report_show_both_sides_beside_the_failure_rates(
+    suite_folder: Path, suite: SuiteCases, tmp_path: Path
+) -> None:
+    out = tmp_path / "r"
+    done = runner.invoke(
+        app, ["score", "vader", "textblob", "--suite", str(suite_folder), "--out", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    results = [read_result(out / f"{name}.json") for name in ("vader", "textblob")]
+    for result in results:
+        mean = result.overall.both_sides
+        assert mean is not None and mean.pairs == len(suite.counterparts)
+        line = next(x for x in lines if x.startswith(f"{result.model.name} "))
+        assert line.split()[-1] == f"{100 * mean.share:.1f}"
+    neutral = next(x for x in lines if x.startswith("(always-neutral)"))
+    assert neutral.split()[-1] == "0.0"
+    page = html_report(
+        [Scored(one, read_outcomes(out / f"{one.model.name}.json")) for one in results]
+    )
+    row = next(
+        row
+        for row in page.split("<tr>")
+        if row.startswith("<td>LC4</td>\n")
+        and "p→f" not in row
+        and "seeds with a counterpart" in row
+    )
+    for result in results:
+        own = result.capabilities["LC4"].both_sides
+        assert own is not None
+        told = f'{own.right} of {own.pairs} seeds with a counterpart">{100 * own.share:.1f}</td>'
+        assert told in row
+    assert page.count("mean of<br>both sides") == 1
+
+
+def test_the_metric_gives_both_sides_of_models_and_of_predictions(
+    suite_folder: Path, suite: SuiteCases
+) -> None:
+    by_model = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
+    chosen = suite.select(["LC4"])
+    outcomes = score(load_classifier("vader"), chosen)
+    ids = [case.id for case in chosen.asked]
+    said = outcomes.said.tolist()
+    assert compute(predictions=said[::-1], references=ids[::-1], suite=suite_folder) == by_model
+    flat = compute(model="vader", suite=suite_folder, capabilities=["LC4"], flat=True)
+    assert flat["LC4/both_sides/share"] == by_model["LC4"]["both_sides"]["share"]
+    cases = len(chosen.cases)
+    bare = compute(predictions=said[:cases], references=ids[:cases], suite=suite_folder)
+    assert bare == without(by_model)
