@@ -78,7 +78,7 @@ class SuiteCases:
     @property
     def asked(self) -> tuple[Case, ...]:
         """All that a model is asked: the cases, and the counterparts behind them."""
-        return (*self.cases, *self.counterparts)
+        return (*self.cases, *self.counterparts) if self.counterparts else self.cases
 
     def select(
         self,

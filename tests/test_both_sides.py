@@ -149,7 +149,7 @@ def test_the_share_is_of_seeds_that_pass_with_their_counterparts(
 
 
 def answering_ids(suite: SuiteCases, said: dict[str, int]) -> Outcomes:
-    predictions = [said[case.id] for case in suite.asked]
+    predictions = [LABELS[said[case.id]] for case in suite.asked]
     return score(Function(lambda _: predictions, "org/drawn", None), suite)
 
 
@@ -341,6 +341,17 @@ def test_a_file_of_counterparts_alone_is_refused(suite: SuiteCases, tmp_path: Pa
     changed(path, of_table)
     with pytest.raises(ScoringError, match="has no seed and no expansion"):
         read_outcomes(path)
+
+
+def test_a_collection_of_counterparts_alone_is_refused(suite: SuiteCases, tmp_path: Path) -> None:
+    write_result(right(suite), tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "site")
+    path = tmp_path / "site" / "outcomes.parquet"
+    table = pq.read_table(path)
+    mask = pa.array([kind == "counterpart" for kind in table["kind"].to_pylist()])
+    pq.write_table(table.filter(mask), path)
+    with pytest.raises(ScoringError, match="has no seed and no expansion"):
+        read_collection(path)
 
 
 def test_outcomes_prove_the_fingerprint_of_a_suite_with_counterparts(suite: SuiteCases) -> None:

@@ -230,8 +230,10 @@ def _suites(table: pa.Table) -> list[SuiteOutcomes]:
         version, fingerprint = heads[0]["suite_version"], heads[0]["suite_fingerprint"]
         _refuse({"suite.version": version, "suite.fingerprint": fingerprint})
         official = heads[0].get("suite_official")
-        of_suite_alone = SuiteOutcomes(version, fingerprint, cases, tuple(models), official)
-        found.append(parted(of_suite_alone))
+        read = parted(SuiteOutcomes(version, fingerprint, cases, tuple(models), official))
+        if not read.cases:
+            raise ValueError("a suite has no seed and no expansion")
+        found.append(read)
     return found
 
 

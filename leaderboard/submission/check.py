@@ -100,13 +100,14 @@ def check(
         wrong = wrong_figures(result, outcomes_of(result, suite, labels))
         reasons += [f"{where} does not follow from the cases" for where in wrong]
         if (rescore or first_look) and not reasons:
-            numbers = list(range(len(suite.asked)))
+            all_cases = suite.asked
+            numbers = list(range(len(all_cases)))
             if first_look:
                 drawn_by = secrets.randbits(32) if seed is None else seed
                 wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
                 draw = random.Random(drawn_by)
                 numbers = sorted(draw.sample(numbers, min(wanted, len(numbers))))
-            cases = [suite.asked[number] for number in numbers]
+            cases = [all_cases[number] for number in numbers]
             again = ask_again(result, cases, labels[numbers], limits)
             reasons += again.faults
             rescored, doubts = again.asked, again.doubts
