@@ -240,6 +240,10 @@ def test_no_adverb_stands_beside_another_or_before_a_noun(text: str, adverb: str
         ("It is about [all] these actors.", "PDT", True),
         ("It is about [all] this actor.", "PDT", False),
         ("It is a [school] film.", "NN", True),
+        ("It comes from the heart [of] it.", "IN", True),
+        ("It comes from [in] the heart.", "IN", False),
+        ("It comes [out] from the heart.", "RP", False),
+        ("It is a [second] Second film.", "JJ", False),
         ("It is a [school] great film.", "NN", False),
     ],
 )

@@ -17,6 +17,7 @@ _NOUNS = frozenset({"NN", "NNS"})
 _NAMES = frozenset({"NNP", "NNPS"})
 _ADJECTIVES = frozenset({"JJ", "VBN", "VBG"})
 _ADVERBS = frozenset({"RB", "RBR", "RBS"})
+_PREPOSITIONS = frozenset({"IN", "TO", "RP"})
 _BETWEEN_MODIFIERS = frozenset({"RB", ",", "CC", "CD", "HYPH"})
 _DETERMINERS = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
 _PRONOUNS = frozenset({"one", "same", "other"})
@@ -39,7 +40,7 @@ def lacks_capital(word: str) -> bool:
 
 
 def breaks_grammar(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
-    """Whether an inserted word cannot stand where it does, or is written without its capital.
+    """Whether an inserted word cannot stand where it does, stands twice, or lacks its capital.
 
     Args:
         tokens: the filled sentence.
@@ -55,7 +56,8 @@ def _breaks(tokens: Sequence[Token], number: int) -> bool:
     following = tokens[number + 1] if number + 1 < len(tokens) else None
     behind = following.tag if following else ""
     head = _head_behind(tokens, number)
-    if lacks_capital(word.text):
+    neighbours = (*tokens[max(0, number - 1) : number], *tokens[number + 1 : number + 2])
+    if lacks_capital(word.text) or form in {token.text.lower() for token in neighbours}:
         return True
     match word.tag:
         case "JJ" | "VBN" | "VBG":
@@ -76,6 +78,8 @@ def _breaks(tokens: Sequence[Token], number: int) -> bool:
             )
         case "CD":
             return before in _NOUNS | _NAMES or head != "NNS"
+        case "IN" | "TO" | "RP":
+            return before in _PREPOSITIONS or behind in _PREPOSITIONS
         case "PDT":
             return following is None or behind not in _DETERMINERS or head != "NNS"
         case _:
