@@ -34,7 +34,6 @@ class Scorer:
         return {"name": self.name, "package": self.package, "version": version(self.package)}
 
 
-@cache
 def _vader() -> Score:
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
@@ -42,7 +41,6 @@ def _vader() -> Score:
     return lambda text: float(analyzer.polarity_scores(text)["compound"])
 
 
-@cache
 def _textblob() -> Score:
     from textblob import TextBlob
 
@@ -54,9 +52,14 @@ TEXTBLOB = Scorer("textblob", "textblob", _textblob)
 SCORERS: Mapping[str, Scorer] = {one.name: one for one in (VADER, TEXTBLOB)}
 
 
+@cache
+def _loaded() -> tuple[Score, ...]:
+    return tuple(one.load() for one in SCORERS.values())
+
+
 def shift(text: str, longer: str) -> float:
     """How far a longer form of a text is from it in sentiment: by the scorer that moves most."""
-    return max(abs(one.load()(longer) - one.load()(text)) for one in SCORERS.values())
+    return max(abs(score(longer) - score(text)) for score in _loaded())
 
 
 def subjectivity(text: str) -> float:
