@@ -158,8 +158,6 @@ class SentenceAtATime:
                 order=self.config.mask_order,
                 tags=self.config.mask_tags,
                 seed=self.config.seed,
-                fluency_rules=True,
-                fitting=self.fitting,
             ):
                 for suggestion in self.suggestions(masked):
                     passed += self.validated(masked, suggestion, parsed, capability)
@@ -177,7 +175,7 @@ class SentenceAtATime:
     def fitting(self, tag: str) -> frozenset[str]:
         """The words that the tables allow, as in the build: both ask for the same suggestions."""
         if tag not in self.fitting_by_tag:
-            self.fitting_by_tag[tag] = fitting_words(self.words, tag, self.lexicon, judging=False)
+            self.fitting_by_tag[tag] = fitting_words(self.words, tag, self.lexicon)
         return self.fitting_by_tag[tag]
 
     def tree_fits(self, tokens: Sequence[Token], rule: search.SearchRule) -> bool:
@@ -240,7 +238,6 @@ class SentenceAtATime:
             self.tagger,
             self.lexicon,
             least_score=self.config.least_score,
-            fluency_rules=True,
         )
         return expansions
 
@@ -257,7 +254,6 @@ def part_build(count: int) -> None:
             corpus=f"csv:{corpus}",
             capabilities=names,
             seeds=20,
-            candidates=1,
         )
         naive = SentenceAtATime(config, load_capabilities(names))
         made: dict[str, int] = {}

@@ -39,7 +39,6 @@ from s2lct.suite.records import (
     Sentence,
 )
 
-EXPANSIONS_OF_AN_ADVERB = 4
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
@@ -85,7 +84,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """The candidate seeds of a capability."""
+    """The seeds of a capability."""
 
     seeds: tuple[Seed, ...]
     left_out: tuple[LeftOut, ...]
@@ -93,16 +92,10 @@ class Transformed:
 
 @dataclass(frozen=True, slots=True)
 class MaskedSeed:
-    """A candidate seed with its masked sentences."""
+    """A seed with its masked sentences."""
 
     parsed: ParsedSeed
     sentences: tuple[MaskedSentence, ...]
-
-    @property
-    def promise(self) -> int:
-        """About how many expansions to expect: adverbs fit far more often than other words."""
-        tags = [mask.tag for sentence in self.sentences for mask in sentence.masks]
-        return len(tags) + EXPANSIONS_OF_AN_ADVERB * tags.count("RB")
 
 
 @dataclass(frozen=True)
@@ -175,9 +168,7 @@ def stages_of(
 
     @cache
     def fitting(tag: str) -> frozenset[str]:
-        return validate.fitting_words(
-            models.mlm.words, tag, lexicon, judging=not config.fluency_rules
-        )
+        return validate.fitting_words(models.mlm.words, tag, lexicon)
 
     def draw(capability: str, matches: Sequence[Match]) -> Found:
         return Found(
@@ -189,7 +180,7 @@ def stages_of(
             found.sentences,
             by_id[capability],
             forms[capability],
-            seeds=config.seeds * config.candidates,
+            seeds=config.seeds,
             seed=config.seed,
             excluded=excluded,
         )
@@ -204,8 +195,6 @@ def stages_of(
             order=config.mask_order,
             tags=config.mask_tags,
             seed=config.seed,
-            fluency_rules=config.fluency_rules,
-            fitting=fitting,
         )
         of_seed: dict[str, list[MaskedSentence]] = {one.seed.id: [] for one in seeds}
         for sentence in masked:
@@ -230,7 +219,6 @@ def stages_of(
             models.tagger,
             lexicon,
             least_score=config.least_score,
-            fluency_rules=config.fluency_rules,
         )
         left_out = {
             one.id: LeftOut(parents[one.seed_id].seed.capability, one.id)

@@ -24,6 +24,7 @@ class CapabilityCounts:
     expansions: int = 0
     excluded: int = 0
     counterparts: int = 0
+    rejected_sentiment: int = 0
 
 
 @dataclass

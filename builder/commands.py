@@ -25,11 +25,30 @@ class Built:
     Attributes:
         config: its options, those that were not given filled in.
         counts: what happened to each capability on the way.
-        left_out: how many cases of ``config.exclude`` were met.
     """
 
     config: BuildConfig
     counts: dict[str, CapabilityCounts]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether readers' verdicts chose its cases; the paper form knows none."""
+        return bool(self.config.verdicts) and self.config.templates == "fluent"
+
+    @property
+    def tried(self) -> int:
+        """How many extensions there were to choose from."""
+        return sum(count.suggestions for count in self.counts.values())
+
+    @property
+    def unlikely(self) -> int:
+        """How many of them nobody read and ``config.least_score`` left out."""
+        return sum(count.rejected_unlikely for count in self.counts.values())
+
+    @property
+    def moving(self) -> int:
+        """How many of them ``config.sentiment_shift`` left out."""
+        return sum(count.rejected_sentiment for count in self.counts.values())
 
     @property
     def left_out(self) -> int:

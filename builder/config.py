@@ -80,16 +80,6 @@ class BuildConfig(Options):
     ] = None
     templates: Annotated[FormName, Option("Wording and search rules.", KEPT)] = "fluent"
     seeds: Annotated[Count, Option("Most seeds of a capability.", KEPT)] = 50
-    candidates: Annotated[
-        int,
-        Field(ge=1, le=10_000),
-        Option(
-            "Paper form: candidate seeds for each seed kept: those with most expansions are kept "
-            r"\[default: 1].",
-            KEPT,
-            filled=True,
-        ),
-    ]
     pairings: Annotated[Count, Option("Most sentences drawn for a template's slot.", KEPT)] = 1_000
     masks: Annotated[
         int,
@@ -103,7 +93,9 @@ class BuildConfig(Options):
     phrases: Annotated[
         int,
         Field(ge=0, le=1000),
-        Option("Phrases of reviewers tried in a sentence; the paper form has none.", MASKED),
+        Option(
+            "Phrases of reviewers tried in a sentence; used where --verdicts passes them.", MASKED
+        ),
     ] = 60
     masks_per_sentence: Annotated[
         int, Field(ge=1, le=3), Option("Most masks in one sentence.", MASKED)
@@ -154,19 +146,20 @@ class BuildConfig(Options):
         float | None,
         Field(allow_inf_nan=False),
         Option(
-            "Leave out words of a lower mean log probability than this "
-            r"\[default: -10; paper form: none].",
+            "Leave out words that nobody read, of a lower mean log probability than this "
+            r"\[default: -7; paper form: none].",
             MASKED,
             filled=True,
         ),
     ]
-    fluency_rules: Annotated[
-        bool,
+    sentiment_shift: Annotated[
+        float | None,
+        Field(ge=0, le=2),
         Option(
-            "Leave out what a fluent writer does not write [default: yes; paper form: no].",
+            "Leave out words that move the sentiment (-1 to 1) which VADER or TextBlob gives the "
+            r"sentence by more than this \[default: 0.3; paper form: none].",
             MASKED,
             filled=True,
-            in_python_only=True,
         ),
     ]
     seed: Annotated[Seed, Option("Seed of every random draw.", KEPT)] = 0
@@ -278,25 +271,23 @@ def form_defaults(form: str) -> dict[str, Any]:
 
     if form == "paper":
         return {
-            "candidates": 1,
             "masks": 10,
             "mask_order": "random",
             "mask_tags": tuple(sorted(WORD_TAGS)),
             "select": "all",
             "expansions": 1_000,
             "least_score": None,
-            "fluency_rules": False,
+            "sentiment_shift": None,
             "suggest": "fitting",
         }
     return {
-        "candidates": 1,
         "masks": 24,
         "mask_order": "probability",
         "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED)),
         "select": "score",
         "expansions": 4,
-        "least_score": -10.0,
-        "fluency_rules": True,
+        "least_score": -7.0,
+        "sentiment_shift": 0.3,
         "suggest": "fitting",
     }
 

@@ -19,7 +19,6 @@ from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.verdicts import Verdicts
-from s2lct.builder.language.fluency import jars
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import Analysis, NotApplicableError
@@ -28,26 +27,17 @@ from s2lct.builder.language.tree import read_tree
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages import attested, compose, confirm, extend, search
 from s2lct.builder.stages.compose import ComposedExpansion, ComposedSeed
+from s2lct.builder.stages.judge import Extended, Judge
 from s2lct.builder.stages.variety import choose
 from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.progress import Progress
-from s2lct.suite.records import Token
 
 SOURCES_PER_SHARD = 50
 SHORTER_FORMS = 4
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are shortened where no readers chose them."""
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Extended:
-    """An extension that stands, with the words and the tree of its sentence."""
-
-    extension: Extension
-    tokens: tuple[Token, ...]
-    tree: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,34 +239,38 @@ class FluentForm:
         candidates = self.candidates(sources)
         families: list[tuple[Source, list[Extension]]] = []
         for source, some in zip(sources, candidates, strict=True):
-            passed = [one for one in some if self._passes(one.id, source.sentence.label)]
+            tried = [one for one in some if self._may_be_tried(one, source.sentence.label)]
             if self.verdicts is not None:
-                pairs = attested.paired(source.text, passed)
-                passed += [p for p in pairs if self._passes(p.id, source.sentence.label)]
-            families.append((source, passed))
+                pairs = attested.paired(source.text, tried)
+                tried += [p for p in pairs if self._may_be_tried(p, source.sentence.label)]
+            families.append((source, tried))
         confirmed = confirm.confirmed_all(
             families, self.models.tagger, self.models.parser, self.lexicon
         )
         found: dict[str, list[Extended]] = {}
         for source, stand in zip(sources, confirmed, strict=True):
-            by_text = {one[0].text: Extended(*one) for one in stand if self._may_read_well(*one)}
-            found[source.text] = list(by_text.values())
+            judged = [Extended(*one, self._judge.reject(source.text, *one[:2])) for one in stand]
+            # Of one text from several origins the last one counts that is not rejected.
+            judged.sort(key=lambda one: one.rejected is None)
+            found[source.text] = list({one.extension.text: one for one in judged}.values())
         return found
 
-    def _may_read_well(self, extension: Extension, tokens: Sequence[Token], tree: str) -> bool:
-        """Whether an extension that nobody read is likely enough to be what a writer writes.
+    def _may_be_tried(self, extension: Extension, label: Label) -> bool:
+        """Whether readers passed an extension; phrases wait for readers.
 
-        An author wrote what is attested; of the words of the masked language model the rules of
-        `fluency.jars` and the least score reject most; phrases wait for readers.
+        Of 68 phrases that were attached by rule and read, four were natural.
         """
-        if self.verdicts is not None or extension.origin == "attested":
-            return True
-        least = self.config.least_score
-        if extension.origin == "phrase" or (least is not None and extension.score < least):
-            return False
-        places = {word.start for word in extension.inserted}
-        inserted = [number for number, token in enumerate(tokens) if token.start in places]
-        return not self.config.fluency_rules or not jars(tokens, inserted)
+        if self.verdicts is None:
+            return extension.origin != "phrase"
+        return self._passes(extension.id, label)
+
+    @property
+    def _judge(self) -> Judge:
+        return Judge(
+            read=self.verdicts is not None,
+            least_score=self.config.least_score,
+            most_shift=self.config.sentiment_shift,
+        )
 
     def candidates(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or read yet.
@@ -321,8 +315,12 @@ class FluentForm:
         for seed in seeds:
             template = form.templates[seed.number]
             for slot, source in zip(seed.slots, seed.sources, strict=True):
-                for one in extended.get(source.text, []):
-                    counts["suggestions"] += 1
+                tried = extended.get(source.text, [])
+                counts["suggestions"] += len(tried)
+                counts.update(
+                    f"rejected_{one.rejected.name.lower()}" for one in tried if one.rejected
+                )
+                for one in self._judge.usable(tried, self.config.expansions):
                     analysis = Analysis(one.extension.text, one.tokens, read_tree(one.tree))
                     if form.keep_search_rule and not self._keeps_rule(form, source, one):
                         counts["rejected_specification"] += 1

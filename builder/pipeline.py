@@ -6,7 +6,7 @@ This cuts the work into shards, keeps a checkpoint behind every stage, counts an
 from __future__ import annotations
 
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -24,6 +24,7 @@ from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.place import Place, place_of
 from s2lct.builder.stages import select
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 SENTENCES_PER_SHARD = 1_000
 SEEDS_PER_SHARD = 100
-PROMISING_FOR_A_SEED = 6
-"""Candidate seeds, for each seed kept, that have their masks filled."""
 Item = TypeVar("Item")
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -102,6 +101,9 @@ def build_suite(
         "neutral": neutral.fingerprint if neutral else "",
         "lexicon": lexicon.fingerprint,
         "grammar": grammar.fingerprint,
+        "scorers": [
+            one.described for one in SCORERS.values() if config.sentiment_shift is not None
+        ],
         "tagger": models.tagger.fingerprint,
         "parser": models.parser.fingerprint,
         "mlm": models.mlm.fingerprint,
@@ -202,7 +204,10 @@ def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: P
             progress,
         )
         composed = fluent.families(matches, counted)
-        rows = {name: list(write.composed_rows(some)) for name, some in composed.items()}
+        rows = {
+            name: list(write.composed_rows(some, inputs.verdicts))
+            for name, some in composed.items()
+        }
         if not any(rows.values()):
             raise _nothing_found(config)
         return Suite(tuple(capabilities), rows, _counts_of(counted))
@@ -211,30 +216,29 @@ def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: P
         counted[name]["found"] = sum(map(len, one.sentences.values()))
 
     progress.start("transform", len(capabilities))
-    candidates: list[Seed] = []
+    seeds: list[Seed] = []
     for name, one in found.items():
         transformed = run(stages.transform, name, name, one)
-        candidates += transformed.seeds
+        seeds += transformed.seeds
         left_out.update(transformed.left_out)
         progress.advance("transform")
-    if not candidates:
+    if not seeds:
         raise _nothing_found(config)
 
     for stage in ("parse", "mask"):
-        progress.start(stage, len(candidates))
+        progress.start(stage, len(seeds))
     masked: list[MaskedSeed] = []
-    for part, seeds in _shards(candidates, SEEDS_PER_SHARD):
-        parsed = run(stages.parse, part, seeds)
-        progress.advance("parse", len(seeds))
+    for part, shard_of_seeds in _shards(seeds, SEEDS_PER_SHARD):
+        parsed = run(stages.parse, part, shard_of_seeds)
+        progress.advance("parse", len(shard_of_seeds))
         of_shard = run(stages.mask, part, parsed)
         masked += of_shard
-        progress.advance("mask", len(seeds))
+        progress.advance("mask", len(shard_of_seeds))
 
-    promising = _promising(config, masked)
     for stage in ("fill", "validate", "select"):
-        progress.start(stage, len(promising))
+        progress.start(stage, len(masked))
     families: dict[str, list[Family]] = {one.id: [] for one in capabilities}
-    for part, some in _shards(promising, SEEDS_PER_SHARD):
+    for part, some in _shards(masked, SEEDS_PER_SHARD):
         capability_of = {one.parsed.seed.id: one.parsed.seed.capability for one in some}
         filled = run(stages.fill, part, some)
         progress.advance("fill", len(some))
@@ -255,9 +259,9 @@ def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: P
     for case in left_out:
         counted[case.capability]["excluded"] += 1
     for name, group in families.items():
-        families[name], duplicates = select.chosen(group, config.seeds)
+        families[name], duplicates = select.without_duplicates(group)
         counted[name].update(
-            duplicates=duplicates,
+            duplicates=duplicates.total(),
             seeds=len(families[name]),
             expansions=sum(len(family.expansions) for family in families[name]),
         )
@@ -274,24 +278,6 @@ def _nothing_found(config: BuildConfig) -> BuildError:
         f"--corpus {config.corpus}: no capability's search found a sentence",
         mend="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
     )
-
-
-def _promising(config: BuildConfig, masked: Sequence[MaskedSeed]) -> list[MaskedSeed]:
-    """Of each capability's candidate seeds those with most masked sentences."""
-    by_capability: dict[str, list[MaskedSeed]] = defaultdict(list)
-    for one in masked:
-        by_capability[one.parsed.seed.capability].append(one)
-    most = config.seeds * min(config.candidates, PROMISING_FOR_A_SEED)
-    return [
-        one
-        for group in by_capability.values()
-        for one in select.richest(
-            group,
-            most,
-            size=lambda one: one.promise,
-            sources=lambda one: one.parsed.seed.sources,
-        )
-    ]
 
 
 def _shards(items: Sequence[Item], size: int) -> Iterator[tuple[str, Sequence[Item]]]:

@@ -28,7 +28,7 @@ from s2lct.suite.description import description_faults
 from s2lct.suite.faults import faults_told
 from s2lct.suite.read import examine
 from s2lct.suite.records import Region, Sentence, Token
-from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE, origins_of
+from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE, origins_of, reading_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,6 +78,7 @@ def verify_suite(
                 faults += _config_faults(rows, forms[name])
             progress.advance("check", note=name)
         faults += _count_faults(suite.tables, described)
+        faults += _reading_faults(suite.rows, described)
         faults += _double_texts(suite.rows)
     if not quick and not faults:
         faults += _model_faults(suite.rows, forms, described, progress)
@@ -155,6 +156,16 @@ def _count_faults(tables: Mapping[str, pa.Table], described: Mapping[str, Any]) 
         origins = dict(origins_of(table.select(["kind", "origin"]).to_pylist()))
         if (said := described["files"][name].get("origins", {})) != origins:
             yield f"{name}: its expansions' origins are {origins}, suite.json has {said}"
+
+
+def _reading_faults(
+    rows_of: Mapping[str, Sequence[Row]], described: Mapping[str, Any]
+) -> Iterator[str]:
+    """What suite.json says of readers, against the rows' verdicts; older suites say nothing."""
+    found = reading_of(row for rows in rows_of.values() for row in rows)
+    said = described.get("reading")
+    if said != found and (found["read"] or said is not None):
+        yield f"{SUITE_FILE}: reading is {said}, its rows' verdicts come to {found}"
 
 
 def _double_texts(rows_of: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -265,7 +276,9 @@ def _model_faults(
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[start : start + _ROWS_AT_ONCE]
             if options["templates"] == "fluent":
-                yield from verify_fluent.model_faults(some, seeds, form, tagger, parser, lexicon)
+                yield from verify_fluent.model_faults(
+                    some, seeds, form, tagger, parser, lexicon, options.get("sentiment_shift")
+                )
                 progress.advance("parse", len(some), name)
                 continue
             yield from _faults_of_tags(some, form, tagger, lexicon)

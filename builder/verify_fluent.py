@@ -10,8 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from s2lct.builder.capabilities.schema import Form, Template
+from s2lct.builder.curation.verdicts import LEAST_READERS
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.operations import Analysis, NotApplicableError
+from s2lct.builder.language.sentiment_scorers import shift
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.sources import Extension, Source, sentence_id
@@ -49,6 +51,7 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
     if template is None or len(template.slots) != len(row["sources"]):
         yield "its template is none, or has another number of slots than it has sources"
         return
+    yield from _verdict_faults(row)
     if row["kind"] != "expansion":
         if row["masked_text"] is not None or row["inserted"] or row["production"] or row["origin"]:
             yield f"a {row['kind']} has no inserted words"
@@ -86,6 +89,14 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
         tags = tags[:1]
     if not _is_licensed(row["production"], tags):
         yield "its production does not license the inserted words"
+
+
+def _verdict_faults(row: Row) -> Iterator[str]:
+    """Grades that would not have let it into the suite."""
+    for part in sorted({verdict["of"] for verdict in row["verdicts"]}):
+        grades = {v["reader"]: v["natural"] for v in row["verdicts"] if v["of"] == part}
+        if len(grades) < LEAST_READERS or 0 in grades.values():
+            yield f"its verdicts would not let it pass: {part} {grades}"
 
 
 def _is_shortened(used: str, text: str) -> bool:
@@ -150,6 +161,7 @@ def model_faults(
     tagger: Tagger,
     parser: ConstituencyParser,
     lexicon: Lexicon,
+    most_shift: float | None = None,
 ) -> Iterator[str]:
     """What takes a tagger and a parser: texts are composed, and extensions confirmed, anew.
 
@@ -160,6 +172,7 @@ def model_faults(
         tagger: the suite's.
         parser: the suite's.
         lexicon: the suite's.
+        most_shift: how far an extension may move its sentence's sentiment; None for any.
     """
     families = [*rows, *(seeds[row["seed_id"]] for row in rows)]
     texts = list(dict.fromkeys(source["used"] for row in families for source in row["sources"]))
@@ -180,7 +193,9 @@ def model_faults(
     confirmed = confirmed_all(
         [(base, [extension]) for _, base, extension in extended], tagger, parser, lexicon
     )
-    for (row, _, _), found in zip(extended, confirmed, strict=True):
+    for (row, base, extension), found in zip(extended, confirmed, strict=True):
+        if most_shift is not None and (moved := shift(base.text, extension.text)) > most_shift:
+            yield f"{_where(row)}: its words move the sentiment by {moved:.2f}"
         if not found:
             yield f"{_where(row)}: tagged and parsed again, its words do not stand as they should"
 

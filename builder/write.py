@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from s2lct.builder.capabilities.files import recorded
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.sources import sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.suite.records import Expansion, Family, Seed, Sentence
@@ -32,14 +34,23 @@ _RECORDED_PACKAGES = (
     "pyarrow",
     "sacremoses",
     "spacy",
+    "textblob",
     "tokenizers",
     "torch",
     "transformers",
+    "vaderSentiment",
 )
 
 
-def composed_rows(families: Iterable[ComposedFamily]) -> Iterator[dict[str, Any]]:
-    """Each composed seed, followed by its counterpart and its expansions."""
+def composed_rows(
+    families: Iterable[ComposedFamily], verdicts: Verdicts | None = None
+) -> Iterator[dict[str, Any]]:
+    """Each composed seed, followed by its counterpart and its expansions, as rows.
+
+    Args:
+        families: the seeds with what is linked to them.
+        verdicts: what readers found of cases and of sentences in them; None where nobody read.
+    """
     for family in families:
         seed = family.seed
         row = {
@@ -58,6 +69,7 @@ def composed_rows(families: Iterable[ComposedFamily]) -> Iterator[dict[str, Any]
             "inserted": [],
             "score": None,
             "origin": "",
+            "verdicts": _verdicts(verdicts, seed.id, [source.text for source in seed.sources]),
         }
         yield row
         if (opposite := family.counterpart) is not None:
@@ -68,25 +80,45 @@ def composed_rows(families: Iterable[ComposedFamily]) -> Iterator[dict[str, Any]
                 "labels": [LABELS.index(label) for label in opposite.labels],
                 "label": LABELS.index(opposite.labels[0]),
                 "template": opposite.template,
+                "verdicts": _verdicts(
+                    verdicts, opposite.id, [source.text for source in seed.sources]
+                ),
             }
         for expansion in family.expansions:
             extension = expansion.extension
+            used = [
+                extension.text if slot == expansion.slot else source.text
+                for slot, source in zip(seed.slots, seed.sources, strict=True)
+            ]
             yield row | {
                 "id": expansion.id,
                 "kind": "expansion",
                 "text": expansion.text,
                 "sources": [
-                    _source(
-                        source.sentence, extension.text if slot == expansion.slot else source.text
-                    )
-                    for slot, source in zip(seed.slots, seed.sources, strict=True)
+                    _source(source.sentence, text)
+                    for source, text in zip(seed.sources, used, strict=True)
                 ],
                 "production": asdict(extension.production),
                 "second_production": asdict(extension.second) if extension.second else None,
                 "inserted": [asdict(word) for word in expansion.inserted],
                 "score": extension.score if extension.origin == "masked" else None,
                 "origin": extension.origin,
+                "verdicts": _verdicts(verdicts, expansion.id, used),
             }
+
+
+def _verdicts(
+    verdicts: Verdicts | None, case: str, sentences: Sequence[str]
+) -> list[dict[str, Any]]:
+    """What readers found of a case, and of the sentences in it."""
+    if verdicts is None:
+        return []
+    parts = [("case", case), *(("sentence", sentence_id(text)) for text in sentences)]
+    return [
+        {"of": part, "reader": verdict.reader, "natural": verdict.natural}
+        for part, id in parts
+        for verdict in verdicts.of(id)
+    ]
 
 
 def _source(sentence: Sentence, used: str) -> dict[str, Any]:
@@ -119,6 +151,7 @@ def seed_row(seed: Seed) -> dict[str, Any]:
         "inserted": [],
         "score": None,
         "origin": "",
+        "verdicts": [],
     }
 
 
@@ -162,6 +195,7 @@ def write_suite(
         "neutral": _described(corpora[1]) if len(corpora) > 1 else None,
         "models": {name: inputs[name] for name in ("parser", "tagger", "mlm")},
         "lexicon": inputs["lexicon"],
+        "scorers": inputs["scorers"],
         "grammar": inputs["grammar"],
         "capabilities": [recorded(capability) for capability in suite.capabilities],
         "counts": {name: asdict(counts) for name, counts in suite.counts.items()},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -20,6 +20,7 @@ _WORDS = {
     "rejected_not_neutral": "not\nneutral",
     "rejected_specification": "rule\nbroken",
     "rejected_unlikely": "too\nunlikely",
+    "rejected_sentiment": "sentiment\nmoved",
 }
 _CASES = {
     "duplicates": "twice",
@@ -29,7 +30,7 @@ _CASES = {
 }
 _SHOWN_IF_ANY = (
     *("masked", "rejected_part_of_speech", "rejected_not_neutral", "rejected_unlikely"),
-    *("duplicates", "excluded", "counterparts"),
+    *("rejected_sentiment", "duplicates", "excluded", "counterparts"),
 )
 _TITLE = "S²LCT suite"
 _OF_MASKS = (
@@ -39,14 +40,14 @@ _OF_MASKS = (
 )
 _OF_EXTENSIONS = (
     "found: sentences",
-    "rule broken: extensions rejected",
-    "found: sentences; rule broken: extensions rejected",
+    "tried: extensions; behind it, why some were dropped",
+    "found: sentences; tried: extensions; behind it, why some were dropped",
 )
 _ANY_WIDTH = 10_000
 
 
 class ClosingTable:
-    """The counts of a build, a row a capability; in two tables where one is too wide.
+    """The counts of a build, a row a capability; in several tables where one is too wide.
 
     Numbers and words stay whole.
     """
@@ -57,15 +58,22 @@ class ClosingTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with_masks = any(count.masked for count in self._counts.values())
         of_cases, of_words, caption = _OF_MASKS if with_masks else _OF_EXTENSIONS
-        whole = self._table(_TITLE, {**_SENTENCES, **_WORDS, **_CASES}, caption)
-        width = console.measure(whole, options=options.update(width=_ANY_WIDTH)).maximum
-        if width <= options.max_width:
-            yield whole
+
+        def fits(columns: Mapping[str, str]) -> bool:
+            table = self._table("", columns, "")
+            width = console.measure(table, options=options.update(width=_ANY_WIDTH)).maximum
+            return width <= options.max_width
+
+        every = {**_SENTENCES, **_WORDS, **_CASES}
+        if fits(every):
+            yield self._table(_TITLE, every, caption)
             return
-        yield self._table(_TITLE, {**_SENTENCES, **_CASES}, of_cases)
-        yield ""
+        for columns in _parted({**_SENTENCES, **_CASES}, fits):
+            yield self._table(_TITLE, columns, of_cases)
+            yield ""
         inserted = "words for masks" if with_masks else "extensions"
-        yield self._table(f"{_TITLE}: {inserted}", _WORDS, of_words)
+        for columns in _parted(_WORDS, fits):
+            yield self._table(f"{_TITLE}: {inserted}", columns, of_words)
 
     def _table(self, title: str, columns: Mapping[str, str], caption: str) -> Table:
         totals = {
@@ -90,3 +98,15 @@ class ClosingTable:
         table.add_section()
         table.add_row("all", *(f"{totals[field]:,}" for field in shown), style="bold")
         return table
+
+
+def _parted(
+    columns: Mapping[str, str], fits: Callable[[Mapping[str, str]], bool]
+) -> list[dict[str, str]]:
+    """The columns in as few parts as fit, each as long as it can be."""
+    parts: list[dict[str, str]] = [{}]
+    for field, heading in columns.items():
+        if parts[-1] and not fits({**parts[-1], field: heading}):
+            parts.append({})
+        parts[-1][field] = heading
+    return parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,7 +82,26 @@ def show_build(built: commands.Built, config: BuildConfig) -> None:
             f"{built.left_out} of the {len(config.excluded.ids)} cases in {config.exclude} left out"
             + (f"; {not_met} not met in this build." if not_met else "."),
         )
+    for line in _of_judging(built):
+        console.print(line)
     console.print(f"Suite written to {config.out}; look at it with: s2lct inspect {config.out}")
+
+
+def _of_judging(built: commands.Built) -> Iterator[str]:
+    """What was left out of the extensions, and whether anybody has read what was not."""
+    config = built.config
+    told: list[str] = []
+    if config.least_score is not None and not built.is_read:
+        told.append(f"{built.unlikely:,} as unlikely (--least-score {config.least_score:g})")
+    if config.sentiment_shift is not None:
+        shift = f"--sentiment-shift {config.sentiment_shift:g}"
+        told.append(f"{built.moving:,} as moving the sentiment of VADER or TextBlob ({shift})")
+    if told:
+        yield f"Of {built.tried:,} extensions tried, {' and '.join(told)} were left out."
+    if not built.is_read:
+        yield "Nobody has read these cases, and the suite says so."
+    if not built.is_read and config.templates == "fluent":
+        yield "To keep only what readers pass, have it read (s2lct curate) and add --verdicts."
 
 
 @BUILDING.shows(

@@ -74,6 +74,19 @@ class _Options(_Described):
     sentiwordnet: Text | None
 
 
+class _Reading(_Described):
+    """How many cases were read, and of how many each reader read something."""
+
+    read: Number
+    readers: dict[Name, Number]
+
+
+class _Scorer(_Described):
+    name: Name
+    package: Name
+    version: Name
+
+
 class _Description(_Described):
     version: Annotated[str, Field(pattern=SEMANTIC_VERSION, max_length=50)]
     fingerprint: Sha256
@@ -83,6 +96,8 @@ class _Description(_Described):
     capabilities: list[_Capability]
     counts: dict[str, _Counts]
     files: dict[str, _File]
+    reading: _Reading | None = None
+    scorers: list[_Scorer] = []
 
 
 def description_faults(described: Mapping[str, Any]) -> Iterator[Fault]:

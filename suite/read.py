@@ -22,7 +22,7 @@ from s2lct.suite.checks import Rows, rows_fingerprint
 from s2lct.suite.description import description_faults, in_order, usable_files
 from s2lct.suite.faults import Fault
 from s2lct.suite.rows import CaseRow
-from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE, arrow_schema, features
+from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE, arrow_schema, features, with_all_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -244,6 +244,7 @@ def _table_in(
         return None
     if table.num_rows != file["rows"]:
         faults.append(f"{table.num_rows} rows, suite.json says {file['rows']}")
+    table = with_all_columns(table)
     if not table.schema.equals(arrow_schema()):
         faults.append("the columns are not those of a suite")
         return None

@@ -108,6 +108,14 @@ class _WrittenInserted(_InsertedRow):
     end: int
 
 
+class _VerdictRow(_Part):
+    """What a reader found of a case, or of a sentence in it."""
+
+    of: Literal["case", "sentence"]
+    reader: _SoundName
+    natural: Annotated[int, Field(ge=0, le=2)]
+
+
 class CaseRow(_Part):
     """A row of a suite, checked, with labels as numbers; what a row lacks is None."""
 
@@ -135,3 +143,4 @@ class WrittenRow(CaseRow):
     inserted: Annotated[Sequence[_WrittenInserted], _LISTED]
     score: FiniteFloat | None
     origin: Literal["", "masked", "phrase", "attested"]
+    verdicts: Annotated[Sequence[_VerdictRow], _LISTED] = ()

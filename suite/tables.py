@@ -56,6 +56,7 @@ COLUMNS: dict[str, Any] = {
     "inserted": [{"word": "string", "tag": "string", "start": "int32", "end": "int32"}],
     "score": "float64",
     "origin": "string",
+    "verdicts": [{"of": "string", "reader": "string", "natural": "int32"}],
 }
 """The columns of a suite and their types: a list is of one type, a mapping has named parts."""
 
@@ -98,6 +99,32 @@ def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 def origins_of(table_rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """How many expansions there are of each origin."""
     return Counter(row["origin"] for row in table_rows if row["kind"] == "expansion")
+
+
+def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """How far cases were read, and by whom.
+
+    Returns:
+        ``read``: how many cases were read, whole or the sentences in them; ``readers``: for each
+        reader by name, of how many cases it read something.
+    """
+    read = 0
+    readers: Counter[str] = Counter()
+    for row in table_rows:
+        names = {verdict["reader"] for verdict in row.get("verdicts") or ()}
+        read += bool(names)
+        readers.update(names)
+    return {"read": read, "readers": dict(sorted(readers.items()))}
+
+
+def with_all_columns(table: pa.Table) -> pa.Table:
+    """A table of an older version, which has no column ``verdicts``, with an empty one."""
+    import pyarrow as pa
+
+    if "verdicts" in table.column_names:
+        return table
+    field = arrow_schema().field("verdicts")
+    return table.append_column(field, pa.array([[]] * table.num_rows, field.type))
 
 
 def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -18,6 +18,8 @@ _MOST_NAMED = 20
 _FIRST = 5
 _IDENTITY = ("capability", "kind", "text", "seed_id")
 _ANNOTATIONS = ("template", "sources", "masked_text", "production", "inserted", "score", "origin")
+_LATER = ("verdicts",)
+"""Annotations that rows of older versions lack."""
 _CHANGELOG_TITLE = "# Changelog\n"
 
 
@@ -105,6 +107,7 @@ def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Ro
         other["capability"]
         for one, other in kept
         if any(one.get(column) != other.get(column) for column in _ANNOTATIONS)
+        or any((one.get(column) or []) != (other.get(column) or []) for column in _LATER)
     )
     spoiling = [
         *(f"capability {name} removed" for name in before if name not in after),
@@ -116,7 +119,7 @@ def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Ro
         *(f"capability {name} added" for name in after if name not in before),
         *_counts((row for id, row in new.items() if id not in old), "added"),
         *(
-            f"{name}: sources, templates or insertions of {count} cases described anew"
+            f"{name}: sources, templates, insertions or verdicts of {count} cases described anew"
             for name, count in annotated.items()
         ),
     ]

@@ -10,7 +10,7 @@ from typing import Any
 from s2lct.cards import render_dataset_card
 from s2lct.files import one_folder, sha256_of, whole_file, write_text
 from s2lct.suite.checks import rows_fingerprint
-from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, table_of
+from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, reading_of, table_of
 
 
 def write_suite_files(
@@ -43,7 +43,12 @@ def write_suite_files(
             "origins": dict(sorted(origins_of(rows).items())),
         }
     every = [row for rows in filled.values() for row in rows]
-    whole = {**described, "fingerprint": rows_fingerprint(every), "files": files}
+    whole = {
+        **described,
+        "fingerprint": rows_fingerprint(every),
+        "files": files,
+        "reading": reading_of(every),
+    }
     examples = {name: example_of(rows) for name, rows in filled.items()}
     write_text(folder / SUITE_FILE, json.dumps(whole, indent=2, sort_keys=True) + "\n")
     write_text(folder / "README.md", render_dataset_card(whole, examples))

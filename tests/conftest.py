@@ -124,14 +124,12 @@ def embedded_models(request: pytest.FixtureRequest) -> Iterator[None]:
 def suite_folder(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A suite of every capability, built with stub models."""
     out = tmp_path_factory.mktemp("suites") / "films"
-    # Words of a stub are seldom what a fluent writer writes.
     config = BuildConfig.checked(
         out=out,
         corpus=f"csv:{corpus_path}",
         seeds=4,
         masks=20,
         expansions=4,
-        fluency_rules=False,
     )
     with stub_models():
         build_suite(config)

@@ -17,7 +17,7 @@ from damage import ODD_VALUES
 
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
-from s2lct.suite.tables import ORIGINS, SUITE_FILE, table_of
+from s2lct.suite.tables import ORIGINS, SUITE_FILE, reading_of, table_of
 
 Rows = list[dict[str, Any]]
 
@@ -39,6 +39,7 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
     """Let suite.json say of the files what they are, as whoever alters a suite would."""
     suite = described(folder)
     digest: list[list[Any]] = []
+    every: Rows = []
     for name in (c["id"] for c in suite["capabilities"] if c["id"] in suite["files"]):
         path = folder / suite["files"][name]["path"]
         suite["files"][name]["sha256"] = sha256_of(path)
@@ -47,12 +48,15 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
         except (OSError, ValueError, pa.ArrowException):
             continue
         suite["files"][name]["rows"] = len(rows)
+        every += rows
         digest += [[row.get(column) for column in ("id", "text", "labels")] for row in rows]
         origins = (row.get("origin") for row in rows if row.get("kind") == "expansion")
         suite["files"][name]["origins"] = Counter(one for one in origins if one in ORIGINS)
         for kind in ("seed", "expansion", "counterpart"):
             count = sum(row.get("kind") == kind for row in rows)
             suite["counts"][name][f"{kind}s"] = count
+    if every and all("verdicts" in row for row in every):
+        suite["reading"] = reading_of(every)
     if fingerprint:
         suite["fingerprint"] = fingerprint_of(digest)
     describe(folder, suite)

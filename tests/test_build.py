@@ -41,7 +41,6 @@ def bytes_of(folder: Path) -> dict[str, str]:
 
 def config_for(corpus: Path, out: Path, **options: object) -> BuildConfig:
     defaults = {"corpus": f"csv:{corpus}", "seeds": 4, "masks": 20, "expansions": 4}
-    defaults["fluency_rules"] = False  # too few words are known to the stubs
     return BuildConfig.checked(out=out, **(defaults | options))
 
 
@@ -186,6 +185,16 @@ def test_only_what_readers_passed_is_built(
     used = {source["used"] for row in rows for source in row["sources"]}
     assert used <= {s["used"] for some in read.values() for row in some for s in row["sources"]}
     assert any(row["kind"] == "expansion" for row in rows)
+    for row in rows:
+        parts = [verdict for verdict in row["verdicts"] if verdict["of"] == "sentence"]
+        assert [v["reader"] for v in parts] == ["r1", "r2"] * len(row["sources"])
+        assert {v["natural"] for v in row["verdicts"]} == {2}
+    whole = json.loads((tmp_path / "passed" / "suite.json").read_text())
+    cases = len({row["id"] for row in rows})
+    assert whole["reading"] == {"read": cases, "readers": {"r1": cases, "r2": cases}}
+    card = (tmp_path / "passed" / "README.md").read_text()
+    assert f"r1 ({cases}), r2 ({cases})" in card
+    assert "Not read" not in card
 
     expansion = next(row for row in rows if row["kind"] == "expansion")
     extended = next(
@@ -201,6 +210,30 @@ def test_only_what_readers_passed_is_built(
     assert left
     assert refused not in {row["seed_id"] for row in left}
     assert extended not in {source["used"] for row in left for source in row["sources"]}
+
+
+def test_a_suite_that_nobody_read_says_so(suite_folder: Path, corpus_path: Path) -> None:
+    described = json.loads((suite_folder / "suite.json").read_text())
+    assert described["reading"] == {"read": 0, "readers": {}}
+    assert {one["name"] for one in described["scorers"]} == {"vader", "textblob"}
+    assert "**Not read.**" in (suite_folder / "README.md").read_text()
+    done = CliRunner().invoke(
+        app,
+        f"build --corpus csv:{corpus_path} --out {suite_folder} --seeds 4 --masks 20 "
+        "--expansions 4".split(),
+        env={"COLUMNS": "80"},
+    )
+    assert done.exit_code == 0, done.output  # it is this build: its table is shown again
+    said = " ".join(done.output.split())
+    counts = list(described["counts"].values())
+    unlikely = sum(count["rejected_unlikely"] for count in counts)
+    moved = sum(count["rejected_sentiment"] for count in counts)
+    assert moved
+    assert f"{unlikely} as unlikely (--least-score -7)" in said
+    assert f"{moved} as moving the sentiment of VADER or TextBlob (--sentiment-shift 0.3)" in said
+    assert "s2lct curate" in said
+    table = done.output[: done.output.index("Of ")]
+    assert max(map(len, table.splitlines())) <= 80
 
 
 def test_a_build_without_a_verdict_is_empty(corpus_path: Path, tmp_path: Path) -> None:
@@ -244,11 +277,10 @@ with stub_models():
     [("fluent", ("parse", "shorten", "extend")), ("paper", ("found", "mask", "validate"))],
 )
 def test_a_killed_build_goes_on_and_ends_the_same(
-    corpus_path: Path, suite_folder: Path, tmp_path: Path, form: str, stages: tuple[str, ...]
+    corpus_path: Path, tmp_path: Path, form: str, stages: tuple[str, ...]
 ) -> None:
-    if form == "paper":
-        suite_folder = tmp_path / "whole"
-        build_suite(config_for(corpus_path, suite_folder, templates="paper"))
+    whole = tmp_path / "whole"
+    build_suite(config_for(corpus_path, whole, templates=form, masks=5))
     out = tmp_path / "killed"
     command = ["-c", SLOWLY, str(TESTS), "build", "--corpus", f"csv:{corpus_path}"]
     command += ["--out", str(out), "--seeds", "4", "--masks", "5", "--expansions", "4"]
@@ -265,7 +297,7 @@ def test_a_killed_build_goes_on_and_ends_the_same(
             assert any((work / stage).glob("*.json"))
     done = warm_process.run(command, env=os.environ, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert bytes_of(out) == bytes_of(suite_folder)
+    assert bytes_of(out) == bytes_of(whole)
     assert not work.exists()
 
 

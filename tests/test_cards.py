@@ -164,8 +164,26 @@ def test_a_suites_card_has_every_section(suite_folder: Path, corpus: str, form: 
         section = card.split(f"\n## {title}\n")[1].split("\n## ")[0]
         assert len(section.split()) > 15, title
     assert "None" not in card
-    assert ("98 %" in card) == (form == "fluent")
+    assert "**Not read.**" in card
+    assert ("s2lct curate" in card) == (form == "fluent")
     assert 'load_dataset("s2lct-org/s2lct", "LC4", split="test", revision="v1.0.0")' in card
+
+
+@pytest.mark.parametrize("unread", [0, 3])
+def test_a_suites_card_says_who_read_it_and_how_much_nobody_did(
+    suite_folder: Path, unread: int
+) -> None:
+    suite = described(suite_folder)
+    cases = sum(file["rows"] for file in suite["files"].values())
+    readers = {"Ann": cases - unread, "a|model": 7}
+    suite["reading"] = {"read": cases - unread, "readers": readers}
+    card = card_of(suite_folder, suite)
+    assert "Not read." not in card
+    assert f"Ann ({cases - unread})" in card
+    assert "a\\|model (7)" in card
+    assert (f"Of {cases} cases {cases - unread} were read" in card) == bool(unread)
+    assert "vader" in card
+    assert "by more than 0.3" in card
 
 
 def test_a_suites_card_counts_counterparts_and_origins(suite_folder: Path) -> None:

@@ -91,6 +91,7 @@ def test_no_number_and_no_word_is_broken(rows: list[CapabilityCounts]) -> None:
         ("masked", "masked"),
         ("rejected_part_of_speech", "speech"),
         ("rejected_not_neutral", "neutral"),
+        ("rejected_sentiment", "sentiment"),
     ],
 )
 def test_what_never_happened_has_no_column(field: str, word: str) -> None:

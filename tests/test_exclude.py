@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_build import bytes_of, config_for
 from typer.testing import CliRunner
 
-from s2lct.builder import fluent_form, write
+from s2lct.builder import write
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.stages import compose, extend
 from s2lct.builder.verify import verify_suite
@@ -21,7 +21,7 @@ from s2lct.errors import BuildError
 from s2lct.suite.exclude import read_excluded
 from s2lct.suite.read import read_description, read_suite
 
-OPTIONS: dict[str, Any] = {"capabilities": ("LC8", "LC9"), "seeds": 3, "candidates": 1}
+OPTIONS: dict[str, Any] = {"capabilities": ("LC8", "LC9"), "seeds": 3}
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 
 
@@ -122,9 +122,8 @@ def test_an_interrupted_build_ends_the_same(
 def test_ids_of_no_case_change_nothing_and_are_counted(
     corpus_path: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fluent_form, "jars", lambda *_: False)  # no command leaves the rules out
     path = write_list(tmp_path / "unknown.json", ["0123456789abcdef", "no such id"])
-    sizes = "--seeds 3 --candidates 1 --masks 20 --expansions 4 --capability LC8 --capability LC9"
+    sizes = "--seeds 3 --masks 20 --expansions 4 --capability LC8 --capability LC9"
     command = ["build", "--corpus", f"csv:{corpus_path}", "--out", str(tmp_path / "out")]
     result = RUNNER.invoke(app, [*command, *sizes.split(), "--exclude", str(path)])
     assert result.exit_code == 0, result.output

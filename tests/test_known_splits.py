@@ -270,7 +270,7 @@ def review_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build_suite(
         BuildConfig.checked(
             out=folder / "suite", corpus=f"csv:{folder / 'films.csv'}", seeds=20, masks=2,
-            expansions=2, candidates=1, capabilities=["LC5", "LC9"],
+            expansions=2, capabilities=["LC5", "LC9"],
         )
     )  # fmt: skip
     return folder / "suite"

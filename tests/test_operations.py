@@ -13,11 +13,11 @@ from stub_models import StubParser, StubTagger
 from s2lct.builder.language.operations import (
     OF_THE_VERB,
     OPERATIONS,
-    REPLIES,
     Analysis,
     NotApplicableError,
     drafted,
 )
+from s2lct.builder.language.replies import REPLIES
 from s2lct.builder.language.tree import read_tree
 from s2lct.plain_text import words
 from s2lct.suite.records import Token

@@ -235,7 +235,7 @@ def test_the_original_command_keeps_the_work_of_a_build_that_replaces_its_suite(
     corpus_path: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    small = {"capabilities": ("LC2",), "seeds": 2, "candidates": 1, "masks": 2}
+    small = {"capabilities": ("LC2",), "seeds": 2, "masks": 2}
     counts = build_suite(config_for(corpus_path, out, **small))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     before = bytes_of(out)

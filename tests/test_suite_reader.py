@@ -93,6 +93,22 @@ def test_what_is_read_is_what_was_written(suite_folder: Path) -> None:
     assert every.features == features()
 
 
+def test_a_suite_of_an_older_version_has_no_verdicts_and_is_read(copy: Path) -> None:
+    before = read_suite(copy)
+    for name in before.rows:
+        change_table(copy, name, lambda table: table.drop_columns(["verdicts"]))
+    suite = described(copy)
+    for key in ("reading", "scorers"):
+        del suite[key]
+    describe(copy, suite)
+    mend(copy)
+    assert read_suite(copy).rows == before.rows
+    assert load_suite(copy)["all"].column_names == load_suite(copy)["LC4"].column_names
+    assert load_suite(copy)["LC4"]["test"].features == features()
+    assert load_cases(copy).cases == load_cases(before.folder).cases
+    assert verify_suite(copy, quick=True) == []
+
+
 def test_swapped_labels_are_refused_by_every_command(copy: Path, tmp_path: Path) -> None:
     change_rows(copy, "LC9", swap_labels)
     for arguments in commands(copy, tmp_path):

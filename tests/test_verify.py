@@ -15,11 +15,13 @@ from stub_models import stub_models
 from typer.testing import CliRunner
 
 from s2lct.builder import BuildConfig, verify, verify_fluent
+from s2lct.builder.language.sentiment_scorers import shift
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.identity import content_id
 from s2lct.suite.checks import without
+from s2lct.suite.read import read_suite
 
 Corruption = Callable[[Rows], None]
 
@@ -203,6 +205,25 @@ def counterpart_of_no_seed(rows: Rows) -> None:
     counterpart_in(rows)["seed_id"] = "0" * 16
 
 
+def one_reader(rows: Rows) -> None:
+    seed_in(rows)["verdicts"] = [{"of": "sentence", "reader": "one", "natural": 2}]
+
+
+def readers_who_found_a_fault(rows: Rows) -> None:
+    expansion_in(rows)["verdicts"] = [
+        {"of": "sentence", "reader": name, "natural": natural}
+        for name, natural in (("one", 2), ("two", 0))
+    ]
+
+
+def verdict_of_no_part(rows: Rows) -> None:
+    seed_in(rows)["verdicts"] = [{"of": "word", "reader": "one", "natural": 2}]
+
+
+def verdict_of_no_grade(rows: Rows) -> None:
+    seed_in(rows)["verdicts"] = [{"of": "case", "reader": "one", "natural": 3}]
+
+
 IN_BOTH_FORMS: list[tuple[Corruption, str]] = [
     (change_text, "its id is not the hash"),
     (drop_seed, "is not in the suite"),
@@ -236,6 +257,10 @@ IN_THE_FLUENT: list[tuple[str, Corruption, str]] = [
     ("LC8", template_of_no_operation, "its template is none"),
     ("LC8", reply_to_nothing, "its template is none"),
     ("LC8", slots_of_another_template, "its labels are not those of its capability"),
+    ("LC8", one_reader, "its verdicts would not let it pass: sentence {'one': 2}"),
+    ("LC8", readers_who_found_a_fault, "its verdicts would not let it pass: sentence"),
+    ("LC8", verdict_of_no_part, "verdicts"),
+    ("LC8", verdict_of_no_grade, "verdicts"),
     ("LC1", neutral_sources_said_to_praise, "does not meet the search rule"),
     ("LC4", counterpart_that_agrees, "its labels are not opposite to its seed's"),
     ("LC4", counterpart_of_another_sentence, "its sources are not its seed's"),
@@ -313,6 +338,45 @@ def test_counts_are_those_of_the_rows(copy: Path, column: str) -> None:
     (fault,) = verify_suite(copy, quick=True)
     assert fault.startswith("LC4: ")
     assert column in fault
+
+
+def test_who_read_is_said_as_the_rows_have_it(copy: Path) -> None:
+    def read(rows: Rows) -> None:
+        seed_in(rows)["verdicts"] = [
+            {"of": "sentence", "reader": name, "natural": 2} for name in ("one", "two")
+        ]
+
+    rewrite(copy, "LC8", read)
+    assert described(copy)["reading"] == {"read": 1, "readers": {"one": 1, "two": 1}}
+    assert verify_suite(copy, quick=True) == []
+    suite = described(copy)
+    suite["reading"]["readers"]["three"] = 400
+    describe(copy, suite)
+    (fault,) = verify_suite(copy, quick=True)
+    assert fault.startswith("suite.json: reading is")
+    del suite["reading"]
+    describe(copy, suite)
+    (fault,) = verify_suite(copy, quick=True)
+    assert fault.startswith("suite.json: reading is None")
+
+
+def test_an_insertion_that_moves_the_sentiment_is_named(copy: Path) -> None:
+    suite = described(copy)
+    least = min(
+        moved
+        for rows in read_suite(copy).rows.values()
+        for row in rows
+        if row["kind"] == "expansion" and (moved := _moved(row, rows)) > 0
+    )
+    suite["options"]["sentiment_shift"] = least / 2
+    describe(copy, suite)
+    assert any("its words move the sentiment by" in fault for fault in verify_suite(copy))
+
+
+def _moved(row: dict[str, Any], rows: Rows) -> float:
+    seed = next(one for one in rows if one["id"] == row["seed_id"])
+    pairs = zip(seed["sources"], row["sources"], strict=True)
+    return max(shift(own["used"], longer["used"]) for own, longer in pairs)
 
 
 WORDS = st.lists(st.sampled_from(["a", "an", "rural", "a rural", "and", "land"]), max_size=8)

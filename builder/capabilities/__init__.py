@@ -19,7 +19,6 @@ from s2lct.builder.capabilities.schema import (
     Template,
     WordClass,
 )
-from s2lct.builder.capabilities.shipped_lists import judging_words
 
 __all__ = [
     "Capability",
@@ -29,7 +28,6 @@ __all__ = [
     "Template",
     "WordClass",
     "capability_files",
-    "judging_words",
     "load_capabilities",
     "read_capability",
     "recorded",

@@ -37,12 +37,6 @@ def with_rules(value: Any) -> Any:
 
 
 @cache
-def judging_words() -> frozenset[str]:
-    """Words that judge although the lexicon calls them neutral: the shipped list ``$judging``."""
-    return frozenset(_shipped("word_lists.yaml")["judging"])
-
-
-@cache
 def _shipped(name: str) -> dict[str, Any]:
     text = resources.files("s2lct.builder.data").joinpath(name).read_text(encoding="utf-8")
     data: dict[str, Any] = yaml.safe_load(text)

@@ -21,7 +21,7 @@ _SPANISH_OR_PORTUGUESE = words(
 )
 _ENGLISH = words(
     "the of and to in it is that its as with but for this an on you be by film movie at from "
-    "more not are has one i or have about all so like than what if his he they there"
+    "more not are has one i or have about all like"
 )
 NEUTRAL_SENTENCES = Path(__file__).parents[1] / "data" / "neutral_film_sentences.txt"
 

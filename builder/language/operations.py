@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from s2lct.builder.language.tree import Node
 from s2lct.plain_text import words
 from s2lct.suite.records import Token
 
-DATA = Path(__file__).parents[1] / "data"
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _NAMES = frozenset({"NNP", "NNPS"})
 _NEGATORS = words(
@@ -27,13 +25,12 @@ _QUANTIFIERS = words("all every some many most both each everyone everybody ever
 _LOOSE_CLAUSES = frozenset({"SBAR", "S", "SINV", "PRN", "FRAG"})
 _CONTRACTIONS = {"'s", "'re", "'ve", "'ll", "'d", "'m", "’s", "’re", "’ve", "’ll", "’d", "’m"}
 _FULL = {"s": "is", "re": "are", "ve": "have", "ll": "will", "m": "am"}
-_NEGATIVE = {"can": "can't", "will": "won't", "shall": "shan't"}
-_WITHOUT_CONTRACTION = frozenset({"am", "may", "might"})
-_PAST_MODALS = {
+NEGATIVE_FORMS = {"can": "can't", "will": "won't", "shall": "shan't"}
+WITHOUT_CONTRACTION = frozenset({"am", "may", "might"})
+PAST_MODALS = {
     **{"can": "could", "will": "would", "'ll": "'d", "may": "might"},
     **{"ca": "could", "wo": "would"},  # of can't and won't
 }
-_PAST_BE = {"is": "was", "'s": "was", "’s": "was", "am": "was", "'m": "was", "are": "were"}
 _OBJECT_FORMS = {"i": "me", "he": "him", "she": "her", "they": "them", "we": "us"}
 
 
@@ -94,7 +91,7 @@ def drafted(analysis: Analysis) -> Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class _Clause:
+class Clause:
     """A main clause: its subject, its predicate and the number of its finite verb."""
 
     subject: Node
@@ -102,7 +99,7 @@ class _Clause:
     finite: int
 
 
-def _main_clause(draft: Draft) -> _Clause:
+def main_clause(draft: Draft) -> Clause:
     """The one main clause of a sentence in which a change of its verb reaches everything.
 
     Raises:
@@ -139,7 +136,7 @@ def _main_clause(draft: Draft) -> _Clause:
         if not inner:
             break
         node = inner[0]
-    return _Clause(subject, predicate, finite.start)
+    return Clause(subject, predicate, finite.start)
 
 
 def _lemma(token: Token) -> str:
@@ -156,7 +153,7 @@ def _lemma(token: Token) -> str:
     return str(found[0]) if found else token.lemma.lower()
 
 
-def _is_auxiliary(draft: Draft, clause: _Clause) -> bool:
+def is_auxiliary(draft: Draft, clause: Clause) -> bool:
     """Whether the finite verb takes "not" and goes before the subject by itself."""
     token = draft.analysis.tokens[clause.finite]
     lemma = _lemma(token)
@@ -168,16 +165,18 @@ def _is_auxiliary(draft: Draft, clause: _Clause) -> bool:
     return lemma == "do" and bool(predicates)
 
 
-def _do(token: Token) -> str:
+def form_of_do(token: Token) -> str:
+    """The form of "do" that has a finite verb's tense and number."""
     return {"VBZ": "does", "VBP": "do"}.get(token.tag, "did")
 
 
-def _full_form(form: str) -> str:
+def full_form(form: str) -> str:
+    """A verb in lower case without contraction: *is* for *'s*."""
     bare = form.lower().replace("’", "'")
     return _FULL.get(bare.lstrip("'"), bare) if bare.startswith("'") else bare
 
 
-def _no_adverb_behind(draft: Draft, clause: _Clause) -> None:
+def _no_adverb_behind(draft: Draft, clause: Clause) -> None:
     tokens = draft.analysis.tokens
     behind = tokens[clause.finite + 1 : clause.finite + 2]
     if any(token.tag in ("RB", "RBR", "RBS") for token in behind) or any(
@@ -187,21 +186,21 @@ def _no_adverb_behind(draft: Draft, clause: _Clause) -> None:
 
 
 def _negated(draft: Draft, contracted: bool) -> Draft:
-    clause = _main_clause(draft)
+    clause = main_clause(draft)
     _no_adverb_behind(draft, clause)
     token = draft.analysis.tokens[clause.finite]
     form = draft.forms[clause.finite]
-    if not _is_auxiliary(draft, clause):
-        verb = _do(token)
+    if not is_auxiliary(draft, clause):
+        verb = form_of_do(token)
         negation = f"{verb}n't" if contracted else f"{verb} not"
         return draft.written({clause.finite: f"{negation} {_lemma(token)}"})
     if form in _CONTRACTIONS:
         if form[1:] == "d":
             raise NotApplicableError("its verb is shortened to 'd")
         return draft.written({clause.finite: f"{form} not"})
-    if not contracted or form.lower() in _WITHOUT_CONTRACTION:
+    if not contracted or form.lower() in WITHOUT_CONTRACTION:
         return draft.written({clause.finite: "cannot" if form == "can" else f"{form} not"})
-    return draft.written({clause.finite: _NEGATIVE.get(form, f"{form}n't")})
+    return draft.written({clause.finite: NEGATIVE_FORMS.get(form, f"{form}n't")})
 
 
 def negate(draft: Draft) -> Draft:
@@ -276,11 +275,11 @@ def backshift(draft: Draft) -> Draft:
         form = draft.forms[number]
         lower = form.lower().replace("’", "'")
         if token.tag == "MD":
-            past = _PAST_MODALS.get(lower, form)
+            past = PAST_MODALS.get(lower, form)
             glued = draft.analysis.text[token.end :].lower().startswith("not")
             changes[number] = f"{past} " if glued else past
         elif token.tag in ("VBZ", "VBP"):
-            _no_unclear_contraction(draft, number)
+            refuse_unclear_contraction(draft, number)
             if _lemma(token) == "be":
                 past = "were" if lower in ("are", "'re") else "was"
             elif _lemma(token) == "have":
@@ -295,8 +294,8 @@ def backshift(draft: Draft) -> Draft:
     return draft.written(changes)
 
 
-def _no_unclear_contraction(draft: Draft, number: int) -> None:
-    """Refuse *it's made …*, where *'s* is *is* or *has*."""
+def refuse_unclear_contraction(draft: Draft, number: int) -> None:
+    """Refuse *it's made …*, where *'s* is *is* or *has*, with a `NotApplicableError`."""
     token, *behind = draft.analysis.tokens[number : number + 2]
     if token.text in ("'s", "’s") and behind and behind[0].tag in ("VBN", "VBD"):
         raise NotApplicableError("'s may stand for is or has")
@@ -304,16 +303,16 @@ def _no_unclear_contraction(draft: Draft, number: int) -> None:
 
 def question(draft: Draft) -> Draft:
     """Ask whether it is so: *Is the film …?*, *Does it work?*."""
-    found = _main_clause(draft)
+    found = main_clause(draft)
     token = draft.analysis.tokens[found.finite]
     if any(child.label == "ADVP" for child in draft.analysis.tree.children):
         raise NotApplicableError("an adverb stands before its verb")
     if _may_be_title(draft):
         raise NotApplicableError("its first word may be a title, which keeps its capital")
-    _no_unclear_contraction(draft, found.finite)
+    refuse_unclear_contraction(draft, found.finite)
     stopped = _stopless(_uncapitalised(draft))
-    if _is_auxiliary(draft, found):
-        verb = _full_form(stopped.forms[found.finite])
+    if is_auxiliary(draft, found):
+        verb = full_form(stopped.forms[found.finite])
         if verb.startswith("'"):
             raise NotApplicableError("its verb is shortened to 'd")
         order = tuple(number for number in stopped.order if number != found.finite)
@@ -323,7 +322,7 @@ def question(draft: Draft) -> Draft:
     asked = stopped.written(
         {
             found.finite: _lemma(token),
-            first: f"{_do(token).capitalize()} {stopped.forms[first]}",
+            first: f"{form_of_do(token).capitalize()} {stopped.forms[first]}",
         }
     )
     return replace(asked, tail="?")
@@ -331,14 +330,14 @@ def question(draft: Draft) -> Draft:
 
 def infinitive(draft: Draft) -> Draft:
     """What somebody expects: *the film to be dull*, *him to disappoint*."""
-    found = _main_clause(draft)
+    found = main_clause(draft)
     tokens = draft.analysis.tokens
     token = tokens[found.finite]
     if token.tag == "MD" or any(c.label == "ADVP" for c in draft.analysis.tree.children):
         raise NotApplicableError("its verb has no infinitive")
     if _may_be_title(draft):
         raise NotApplicableError("its first word may be a title, which keeps its capital")
-    _no_unclear_contraction(draft, found.finite)
+    refuse_unclear_contraction(draft, found.finite)
     bare = _stopless(_uncapitalised(draft))
     changes = {found.finite: f"to {_lemma(token)}"}
     if draft.forms[found.finite] in _CONTRACTIONS:
@@ -348,85 +347,6 @@ def infinitive(draft: Draft) -> Draft:
         word = bare.forms[subject.start]
         changes[subject.start] = _OBJECT_FORMS.get(word.lower(), word)
     return bare.written(changes)
-
-
-def _reply(draft: Draft, denied: bool, past: bool) -> Draft:
-    """The pronoun of the subject with its auxiliary, denied or not."""
-    found = _main_clause(draft)
-    _no_unclear_contraction(draft, found.finite)
-    tokens = draft.analysis.tokens
-    pronoun = _pronoun(tokens, found.subject)
-    token = tokens[found.finite]
-    if _is_auxiliary(draft, found):
-        verb = _full_form(token.text)
-        if past:
-            verb = _PAST_BE.get(verb, _PAST_MODALS.get(verb, verb))
-            verb = "had" if verb in ("has", "have") else verb
-    else:
-        verb = "did" if past else _do(token)
-    if verb.startswith("'"):
-        raise NotApplicableError("its verb is shortened to 'd")
-    if pronoun == "they" and verb in ("is", "was", "does", "has"):
-        pronoun = "it"
-    if denied:
-        if verb in _WITHOUT_CONTRACTION:
-            raise NotApplicableError(f"{verb} has no short negation")
-        verb = _NEGATIVE.get(verb, f"{verb}n't")
-    return Draft(draft.analysis, (f"{pronoun} {verb}",), (0,))
-
-
-def _pronoun(tokens: tuple[Token, ...], subject: Node) -> str:
-    first = tokens[subject.start]
-    lower = first.text.lower()
-    if subject.end - subject.start == 1 and lower in ("it", "he", "she", "they", "we"):
-        return lower
-    if subject.end - subject.start == 1 and lower in ("this", "that"):
-        return "it"
-    if lower == "there" and subject.end - subject.start == 1:
-        return "there"
-    head = _head(tokens, subject)
-    if lower in ("these", "those") or head.tag == "NNS":
-        return "they"
-    if head.tag == "NN" and head.lemma.lower() in _things() and lower in ("the", "this", "its"):
-        return "it"
-    raise NotApplicableError("no pronoun is sure to stand for its subject")
-
-
-@cache
-def _things() -> frozenset[str]:
-    """Nouns of the things that reviews speak of: *it* stands for them."""
-    return words((DATA / "things.txt").read_text(encoding="utf-8"))
-
-
-def _head(tokens: tuple[Token, ...], phrase: Node) -> Token:
-    """The head of a noun phrase: the last noun before what follows it."""
-    node = phrase
-    while any(child.label == "NP" for child in node.children):
-        if any(child.label == "CC" for child in node.children):
-            return replace(tokens[node.start], tag="NNS", lemma="")
-        node = next(child for child in node.children if child.label == "NP")
-    nouns = [c for c in node.children if c.is_word and c.label.startswith("NN")]
-    return tokens[nouns[-1].start] if nouns else tokens[node.end - 1]
-
-
-def denial(draft: Draft) -> Draft:
-    """What denies it in short: *it isn't*, *they don't*."""
-    return _reply(draft, denied=True, past=False)
-
-
-def denial_in_the_past(draft: Draft) -> Draft:
-    """What denies it in short, in the past: *it wasn't*, *they didn't*."""
-    return _reply(draft, denied=True, past=True)
-
-
-def assent(draft: Draft) -> Draft:
-    """What confirms it in short: *it is*, *they do*."""
-    return _reply(draft, denied=False, past=False)
-
-
-def assent_in_the_past(draft: Draft) -> Draft:
-    """What confirms it in short, in the past: *it was*, *they did*."""
-    return _reply(draft, denied=False, past=True)
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -439,12 +359,5 @@ OPERATIONS: Mapping[str, Operation] = {
     "infinitive": infinitive,
 }
 """What a template may do to a slot's sentence, by the name that stands behind the slot."""
-REPLIES: Mapping[str, Operation] = {
-    "denial": denial,
-    "past denial": denial_in_the_past,
-    "assent": assent,
-    "past assent": assent_in_the_past,
-}
-"""What takes up a sentence that stands elsewhere in the template."""
 OF_THE_VERB = frozenset({"negate", "negate fully", "question", "backshift", "infinitive"})
 """Operations that write the finite verb anew: one would undo what another did."""

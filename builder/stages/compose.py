@@ -15,12 +15,12 @@ from itertools import islice
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
 from s2lct.builder.language.operations import (
     OPERATIONS,
-    REPLIES,
     Analysis,
     Draft,
     NotApplicableError,
     drafted,
 )
+from s2lct.builder.language.replies import REPLIES
 from s2lct.builder.sources import Extension, Source
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.labels import Label

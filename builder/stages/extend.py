@@ -123,7 +123,7 @@ def masked_extensions(
 
     @cache
     def fitting(tag: str) -> frozenset[str]:
-        words = fitting_words(mlm.words, tag, lexicon, judging=True)
+        words = fitting_words(mlm.words, tag, lexicon)
         return frozenset(word for word in words if word not in connectives())
 
     filled = fill.fill(drawn, mlm, suggestions=suggestions, fitting=fitting)

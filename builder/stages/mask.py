@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
-from s2lct.builder.language.fluency import no_word_fits
 from s2lct.builder.language.grammar import Extension, ReferenceGrammar
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models.masked_lm import MASK
@@ -34,8 +33,6 @@ def mask(
     order: str,
     tags: Collection[str],
     seed: int,
-    fluency_rules: bool = False,
-    fitting: Callable[[str], Collection[str]] | None = None,
 ) -> list[MaskedSentence]:
     """Draw masked sentences for each seed.
 
@@ -47,8 +44,6 @@ def mask(
         order: ``random``, every candidate alike (paper), or ``probability``, in proportion to
             the reference production's probability.
         tags: parts of speech that may become masks.
-        fluency_rules: leave out places where no word of the tag reads well.
-        fitting: the words there are for a tag, for ``fluency_rules``; None asks of places alone.
         seed: of the random draw; each seed's draw depends on its id alone.
 
     Returns:
@@ -58,8 +53,6 @@ def mask(
     drawn: list[MaskedSentence] = []
     for parsed in seeds:
         candidates = list(_candidates(parsed, grammar, masks_per_sentence, frozenset(tags)))
-        if fluency_rules:
-            candidates = [one for one in candidates if _may_read_well(one, parsed, fitting)]
         weight = _WEIGHTS[order]
         rng = rng_for(seed, "mask", parsed.seed.id)
         keys = [_draw_key(rng, weight(candidate)) for candidate in candidates]
@@ -104,22 +97,6 @@ def _with_readings(known: MaskedSentence, other: MaskedSentence) -> MaskedSenten
         known.readings + other.readings, key=lambda reading: -reading.production.probability
     )
     return replace(known, readings=tuple(readings))
-
-
-def _may_read_well(
-    candidate: MaskedSentence,
-    parsed: ParsedSeed,
-    fitting: Callable[[str], Collection[str]] | None,
-) -> bool:
-    """Whether each mask stands where a word of its tag can, and none beside another.
-
-    Of two invented words in a row one was always a misfit.
-    """
-    tokens = parsed.regions[candidate.region].tokens
-    return len(set(candidate.places)) == len(candidate.places) and not any(
-        no_word_fits(tokens, place, mask.tag, fitting(mask.tag) if fitting else None)
-        for place, mask in zip(candidate.places, candidate.masks, strict=True)
-    )
 
 
 def _phrases(node: Node) -> Iterator[Node]:

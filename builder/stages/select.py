@@ -7,9 +7,8 @@ the node they were inserted into (the last part of the third criterion).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
@@ -21,11 +20,8 @@ from s2lct.suite.records import (
     MaskedSentence,
     ParsedSeed,
     Reading,
-    Sentence,
     Token,
 )
-
-Item = TypeVar("Item")
 
 
 def select(
@@ -107,51 +103,6 @@ def without_duplicates(families: Iterable[Family]) -> tuple[list[Family], Counte
                 own.append(expansion)
         kept.append(replace(family, expansions=tuple(own)))
     return kept, dropped
-
-
-def richest(
-    seeds: Sequence[Item],
-    most: int,
-    *,
-    size: Callable[[Item], int],
-    sources: Callable[[Item], Iterable[Sentence]],
-) -> list[Item]:
-    """The seeds with most of something, in the order given.
-
-    Args:
-        seeds: seeds of one capability, in whatever form.
-        most: how many to keep.
-        size: of how much a seed has.
-        sources: a seed's corpus sentences.
-
-    Returns:
-        At most ``most`` seeds. While others are left, no corpus sentence is in two of them.
-    """
-    ranked = sorted(range(len(seeds)), key=lambda n: (-size(seeds[n]), n))
-    used: set[str] = set()
-    fresh: list[int] = []
-    again: list[int] = []
-    for number in ranked:
-        ids = {source.id for source in sources(seeds[number])}
-        (again if ids & used else fresh).append(number)
-        used |= ids
-    return [seeds[number] for number in sorted((fresh + again)[:most])]
-
-
-def chosen(families: Iterable[Family], most: int) -> tuple[list[Family], int]:
-    """The families of a capability that a suite keeps: the last choice there is.
-
-    Returns:
-        At most ``most`` families, and how many expansions were dropped as duplicates.
-    """
-    kept, dropped = without_duplicates(families)
-    richest_families = richest(
-        kept,
-        most,
-        size=lambda family: len(family.expansions),
-        sources=lambda family: family.seed.seed.sources,
-    )
-    return richest_families, dropped.total()
 
 
 def _distinct(expansions: Iterable[Expansion]) -> list[Expansion]:

@@ -6,16 +6,13 @@ can decide is decided before anything is tagged.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from s2lct.builder.capabilities.schema import Form
-from s2lct.builder.capabilities.shipped_lists import judging_words
 from s2lct.builder.language.articles import takes_an
-from s2lct.builder.language.fluency import LEAST_SCORES, ON_THE_CLAUSE, jars, lacks_capital
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.patterns import named_in_errors
 from s2lct.builder.models import Tagger
@@ -34,12 +31,16 @@ from s2lct.suite.records import (
 
 
 class Rejection(str, Enum):
-    """Why a suggestion was rejected: one of the three criteria, or its words are too unlikely."""
+    """Why a suggestion was rejected.
+
+    One of the three criteria, its words are too unlikely, or they move the sentiment.
+    """
 
     PART_OF_SPEECH = "part of speech"
     NOT_NEUTRAL = "not neutral"
     SPECIFICATION = "specification"
     UNLIKELY = "unlikely"
+    SENTIMENT = "sentiment moved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,6 @@ def validate(
     lexicon: Lexicon,
     *,
     least_score: float | None = None,
-    fluency_rules: bool = False,
 ) -> tuple[list[Expansion], Counter[tuple[str, Rejection]]]:
     """Apply the three criteria to every suggestion.
 
@@ -77,7 +77,6 @@ def validate(
         tagger: the tagger.
         lexicon: the lexicon.
         least_score: suggestions that score less are left out.
-        fluency_rules: whether `fluency.jars` rejects too, as part of the third criterion.
 
     Returns:
         The expansions that pass, in the order of ``filled``, and how many suggestions of each
@@ -89,8 +88,6 @@ def validate(
         parsed = seeds[one.masked.seed_id]
         for suggestion in one.suggestions:
             reason = _reject_by_table(suggestion, one.masked, parsed, lexicon)
-            if reason is None and fluency_rules:
-                reason = _reject_for_fluency(suggestion, one.masked, parsed)
             if reason is None and least_score is not None and suggestion.score < least_score:
                 reason = Rejection.UNLIKELY
             if reason is None:
@@ -129,23 +126,15 @@ def validate(
     return passed, rejected
 
 
-def fitting_words(
-    words: Iterable[str], tag: str, lexicon: Lexicon, judging: bool
-) -> frozenset[str]:
+def fitting_words(words: Iterable[str], tag: str, lexicon: Lexicon) -> frozenset[str]:
     """Words that the tables let pass for a tag: what else is suggested would be rejected.
 
     Args:
         words: words to choose from.
         tag: a mask's part of speech.
         lexicon: the lexicon.
-        judging: whether words that judge, and words that want a capital, are left in.
     """
-    return frozenset(
-        word
-        for word in words
-        if _fault_of_word(word, tag, lexicon) is None
-        and (judging or not (word.lower() in judging_words() or lacks_capital(word)))
-    )
+    return frozenset(word for word in words if _fault_of_word(word, tag, lexicon) is None)
 
 
 def _fault_of_word(word: str, tag: str, lexicon: Lexicon) -> Rejection | None:
@@ -198,27 +187,6 @@ def _reject_by_table(
         if lexicon.pos_of_tag(mask.tag) is not None and word.lower() in own:
             return Rejection.SPECIFICATION
     return None
-
-
-def _reject_for_fluency(
-    suggestion: Suggestion, masked: MaskedSentence, parsed: ParsedSeed
-) -> Rejection | None:
-    if any(word.lower() in judging_words() for word in suggestion.words):
-        return Rejection.NOT_NEUTRAL
-    if any(
-        suggestion.score < LEAST_SCORES.get(mask.tag, -math.inf)
-        for word, mask in zip(suggestion.words, masked.masks, strict=True)
-        if word not in ON_THE_CLAUSE
-    ):
-        return Rejection.UNLIKELY
-    # The seed's own words will have to keep their tags, so nothing has to be tagged for this.
-    tokens = list(parsed.regions[masked.region].tokens)
-    inserted = []
-    for number, place in enumerate(masked.places):
-        word, tag = suggestion.words[number], masked.masks[number].tag
-        inserted.append(place + number)
-        tokens.insert(place + number, Token(word, tag, word.lower(), 0, 0))
-    return Rejection.SPECIFICATION if jars(tokens, inserted) else None
 
 
 def _forms(parsed: ParsedSeed, region: int) -> frozenset[str]:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from s2lct.builder.language.sentiment_scorers import TEXTBLOB, VADER
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
@@ -55,16 +56,11 @@ class WordList:
 
 
 def _vader() -> Callable[[str], float]:
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-
-    analyzer = SentimentIntensityAnalyzer()
-    return lambda text: float(analyzer.polarity_scores(text)["compound"])
+    return VADER.load()
 
 
 def _textblob() -> Callable[[str], float]:
-    from textblob import TextBlob
-
-    return lambda text: float(TextBlob(text).sentiment.polarity)
+    return TEXTBLOB.load()
 
 
 def _afinn() -> Callable[[str], float]:
@@ -76,7 +72,7 @@ def _afinn() -> Callable[[str], float]:
 
 WORD_LISTS = {
     # The threshold is VADER's own (Hutto & Gilbert 2014).
-    "vader": WordList("vader", "vaderSentiment", _vader, 0.05),
-    "textblob": WordList("textblob", "textblob", _textblob),
+    "vader": WordList(VADER.name, VADER.package, _vader, 0.05),
+    "textblob": WordList(TEXTBLOB.name, TEXTBLOB.package, _textblob),
     "afinn": WordList("afinn", "afinn", _afinn),
 }

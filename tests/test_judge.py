@@ -1,0 +1,115 @@
+"""What the judge leaves out of a suite: what moves a label, and the worst that nobody read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stub_models import StubTagger
+
+from s2lct.builder.language.sentiment_scorers import SCORERS, shift, subjectivity
+from s2lct.builder.sources import Extension, Origin, sentence_id
+from s2lct.builder.stages.judge import LIKELIEST_FOR_AN_EXPANSION, Extended, Judge
+from s2lct.builder.stages.validate import Rejection
+from s2lct.labels import LABELS
+from s2lct.leaderboard.models.word_lists import WORD_LISTS
+from s2lct.suite.records import InsertedWord, Production
+
+TAGGER = StubTagger()
+UNREAD = Judge(read=False, least_score=-7.0, most_shift=0.3)
+READ = Judge(read=True, least_score=-7.0, most_shift=0.3)
+PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
+ORIGINS: tuple[Origin, ...] = ("masked", "phrase", "attested")
+SENTENCES = ("The plot is dull.", "The film is a lovely story.", "A great and happy evening.")
+
+
+def extended(marked: str, origin: Origin = "masked", score: float = -3.0) -> Extended:
+    """A sentence with what was inserted in brackets, as in ``The [central] film is dull.``."""
+    start, end = marked.index("["), marked.index("]") - 1
+    text = marked.replace("[", "").replace("]", "")
+    (tokens,) = TAGGER.tag([text])
+    tag = next(token.tag for token in tokens if token.start == start)
+    word = InsertedWord(text[start:end], tag, start, end)
+    extension = Extension(sentence_id(text), text, (word,), origin, PRODUCTION, score)
+    return Extended(extension, tokens, "")
+
+
+def reason(judge: Judge, marked: str, origin: Origin = "masked", score: float = -3.0) -> object:
+    one = extended(marked, origin, score)
+    text = marked[: marked.index("[")] + marked[marked.index("]") + 2 :]
+    return judge.reject(text, one.extension, one.tokens)
+
+
+@pytest.mark.parametrize(
+    ("marked", "score", "expected"),
+    [
+        ("The [rural] plot is dull.", -3.0, None),
+        ("The [rural] plot is dull.", -7.1, Rejection.UNLIKELY),
+        ("The [unusual] plot is dull.", -3.0, Rejection.NOT_NEUTRAL),
+        ("The plot [rural] is dull.", -3.0, Rejection.SPECIFICATION),
+        ("The [second] awful plot is dull.", -3.0, None),
+        ("The [awful] second plot is dull.", -3.0, Rejection.NOT_NEUTRAL),
+    ],
+)
+def test_the_worst_that_nobody_read_is_left_out(
+    marked: str, score: float, expected: Rejection | None
+) -> None:
+    assert reason(UNREAD, marked, score=score) == expected
+    if expected is Rejection.UNLIKELY:
+        any_score = Judge(read=False, least_score=None, most_shift=None)
+        assert reason(any_score, marked, score=score) is None
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_what_readers_passed_stays_unless_it_moves_the_sentiment(origin: Origin) -> None:
+    assert reason(READ, "The [unusual] plot is dull.", origin, -20.0) is None
+    assert reason(READ, "The [awful] plot is dull.", origin) == Rejection.SENTIMENT
+    no_shift = Judge(read=True, least_score=None, most_shift=None)
+    assert reason(no_shift, "The [awful] plot is dull.", origin) is None
+
+
+def test_what_an_author_wrote_is_only_asked_for_its_sentiment() -> None:
+    assert reason(UNREAD, "The plot [second] is dull.", "attested", -20.0) is None
+    assert reason(UNREAD, "The [awful] plot is dull.", "attested") == Rejection.SENTIMENT
+
+
+@given(st.sampled_from(SENTENCES), st.sampled_from(SENTENCES), st.floats(0, 2))
+def test_nothing_that_is_kept_moves_a_scorer_further_than_allowed(
+    text: str, longer: str, most: float
+) -> None:
+    judge = Judge(read=True, least_score=None, most_shift=most)
+    extension = Extension(sentence_id(longer), longer, (), "attested", PRODUCTION)
+    moves = [abs(one.load()(longer) - one.load()(text)) for one in SCORERS.values()]
+    kept = judge.reject(text, extension, ()) is None
+    assert kept == all(move <= most for move in moves)
+    assert shift(text, longer) == max(moves) == shift(longer, text)
+
+
+@given(st.lists(st.floats(-6, 0), max_size=30), st.integers(1, 4))
+def test_without_readers_the_likeliest_are_there_to_choose_from(
+    scores: list[float], expansions: int
+) -> None:
+    some = [extended("The [rural] plot is dull.", score=score) for score in scores]
+    most = LIKELIEST_FOR_AN_EXPANSION * expansions
+    found = [one.extension.score for one in UNREAD.usable(some, expansions)]
+    assert found == sorted(scores, reverse=True)[:most]
+    assert READ.usable(some, expansions) == some
+
+
+@pytest.mark.parametrize("name", sorted(SCORERS))
+def test_a_scorer_is_the_baseline_of_its_name(name: str) -> None:
+    """They are listed, since who ranks by them should know that cases were chosen with them."""
+    texts = ["A lovely film.", "An awful film.", "It is a film."]
+    ((_, found),) = WORD_LISTS[name].probabilities(texts)
+    signs = [SCORERS[name].load()(text) for text in texts]
+    assert [LABELS[row.argmax()] for row in found] == ["positive", "negative", "neutral"]
+    assert signs[0] > 0 > signs[1]
+    assert signs[2] == 0
+    assert SCORERS[name].described["version"] == WORD_LISTS[name].revision
+
+
+def test_known_opinions_are_subjective_and_plain_words_are_not() -> None:
+    for word in ("predictable", "incredible", "lame", "cool"):
+        assert subjectivity(word) >= 0.5
+    for word in ("rural", "camera", "by the sea", "qwx"):
+        assert subjectivity(word) < 0.5
