@@ -92,9 +92,11 @@ class FluentForm:
             matches: what the search found for each capability.
             counted: takes the counts of the closing table.
         """
-        pools = self._pools(matches, counted)
+        drawn = self.drawn(matches, counted)
+        distinct = {source.text: source for some in drawn.values() for source in some}
+        pools = self.pools(drawn, self._shorter(list(distinct.values())))
         seeds = {
-            one.id: self._seeds(one, pools[one.id], counted[one.id]) for one in self.capabilities
+            one.id: self.seeds(one, pools[one.id], counted[one.id]) for one in self.capabilities
         }
         used: dict[str, Source] = {
             source.text: source for some in seeds.values() for s in some for source in s.sources
@@ -129,10 +131,10 @@ class FluentForm:
             )
         return families
 
-    def _pools(
+    def drawn(
         self, matches: Mapping[str, Sequence[search.Match]], counted: Mapping[str, Counter[str]]
-    ) -> dict[str, dict[str, list[Source]]]:
-        """For each capability and slot the sentences in drawing order, shorter forms first."""
+    ) -> dict[tuple[str, str], list[Source]]:
+        """For each capability and slot the sentences of the corpus in drawing order."""
         trees = search.Trees(lambda: self.models.parser)
         drawn: dict[tuple[str, str], list[Source]] = {}
         self.progress.start("parse", len(self.capabilities))
@@ -155,8 +157,19 @@ class FluentForm:
         if self.verdicts is None:
             enough = TRIED_FOR_A_SEED * self.config.seeds
             drawn = {slot: some[:enough] for slot, some in drawn.items()}
-        distinct = {s.text: s for some in drawn.values() for s in some}
-        shorter = self._shorter(list(distinct.values()))
+        return drawn
+
+    def pools(
+        self,
+        drawn: Mapping[tuple[str, str], Sequence[Source]],
+        shorter: Mapping[str, Sequence[Source]],
+    ) -> dict[str, dict[str, list[Source]]]:
+        """For each capability and slot what seeds are made of, shorter forms first.
+
+        Args:
+            drawn: the sentences of the corpus, by capability and slot.
+            shorter: forms that may be used of each sentence, by its text.
+        """
         pools: dict[str, dict[str, list[Source]]] = {one.id: {} for one in self.capabilities}
         for (capability_id, slot), sources in drawn.items():
             first, second = [], []
@@ -164,15 +177,16 @@ class FluentForm:
                 forms = [
                     replace(one, sentence=source.sentence) for one in shorter.get(source.text, [])
                 ]
-                if self._passes(sentence_id(source.text), source.sentence.label):
+                if self.passes(sentence_id(source.text), source.sentence.label):
                     forms.append(source)
                 first += forms[:1]
                 second += forms[1:2]
             pools[capability_id][slot] = first + second
         return pools
 
-    def _passes(self, id: str, label: Label) -> bool:
-        return self.verdicts is None or self.verdicts.passes(id, {label}, least_sum=3)
+    def passes(self, id: str, label: Label) -> bool:
+        """Whether readers passed a sentence; so it is where nobody read."""
+        return self.verdicts is None or self.verdicts.passes(id, {label})
 
     def _shorter(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
         """Shorter forms of each sentence, each with the author's own as its extension."""
@@ -187,6 +201,10 @@ class FluentForm:
         return found
 
     def _shorten(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
+        return self.shortened(sources, most=SHORTER_FORMS)
+
+    def shortened(self, sources: Sequence[Source], *, most: int) -> dict[str, list[Source]]:
+        """Up to so many shorter forms of each sentence that no reader refused, by its text."""
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources:
@@ -194,9 +212,9 @@ class FluentForm:
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
-                if self._passes(sentence_id(text), source.sentence.label)
+                if self.passes(sentence_id(text), source.sentence.label)
             ]
-            candidates += passed[:SHORTER_FORMS]
+            candidates += passed[:most]
         tokens = self.models.tagger.tag([text for _, text, _ in candidates])
         trees = self.models.parser.parse(tokens)
         made: dict[str, list[Source]] = {}
@@ -206,9 +224,10 @@ class FluentForm:
                 made.setdefault(source.text, []).append(shorter)
         return made
 
-    def _seeds(
+    def seeds(
         self, capability: Capability, pools: Mapping[str, list[Source]], counts: Counter[str]
     ) -> list[ComposedSeed]:
+        """The seeds of a capability, of what its slots may be filled with."""
         excluded = self.config.excluded.ids
 
         def accept(seed: ComposedSeed) -> bool:
@@ -217,7 +236,7 @@ class FluentForm:
                 return False
             if self.verdicts is None or not seed.template:
                 return True
-            return self.verdicts.passes(seed.id, seed.labels, least_sum=3)
+            return self.verdicts.passes(seed.id, seed.labels)
 
         return compose.seeds_of(
             capability.id,
@@ -240,29 +259,34 @@ class FluentForm:
         return found
 
     def _extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
+        found: dict[str, list[Extended]] = {}
+        for text, some in self.confirmed(sources).items():
+            by_text = {one.extension.text: one for one in some if self._may_read_well(one)}
+            found[text] = list(by_text.values())
+        return found
+
+    def confirmed(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
+        """The extensions that tagger and parser bear out and no reader refused, by sentence."""
         candidates = self.candidates(sources)
         families = [
-            (
-                source,
-                [one for one in some if self._passes(one.id, source.sentence.label)],
-            )
+            (source, [one for one in some if self.passes(one.id, source.sentence.label)])
             for source, some in zip(sources, candidates, strict=True)
         ]
         confirmed = extend.confirmed_all(
             families, self.models.tagger, self.models.parser, self.lexicon
         )
-        found: dict[str, list[Extended]] = {}
-        for source, some in zip(sources, confirmed, strict=True):
-            by_text = {one[0].text: Extended(*one) for one in some if self._may_read_well(*one)}
-            found[source.text] = list(by_text.values())
-        return found
+        return {
+            source.text: [Extended(*one) for one in some]
+            for source, some in zip(sources, confirmed, strict=True)
+        }
 
-    def _may_read_well(self, extension: Extension, tokens: Sequence[Token], tree: str) -> bool:
+    def _may_read_well(self, extended: Extended) -> bool:
         """Whether an extension that nobody read is likely enough to be what a writer writes.
 
         An author wrote what is attested; of the words of the masked language model the rules of
         `fluency.jars` and the least score reject most; phrases wait for readers.
         """
+        extension, tokens = extended.extension, extended.tokens
         if self.verdicts is not None or extension.origin == "attested":
             return True
         least = self.config.least_score
