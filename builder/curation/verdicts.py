@@ -123,15 +123,19 @@ class Verdicts:
             BuildError: one cannot be read, or a line of it is no verdict.
         """
         found = cls(verdict for path in paths for verdict in read_verdicts(path))
-        for reader in found.careless:
-            care = found.care[reader]
+        found.tell_careless()
+        return found
+
+    def tell_careless(self) -> None:
+        """Warn of readers whose verdicts are left out."""
+        for reader in self.careless:
+            care = self.care[reader]
             warnings.warn(
                 f"{reader} called {care.passed} of {care.traps} broken sentences natural: what "
                 "that reader found is left out",
                 S2lctWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return found
 
     def __len__(self) -> int:
         """Return how many things were read."""
@@ -204,6 +208,8 @@ class VerdictFile:
         all: the verdicts of all files, those of careless readers too.
         verdicts: the same, merged.
 
+    A warning names readers whose verdicts are left out.
+
     Args:
         path: the file.
         others: files that are only read.
@@ -221,6 +227,7 @@ class VerdictFile:
         files = [*others, *([path] if path.exists() else [])]
         self.all = [verdict for file in files for verdict in read_verdicts(file)]
         self.verdicts = Verdicts(self.all)
+        self.verdicts.tell_careless()
 
     def append(self, verdicts: Sequence[Verdict]) -> None:
         """Add verdicts; when this returns, they are on the disk."""
