@@ -20,8 +20,13 @@ _MANIFEST = "build.json"
 
 
 @contextmanager
-def locked(lock_file: Path) -> Iterator[None]:
+def locked(lock_file: Path, *, by: str = "build", option: str = "--out") -> Iterator[None]:
     """Hold a lock, for one build at a time; its file is gone afterwards.
+
+    Args:
+        lock_file: named as what is locked, with a suffix.
+        by: what else may hold it.
+        option: that names another.
 
     Raises:
         BuildError: another build holds it, or it cannot be written.
@@ -35,13 +40,13 @@ def locked(lock_file: Path) -> Iterator[None]:
         lock.acquire(timeout=SECONDS_FOR_A_LOCK)
     except Timeout:
         raise BuildError(
-            f"{lock_file.with_suffix('')}: another build is writing there",
-            mend="wait for it to end, or choose another --out",
+            f"{lock_file.with_suffix('')}: another {by} is writing there",
+            mend=f"wait for it to end, or choose another {option}",
         ) from None
     except OSError as error:
         raise BuildError(
             f"{lock_file}: cannot be written: {error.strerror or error}",
-            mend="choose another folder for --out",
+            mend=f"choose another folder for {option}",
         ) from error
     try:
         yield
@@ -87,12 +92,21 @@ class Checkpoints:
 
     def get(self, name: str, adapter: TypeAdapter[Result], compute: Callable[[], Result]) -> Result:
         """The kept result of that name, or the computed one, kept from now on."""
+        found = self.kept(name, adapter)
+        return self.keep(name, adapter, compute()) if found is None else found
+
+    def kept(self, name: str, adapter: TypeAdapter[Result]) -> Result | None:
+        """The kept result of that name; None where there is none, or a damaged one."""
         path = self.folder / f"{name}.json"
         if path.exists():
             # What does not fit was damaged, and is made again.
             with suppress(ValidationError):
                 return adapter.validate_json(path.read_bytes())
-        result = compute()
+        return None
+
+    def keep(self, name: str, adapter: TypeAdapter[Result], result: Result) -> Result:
+        """Keep a result under that name."""
+        path = self.folder / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, adapter.dump_json(result))
         return result

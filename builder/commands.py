@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field, model_validator
+
 from s2lct.builder.config import BuildConfig
 from s2lct.options import Argument, Count, Option, Options, takes
 from s2lct.progress import Bars, Progress
@@ -13,6 +15,8 @@ from s2lct.progress import Bars, Progress
 if TYPE_CHECKING:
     from s2lct.builder.built import CapabilityCounts
     from s2lct.builder.capabilities.schema import Capability
+    from s2lct.builder.curate import Curated
+    from s2lct.builder.curation.agreement import Agreement
     from s2lct.builder.models.inventory import ModelEntry
 
 SUITE = "Folder of a built suite."
@@ -65,6 +69,112 @@ def build(config: BuildConfig, bars: Bars) -> Built:
     from s2lct.builder.pipeline import build_suite
 
     return Built(config, build_suite(config, Progress(bars)))
+
+
+READERS = "Who reads"
+LONGEST_NAME = 100
+
+
+class CurateOptions(BuildConfig):
+    """Options of `curate`: those of the build that is to have the verdicts, and who reads."""
+
+    out: Annotated[Path, Option("Folder for the sheets; may hold earlier ones.")]
+    verdicts: Annotated[
+        tuple[Path, ...],
+        Field(min_length=1),
+        Option("File that verdicts are appended to; given again, others that are only read."),
+    ]
+    base_url: Annotated[
+        str,
+        Field(pattern=r"^(https?://.+)?$"),
+        Option("OpenAI-compatible server of language models that read, up to /v1.", READERS),
+    ] = ""
+    model: Annotated[
+        tuple[str, ...],
+        Field(max_length=2),
+        Option("Model at --base-url; given again, a second that reads what it passes.", READERS),
+    ] = ()
+    api_key_env: Annotated[
+        str, Option("Environment variable that holds the server's key.", READERS)
+    ] = ""
+    answers: Annotated[
+        Path | None,
+        Option("Filled sheet, CSV or JSON lines: id, label, natural, relevant.", READERS),
+    ] = None
+    reader: Annotated[
+        str,
+        Field(max_length=LONGEST_NAME),
+        Option("Who gave the --answers; without them, who the sheets are for.", READERS),
+    ] = ""
+
+    @model_validator(mode="after")
+    def _check_readers(self) -> CurateOptions:
+        if self.templates != "fluent":
+            raise ValueError("templates: only the fluent form is curated")
+        if bool(self.base_url) != bool(self.model):
+            raise ValueError("base_url and model: give both or neither")
+        if self.api_key_env and not self.base_url:
+            raise ValueError("api_key_env: give base_url and model too")
+        if any(not 0 < len(name) <= LONGEST_NAME for name in self.model):
+            raise ValueError(f"model: a name has 1 to {LONGEST_NAME} characters")
+        if len(set(self.model)) < len(self.model):
+            raise ValueError("model: two readers must be two models")
+        if self.answers is not None and not self.reader:
+            raise ValueError("answers: give reader too, who gave them")
+        if self.base_url and self.reader:
+            raise ValueError("reader: give it without base_url; a model is called as it is")
+        return self
+
+    @property
+    def build_config(self) -> BuildConfig:
+        """The options that it shares with a build."""
+        return BuildConfig.model_construct(
+            **{name: getattr(self, name) for name in BuildConfig.model_fields}
+        )
+
+
+@takes(CurateOptions)
+def curate(options: CurateOptions, bars: Bars) -> Curated:
+    """Have people or language models read what a build would draw.
+
+    People fill the sheets that it writes; language models read at once.
+    `build --verdicts` keeps what two readers passed.
+    """
+    from s2lct.builder.curate import LanguageModels
+    from s2lct.builder.curate import curate as curate_corpus
+
+    models = None
+    if options.base_url:
+        models = LanguageModels(options.base_url, options.model, options.api_key_env)
+    return curate_corpus(
+        options.build_config,
+        models=models,
+        answers=options.answers,
+        reader=options.reader,
+        bars=bars,
+    )
+
+
+class AgreementOptions(Options):
+    """Options of `agreement`."""
+
+    verdicts: Annotated[
+        tuple[Path, ...], Argument("Files of readers' verdicts.", path="existing file")
+    ]
+
+
+@takes(AgreementOptions)
+def agreement(options: AgreementOptions, bars: Bars) -> Agreement:
+    """Say how far readers of a suite's sentences and cases agree.
+
+    Labels and grades of naturalness, with Krippendorff's α.
+    """
+    from s2lct.builder.curation.agreement import agreement as agreement_of
+    from s2lct.builder.curation.verdicts import Verdicts
+    from s2lct.extras import require
+
+    require("krippendorff")
+    return agreement_of(Verdicts.read(options.verdicts))
 
 
 class CapabilitiesOptions(Options):

@@ -7,7 +7,7 @@ sentences of seeds that are kept are extended. What readers refused never gets t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -21,15 +21,15 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.operations import Analysis, NotApplicableError
+from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages import attested, compose, confirm, extend, search
 from s2lct.builder.stages.compose import ComposedExpansion, ComposedSeed
+from s2lct.builder.stages.counterparts import Counterpart, counterpart_of
 from s2lct.builder.stages.judge import Extended, Judge
 from s2lct.builder.stages.variety import choose
-from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.progress import Progress
 
@@ -38,17 +38,6 @@ SHORTER_FORMS = 4
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are shortened where no readers chose them."""
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Counterpart:
-    """The same sentence with the opposite answer."""
-
-    id: str
-    seed_id: str
-    text: str
-    labels: tuple[Label, ...]
-    template: str
 
 
 @dataclass(frozen=True)
@@ -82,9 +71,11 @@ class FluentForm:
             matches: what the search found for each capability.
             counted: takes the counts of the closing table.
         """
-        pools = self._pools(matches, counted)
+        drawn = self.drawn(matches, counted)
+        distinct = {source.text: source for some in drawn.values() for source in some}
+        pools = self.pools(drawn, self._shorter(list(distinct.values())))
         seeds = {
-            one.id: self._seeds(one, pools[one.id], counted[one.id]) for one in self.capabilities
+            one.id: self.seeds(one, pools[one.id], counted[one.id]) for one in self.capabilities
         }
         used: dict[str, Source] = {
             source.text: source for some in seeds.values() for s in some for source in s.sources
@@ -111,7 +102,7 @@ class FluentForm:
             taken.update(one.text for s in seeds[capability.id] for one in chosen[s.id])
             families[capability.id] = []
             for seed in seeds[capability.id]:
-                counterpart = self._counterpart(seed, form)
+                counterpart = counterpart_of(seed, form)
                 if counterpart is not None and counterpart.text in taken:
                     counterpart = None
                 if counterpart is not None:
@@ -125,10 +116,10 @@ class FluentForm:
             )
         return families
 
-    def _pools(
+    def drawn(
         self, matches: Mapping[str, Sequence[search.Match]], counted: Mapping[str, Counter[str]]
-    ) -> dict[str, dict[str, list[Source]]]:
-        """For each capability and slot the sentences in drawing order, shorter forms first."""
+    ) -> dict[tuple[str, str], list[Source]]:
+        """For each capability and slot the sentences of the corpus in drawing order."""
         trees = search.Trees(lambda: self.models.parser)
         drawn: dict[tuple[str, str], list[Source]] = {}
         self.progress.start("parse", len(self.capabilities))
@@ -151,8 +142,19 @@ class FluentForm:
         if self.verdicts is None:
             enough = TRIED_FOR_A_SEED * self.config.seeds
             drawn = {slot: some[:enough] for slot, some in drawn.items()}
-        distinct = {s.text: s for some in drawn.values() for s in some}
-        shorter = self._shorter(list(distinct.values()))
+        return drawn
+
+    def pools(
+        self,
+        drawn: Mapping[tuple[str, str], Sequence[Source]],
+        shorter: Mapping[str, Sequence[Source]],
+    ) -> dict[str, dict[str, list[Source]]]:
+        """For each capability and slot what seeds are made of, shorter forms first.
+
+        Args:
+            drawn: the sentences of the corpus, by capability and slot.
+            shorter: forms that may be used of each sentence, by its text.
+        """
         pools: dict[str, dict[str, list[Source]]] = {one.id: {} for one in self.capabilities}
         for (capability_id, slot), sources in drawn.items():
             first, second = [], []
@@ -160,15 +162,16 @@ class FluentForm:
                 forms = [
                     replace(one, sentence=source.sentence) for one in shorter.get(source.text, [])
                 ]
-                if self._passes(sentence_id(source.text), source.sentence.label):
+                if self.passes(sentence_id(source.text), source.sentence.label):
                     forms.append(source)
                 first += forms[:1]
                 second += forms[1:2]
             pools[capability_id][slot] = first + second
         return pools
 
-    def _passes(self, id: str, label: Label) -> bool:
-        return self.verdicts is None or self.verdicts.passes(id, {label}, least_sum=3)
+    def passes(self, id: str, label: Label) -> bool:
+        """Whether readers passed a sentence; so it is where nobody read."""
+        return self.verdicts is None or self.verdicts.passes(id, {label})
 
     def _shorter(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
         """Shorter forms of each sentence, each with the author's own as its extension."""
@@ -183,6 +186,10 @@ class FluentForm:
         return found
 
     def _shorten(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
+        return self.shortened(sources, most=SHORTER_FORMS)
+
+    def shortened(self, sources: Sequence[Source], *, most: int) -> dict[str, list[Source]]:
+        """Up to so many shorter forms of each sentence that no reader refused, by its text."""
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources:
@@ -190,9 +197,9 @@ class FluentForm:
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
-                if self._passes(sentence_id(text), source.sentence.label)
+                if self.passes(sentence_id(text), source.sentence.label)
             ]
-            candidates += passed[:SHORTER_FORMS]
+            candidates += passed[:most]
         tokens = self.models.tagger.tag([text for _, text, _ in candidates])
         trees = self.models.parser.parse(tokens)
         made: dict[str, list[Source]] = {}
@@ -202,9 +209,10 @@ class FluentForm:
                 made.setdefault(source.text, []).append(shorter)
         return made
 
-    def _seeds(
+    def seeds(
         self, capability: Capability, pools: Mapping[str, list[Source]], counts: Counter[str]
     ) -> list[ComposedSeed]:
+        """The seeds of a capability, of what its slots may be filled with."""
         excluded = self.config.excluded.ids
 
         def accept(seed: ComposedSeed) -> bool:
@@ -213,7 +221,7 @@ class FluentForm:
                 return False
             if self.verdicts is None or not seed.template:
                 return True
-            return self.verdicts.passes(seed.id, seed.labels, least_sum=3)
+            return self.verdicts.passes(seed.id, seed.labels)
 
         return compose.seeds_of(
             capability.id,
@@ -236,24 +244,40 @@ class FluentForm:
         return found
 
     def _extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
-        candidates = self.candidates(sources)
-        families: list[tuple[Source, list[Extension]]] = []
-        for source, some in zip(sources, candidates, strict=True):
-            tried = [one for one in some if self._may_be_tried(one, source.sentence.label)]
-            if self.verdicts is not None:
-                pairs = attested.paired(source.text, tried)
-                tried += [p for p in pairs if self._may_be_tried(p, source.sentence.label)]
-            families.append((source, tried))
-        confirmed = confirm.confirmed_all(
-            families, self.models.tagger, self.models.parser, self.lexicon
-        )
         found: dict[str, list[Extended]] = {}
-        for source, stand in zip(sources, confirmed, strict=True):
-            judged = [Extended(*one, self._judge.reject(source.text, *one[:2])) for one in stand]
+        for text, some in self.confirmed(sources, self._may_be_tried).items():
+            judged = [
+                replace(one, rejected=self._judge.reject(text, one.extension, one.tokens))
+                for one in some
+            ]
             # Of one text from several origins the last one counts that is not rejected.
             judged.sort(key=lambda one: one.rejected is None)
-            found[source.text] = list({one.extension.text: one for one in judged}.values())
+            found[text] = list({one.extension.text: one for one in judged}.values())
         return found
+
+    def confirmed(
+        self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
+    ) -> dict[str, list[Extended]]:
+        """The extensions that tagger and parser bear out, by sentence.
+
+        Args:
+            sources: the sentences.
+            tried: says which extensions of a sentence with a label are tagged and parsed at all.
+        """
+        families: list[tuple[Source, list[Extension]]] = []
+        for source, some in zip(sources, self.candidates(sources), strict=True):
+            label = source.sentence.label
+            own = [one for one in some if tried(one, label)]
+            if self.verdicts is not None:
+                own += [two for two in attested.paired(source.text, own) if tried(two, label)]
+            families.append((source, own))
+        found = confirm.confirmed_all(
+            families, self.models.tagger, self.models.parser, self.lexicon
+        )
+        return {
+            source.text: [Extended(*one) for one in some]
+            for source, some in zip(sources, found, strict=True)
+        }
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
         """Whether readers passed an extension; phrases wait for readers.
@@ -262,7 +286,7 @@ class FluentForm:
         """
         if self.verdicts is None:
             return extension.origin != "phrase"
-        return self._passes(extension.id, label)
+        return self.passes(extension.id, label)
 
     @property
     def _judge(self) -> Judge:
@@ -343,34 +367,6 @@ class FluentForm:
             rule.label == source.sentence.label
             and search.meets_text(extended.extension.text, extended.tokens, rule, self.lexicon)
             for rule in rules
-        )
-
-    def _counterpart(self, seed: ComposedSeed, form: Form) -> Counterpart | None:
-        template = form.templates[seed.number]
-        opposite = template.counterpart
-        if opposite is None:
-            return None
-        wording = opposite.wording_beside(template, seed.wording)
-        sentences = {
-            slot: source.analysis for slot, source in zip(seed.slots, seed.sources, strict=True)
-        }
-        try:
-            composed = compose.compose(opposite, wording, sentences)
-        except NotApplicableError:
-            return None
-        labels = compose.labels_of(
-            opposite,
-            {
-                slot: source.sentence.label
-                for slot, source in zip(seed.slots, seed.sources, strict=True)
-            },
-        )
-        return Counterpart(
-            content_id("counterpart", seed.capability, composed.text),
-            seed.id,
-            composed.text,
-            labels,
-            composed.shown,
         )
 
 

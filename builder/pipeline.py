@@ -19,6 +19,7 @@ from s2lct.builder.capabilities.files import load_capabilities, recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig
+from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.fluent_form import FluentForm
@@ -72,6 +73,59 @@ def build_suite(
     progress = progress or Progress()
     place = place_of(config.out)
     place.check(overwrite=config.overwrite)
+    made_of = read_inputs(config, progress)
+    config = made_of.config
+    inputs = made_of.recorded | {"verdicts": [sha256_of(path) for path in config.verdict_files]}
+    verdicts = Verdicts.read(config.verdict_files) if config.verdict_files else None
+    with locked(place.lock):
+        if (finished := _finished(config, place, inputs)) is not None:
+            return finished
+        checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart)
+        suite = _made(made_of, verdicts, checkpoints, progress)
+        progress.start("write", 1)
+        made = checkpoints.folder / "suite"
+        write.write_suite(config, suite, made_of.corpora, inputs, made)
+        place.put(made)
+        checkpoints.discard()
+        progress.advance("write", note=str(config.out))
+    return suite.counts
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a build is made of, readers' verdicts apart.
+
+    Attributes:
+        config: its options, the capabilities' ids as their files write them.
+        corpora: the corpus, and the neutral sentences beside it.
+        recorded: what decides what is built, as JSON: options, fingerprints, versions.
+    """
+
+    config: BuildConfig
+    capabilities: Sequence[Capability]
+    corpora: Sequence[Corpus]
+    lexicon: Lexicon
+    grammar: ReferenceGrammar
+    models: Models
+    recorded: dict[str, Any]
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences of all corpora."""
+        return tuple(sentence for corpus in self.corpora for sentence in corpus.sentences)
+
+    @property
+    def stages(self) -> Stages:
+        """The stages that the options ask for."""
+        return stages_of(self.config, self.capabilities, self.lexicon, self.grammar, self.models)
+
+
+def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
+    """Read what a build is made of.
+
+    Raises:
+        BuilderError: something of it cannot be read or loaded.
+    """
     capabilities = load_capabilities(config.capabilities, config.capability_files)
     if config.capabilities:
         config = config.model_copy(update={"capabilities": tuple(c.id for c in capabilities)})
@@ -91,10 +145,11 @@ def build_suite(
         label_column=config.label_column,
         label_map=config.label_map,
     )
-    sentences = (*corpus.sentences, *(neutral.sentences if neutral else ()))
-    progress.advance("corpus", note=f"{len(sentences):,} sentences")
+    corpora = [corpus, *([neutral] if neutral else [])]
+    number = sum(len(one.sentences) for one in corpora)
+    progress.advance("corpus", note=f"{number:,} sentences")
     models = Models(config)
-    inputs = {
+    found = {
         "options": options,
         "capabilities": fingerprint_of(list(map(recorded, capabilities))),
         "corpus": corpus.fingerprint,
@@ -108,23 +163,8 @@ def build_suite(
         "parser": models.parser.fingerprint,
         "mlm": models.mlm.fingerprint,
         "versions": write.package_versions(),
-        "verdicts": [sha256_of(path) for path in config.verdict_files],
     }
-    verdicts = Verdicts.read(config.verdict_files) if config.verdict_files else None
-    with locked(place.lock):
-        if (finished := _finished(config, place, inputs)) is not None:
-            return finished
-        checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart)
-        stages = stages_of(config, capabilities, lexicon, grammar, models)
-        made_of = _Inputs(config, capabilities, sentences, lexicon, grammar, models, verdicts)
-        suite = _made(made_of, stages, checkpoints, progress)
-        progress.start("write", 1)
-        made = checkpoints.folder / "suite"
-        write.write_suite(config, suite, [corpus, *([neutral] if neutral else [])], inputs, made)
-        place.put(made)
-        checkpoints.discard()
-        progress.advance("write", note=str(config.out))
-    return suite.counts
+    return Inputs(config, capabilities, corpora, lexicon, grammar, models, found)
 
 
 def _finished(
@@ -160,22 +200,26 @@ def _counts(counted: Mapping[str, int]) -> CapabilityCounts:
     return CapabilityCounts(**{column: counted.get(column, 0) for column in columns})
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    """What a build is made of."""
+def searched(
+    inputs: Inputs, stages: Stages, checkpoints: Checkpoints, progress: Progress
+) -> dict[str, list[Match]]:
+    """What the search of each capability finds among the sentences."""
+    sentences = inputs.sentences
+    progress.start("search", len(sentences))
+    matches: dict[str, list[Match]] = {one.id: [] for one in inputs.capabilities}
+    for part, shard in _shards(sentences, SENTENCES_PER_SHARD):
+        make = partial(stages.search.run, shard)
+        for match in checkpoints.get(f"search/{part}", stages.search.adapter, make):
+            matches[match.capability].append(match)
+        progress.advance("search", len(shard))
+    return matches
 
-    config: BuildConfig
-    capabilities: Sequence[Capability]
-    sentences: Sequence[Sentence]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
-    models: Models
-    verdicts: Verdicts | None
 
-
-def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: Progress) -> Suite:
+def _made(
+    inputs: Inputs, verdicts: Verdicts | None, checkpoints: Checkpoints, progress: Progress
+) -> Suite:
     """Every stage up to select, and the choice of the families to publish."""
-    config, capabilities, sentences = inputs.config, inputs.capabilities, inputs.sentences
+    config, capabilities, stages = inputs.config, inputs.capabilities, inputs.stages
 
     def run(
         stage: Stage[Given, Made], part: str, *given: Given.args, **options: Given.kwargs
@@ -186,12 +230,7 @@ def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: P
     counted: dict[str, Counter[str]] = {one.id: Counter() for one in capabilities}
     left_out: set[LeftOut] = set()
 
-    progress.start("search", len(sentences))
-    matches: dict[str, list[Match]] = {one.id: [] for one in capabilities}
-    for part, shard in _shards(sentences, SENTENCES_PER_SHARD):
-        for match in run(stages.search, part, shard):
-            matches[match.capability].append(match)
-        progress.advance("search", len(shard))
+    matches = searched(inputs, stages, checkpoints, progress)
     if config.templates == "fluent":
         fluent = FluentForm(
             config,
@@ -199,15 +238,12 @@ def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: P
             inputs.lexicon,
             inputs.grammar,
             inputs.models,
-            inputs.verdicts,
+            verdicts,
             checkpoints,
             progress,
         )
         composed = fluent.families(matches, counted)
-        rows = {
-            name: list(write.composed_rows(some, inputs.verdicts))
-            for name, some in composed.items()
-        }
+        rows = {name: list(write.composed_rows(some, verdicts)) for name, some in composed.items()}
         if not any(rows.values()):
             raise _nothing_found(config)
         return Suite(tuple(capabilities), rows, _counts_of(counted))

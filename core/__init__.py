@@ -16,7 +16,16 @@ from typing import Any
 
 __version__: str
 _MODULES = {
-    "builder.commands": ("build", "capabilities", "export", "inspect", "models", "verify"),
+    "builder.commands": (
+        "agreement",
+        "build",
+        "capabilities",
+        "curate",
+        "export",
+        "inspect",
+        "models",
+        "verify",
+    ),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "serve_leaderboard"),
     "leaderboard.commands.score_models": ("compare", "score"),
     "leaderboard.commands.submissions": ("check", "check_changes", "check_pulls"),

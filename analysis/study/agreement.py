@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.study.answers import SCALES, Answer
 from s2lct.analysis.study.form import RATINGS, Key, KeyItem
+from s2lct.builder.curation.agreement import alpha
 from s2lct.errors import AnalysisError
 from s2lct.labels import Label
 from s2lct.leaderboard.scoring.statistics import RESAMPLES, interval
@@ -162,7 +162,7 @@ def alpha_estimate(
     rows = [number_of[item] for item, _ in ratings]
     counts = np.zeros((len(number_of), len(RATINGS)), dtype=np.int64)
     np.add.at(counts, (rows, [rating - RATINGS[0] for _, rating in ratings]), 1)
-    value = _alpha(counts)
+    value = alpha(counts, "ordinal")
     if value is None:
         return Estimate(None, None)
     members: dict[str, list[int]] = {}
@@ -173,19 +173,9 @@ def alpha_estimate(
     defined: list[float] = []
     for _ in range(RESAMPLES):
         drawn = rng.integers(len(groups), size=len(groups))
-        again = _alpha(counts[np.concatenate([groups[number] for number in drawn])])
+        again = alpha(counts[np.concatenate([groups[number] for number in drawn])], "ordinal")
         defined += [again] if again is not None else []
     return Estimate(value, interval(np.array(defined)) if len(defined) > RESAMPLES / 2 else None)
-
-
-def _alpha(counts: npt.NDArray[np.int64]) -> float | None:
-    """Alpha from how often each item (row) was given each rating (column)."""
-    import krippendorff
-
-    paired = counts[counts.sum(axis=1) >= 2]
-    if np.count_nonzero(paired.sum(axis=0)) < 2:
-        return None
-    return float(krippendorff.alpha(value_counts=paired, level_of_measurement="ordinal"))
 
 
 def disputed_cases(

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
-from s2lct.builder.curation.sheets import TRAP, Item, numbered
+from s2lct.builder.curation.sheets import Item, numbered, protocol
 from s2lct.builder.curation.verdicts import PROTOCOL, Answer, Verdict
 from s2lct.errors import BuildError
+from s2lct.hub_calls import hub_call, said_by
 
-ITEMS_A_REQUEST = 40
-MOST_TRAPS_PASSED = 0.1
-_ANSWERS: dict[str, Answer] = {
+ANSWERS: dict[str, Answer] = {
     "neg": "negative",
     "neu": "neutral",
     "pos": "positive",
     "mix": "mixed",
 }
-_LINE = re.compile(r"^\s*(\d+)\s+(neg|neu|pos|mix)\s+([012])(?:\s+([01]))?\s*$", re.MULTILINE)
+_BETWEEN = r"(?:[^\w\n]|_)"
+_LINE = re.compile(
+    rf"^{_BETWEEN}*(\d+){_BETWEEN}+(neg|neu|pos|mix)[a-z]*{_BETWEEN}+([012])"
+    rf"(?:{_BETWEEN}+([01]))?{_BETWEEN}*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BUSY = (429, 502, 503, 504)
+_WAITS = (2.0, 10.0, 30.0)
+"""Seconds before a server that is busy is asked again."""
+_TOKENS_A_LINE, _TOKENS_BESIDE = 20, 1_000
+_NO_KEY = "none"
+_LONGEST_NUMBER = 6
 
 
 class LanguageModelReader:
@@ -38,7 +48,11 @@ class LanguageModelReader:
         from huggingface_hub import InferenceClient
 
         self.name = model
-        self._client: Any = InferenceClient(base_url=base_url, api_key=api_key, timeout=timeout)
+        self._api_key = api_key
+        # Without a key of its own the client would send the server the Hub's.
+        self._client: Any = InferenceClient(
+            base_url=base_url, api_key=api_key or _NO_KEY, timeout=timeout
+        )
 
     def read(self, items: Sequence[Item]) -> list[Verdict]:
         """The reader's verdicts; items without a readable answer are left out.
@@ -46,54 +60,58 @@ class LanguageModelReader:
         Raises:
             BuildError: the server does not answer.
         """
-        cases = bool(items and items[0].description)
+        cases = any(item.description for item in items)
         columns = "n label natural relevant" if cases else "n label natural"
         question = (
             f"{protocol(cases=cases)}\nAnswer with one line for each, `{columns}`, and nothing "
             "else.\n\n" + "\n".join(numbered(items))
         )
-        try:
-            answer = self._client.chat_completion(
-                [{"role": "user", "content": question}],
-                model=self.name,
-                temperature=0.0,
-                seed=0,
-                max_tokens=20 * len(items) + 200,
-            )
-        except Exception as error:
-            raise BuildError(
-                f"--base-url: the server did not answer: {error}",
-                mend="check the address and the model's name; what was read is kept",
-            ) from error
-        return verdicts_in(answer.choices[0].message.content or "", items, self.name)
+        return verdicts_in(self._answer(question, len(items)), items, self.name)
 
+    def _answer(self, question: str, lines: int) -> str:
+        for wait in (*_WAITS, None):
+            try:
+                with hub_call():
+                    answer = self._client.chat_completion(
+                        [{"role": "user", "content": question}],
+                        model=self.name,
+                        temperature=0.0,
+                        seed=0,
+                        max_tokens=_TOKENS_A_LINE * lines + _TOKENS_BESIDE,
+                    )
+                return answer.choices[0].message.content or ""
+            except Exception as error:
+                status = getattr(getattr(error, "response", None), "status_code", None)
+                if wait is not None and status in _BUSY:
+                    time.sleep(wait)
+                    continue
+                raise BuildError(
+                    f"--base-url: {self.name} did not answer: {self._without_key(said_by(error))}",
+                    mend="check the address, the model's name and the key; what was read is kept, "
+                    "and the same command goes on",
+                ) from None
+        raise AssertionError
 
-def protocol(*, cases: bool) -> str:
-    """The instructions to readers."""
-    name = "protocol_cases.md" if cases else "protocol_sentences.md"
-    return resources.files("s2lct.builder.curation").joinpath(name).read_text(encoding="utf-8")
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._api_key, "…") if self._api_key else text
 
 
 def verdicts_in(answer: str, items: Sequence[Item], reader: str) -> list[Verdict]:
-    """The verdicts that an answer holds, a line each: ``n label natural [relevant]``."""
+    """The verdicts that an answer holds, a line each: ``n label natural [relevant]``.
+
+    A case needs all four. Of two lines on one item the later counts.
+    """
     found: dict[int, Verdict] = {}
     for number, label, natural, relevant in _LINE.findall(answer):
-        place = int(number) - 1
-        if not 0 <= place < len(items) or items[place].id.startswith(TRAP):
+        place = int(number) - 1 if len(number) <= _LONGEST_NUMBER else -1
+        if not 0 <= place < len(items) or (items[place].description and not relevant):
             continue
         found[place] = Verdict(
             id=items[place].id,
             reader=reader,
             protocol=PROTOCOL,
-            label=_ANSWERS[label],
+            label=ANSWERS[label.lower()],
             natural=int(natural),
-            relevant=None if relevant == "" else relevant == "1",
+            relevant=relevant == "1" if items[place].description else None,
         )
     return [found[place] for place in sorted(found)]
-
-
-def traps_passed(answer: str, items: Sequence[Item]) -> tuple[int, int]:
-    """How many of the traps among some items an answer calls natural, and how many there are."""
-    grades = {int(number) - 1: int(natural) for number, _, natural, _ in _LINE.findall(answer)}
-    traps = [place for place, item in enumerate(items) if item.id.startswith(TRAP)]
-    return sum(grades.get(place, 0) > 1 for place in traps), len(traps)

@@ -7,22 +7,36 @@ what others said of it.
 
 from __future__ import annotations
 
+import csv
+import io
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from s2lct.builder.curation.verdicts import LEAST_READERS, Verdicts
-from s2lct.files import write_text
-from s2lct.identity import content_id, rng_for
-from s2lct.json_lines import as_json_lines
+from s2lct.builder.curation.verdicts import Verdicts, trap_of
+from s2lct.errors import BuildError
+from s2lct.files import whole_folder
+from s2lct.identity import fingerprint_of, rng_for, shuffle_key
+from s2lct.json_lines import as_json_lines, read_json_lines
+from s2lct.labels import Label
+from s2lct.plain_text import spreadsheet_cell
 
 Round = Literal["sentences", "cases", "extensions"]
+ROUNDS: tuple[Round, ...] = get_args(Round)
 TRAPS = 0.05
 """Share of a sheet that is made up of broken sentences: a reader who passes them is not reading."""
-TRAP = "trap"
+LEAST_TRAPS = 2
+"""In a sheet, however short it is."""
+ITEMS_A_SHEET = 200
+TABLE_MARK = "i"
+"""Before an id in a table: spreadsheets take some ids for numbers."""
+TO_FILL = ("label", "natural", "relevant")
+_OPENING = frozenset({"a", "an", "the", "this", "of", "to", "in", "with", "for", "and", "but"})
 
 
 class Item(BaseModel):
@@ -31,66 +45,157 @@ class Item(BaseModel):
     Attributes:
         id: content id of the text.
         text: what is read.
-        capability: its id, for cases.
-        description: what the case is to test, for cases.
+        description: what it is to test, if it is a case.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Annotated[str, Field(min_length=1)]
     text: Annotated[str, Field(min_length=1)]
-    capability: str = ""
     description: str = ""
 
 
-def unread(items: Iterable[Item], verdicts: Verdicts, reader: str = "") -> list[Item]:
-    """The items that a reader, or that too few readers, have judged.
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What may get into a suite if readers pass it, and the labels that are right."""
 
-    An item that a reader found wrong is not read again: it cannot pass any more.
+    item: Item
+    labels: Collection[Label]
+
+
+def unread(candidates: Iterable[Candidate], verdicts: Verdicts, reader: str = "") -> list[Item]:
+    """What another reader, or a certain one, has still to read.
+
+    What one reader refused is not read again: it cannot pass any more.
     """
     left = []
-    for item in items:
-        found = verdicts.of(item.id)
-        if any(verdict.natural == 0 for verdict in found):
+    for one in candidates:
+        if verdicts.state(one.item.id, one.labels) != "open":
             continue
-        mine = any(verdict.reader == reader for verdict in found)
-        if not mine and (reader or len(found) < LEAST_READERS):
-            left.append(item)
+        if not reader or all(v.reader != reader for v in verdicts.of(one.item.id)):
+            left.append(one.item)
     return left
+
+
+def in_reading_order(items: Iterable[Item], seed: int) -> list[Item]:
+    """In a random order, so that forms of one sentence stand apart."""
+    return sorted(items, key=lambda item: shuffle_key(seed, "read", item.id))
 
 
 def with_traps(items: Sequence[Item], seed: int) -> list[Item]:
     """The items in a random order, among traps: sentences with three words in the wrong order."""
     rng = rng_for(seed, "traps", *(item.id for item in items))
-    long = [item for item in items if len(item.text.split()) > _LEAST_WORDS]
-    wanted = min(len(long), round(TRAPS * len(items)))
+    long = [item for item in items if _places(item.text.split())]
+    wanted = min(len(long), max(LEAST_TRAPS, round(TRAPS * len(items))))
     traps = [_broken(item, rng) for item in rng.sample(long, wanted)]
     mixed = [*items, *traps]
     rng.shuffle(mixed)
     return mixed
 
 
-_LEAST_WORDS = 7
-
-
 def _broken(item: Item, rng: random.Random) -> Item:
     words = item.text.split()
-    at = rng.randrange(1, len(words) - 3)
+    at = rng.choice(_places(words))
     words[at : at + 3] = reversed(words[at : at + 3])
-    text = " ".join(words)
-    return item.model_copy(update={"id": f"{TRAP}-{content_id(text)}", "text": text})
+    return item.model_copy(update={"id": trap_of(item.id), "text": " ".join(words)})
 
 
-def write_sheets(items: Sequence[Item], folder: Path, *, size: int, seed: int) -> list[Path]:
-    """Write items as JSON lines, so many a sheet; the sheets' paths."""
-    paths: list[Path] = []
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, start in enumerate(range(0, len(items), size), start=1):
-        sheet = with_traps(items[start : start + size], seed)
-        path = folder / f"sheet-{number:03}.jsonl"
-        write_text(path, as_json_lines(item.model_dump(exclude_defaults=True) for item in sheet))
-        paths.append(path)
-    return paths
+def _places(words: Sequence[str]) -> list[int]:
+    """Where three words can be turned round; if possible, from one that opens a phrase."""
+    places = [n for n in range(1, len(words) - 3) if words[n].lower() != words[n + 2].lower()]
+    return [n for n in places if words[n].lower() in _OPENING] or places
+
+
+def protocol(*, cases: bool) -> str:
+    """The instructions to readers."""
+    name = "protocol_cases.md" if cases else "protocol_sentences.md"
+    return resources.files("s2lct.builder.curation").joinpath(name).read_text(encoding="utf-8")
+
+
+def write_sheets(
+    items: Sequence[Item], folder: Path, *, round: Round, seed: int, size: int = ITEMS_A_SHEET
+) -> list[Path]:
+    """Write items as JSON lines and as tables to fill, and the instructions beside them.
+
+    They get a folder of their own, which is named by what is in it: sheets that were handed out
+    before stay as they are.
+
+    Args:
+        items: what is to be read.
+        folder: where the folder of the sheets is made.
+        round: of what.
+        seed: of the random order.
+        size: items of a sheet, traps apart.
+
+    Returns:
+        The sheets, JSON lines.
+    """
+    ordered = in_reading_order(items, seed)
+    name = fingerprint_of([item.id for item in ordered])[:8]
+    made = folder / f"{round}-{name}"
+    starts = range(0, len(ordered), size)
+    names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
+    if not made.is_dir():
+        with whole_folder(made) as place:
+            for sheet_name, start in zip(names, starts, strict=True):
+                sheet = with_traps(ordered[start : start + size], seed)
+                lines = as_json_lines(item.model_dump(exclude_defaults=True) for item in sheet)
+                (place / f"{sheet_name}.jsonl").write_text(lines, encoding="utf-8")
+                # The mark makes spreadsheets read UTF-8.
+                table = "\ufeff" + _table(sheet, cases=round == "cases")
+                (place / f"{sheet_name}.csv").write_text(table, encoding="utf-8", newline="")
+            (place / "README.md").write_text(_instructions(round), encoding="utf-8")
+    return [made / f"{sheet_name}.jsonl" for sheet_name in names]
+
+
+def _table(items: Sequence[Item], *, cases: bool) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    shown = ["id", *(["description"] if cases else []), "text"]
+    to_fill = TO_FILL if cases else TO_FILL[:2]
+    writer.writerow([*shown, *to_fill])
+    for item in items:
+        cells = [TABLE_MARK + item.id, *(getattr(item, name) for name in shown[1:])]
+        writer.writerow([*map(spreadsheet_cell, cells), *("" for _ in to_fill)])
+    return text.getvalue()
+
+
+def _instructions(round: Round) -> str:
+    columns = ", ".join(TO_FILL if round == "cases" else TO_FILL[:2])
+    return f"""# What to do
+
+{protocol(cases=round == "cases")}
+Fill in {columns} of each row of a sheet's CSV, and save it under a name of your own; or write a
+line `{{"id": "…", "label": "…", "natural": …}}` for each. Some sentences were broken on purpose.
+"""
+
+
+def read_sheets(folder: Path) -> dict[Path, list[Item]]:
+    """The sheets that were written to a folder, those of earlier rounds too.
+
+    Raises:
+        BuildError: one cannot be read.
+    """
+
+    def refused(number: int, error: BaseException) -> BuildError:
+        return BuildError(
+            f"{path}, line {number}: {error}", mend="remove the sheet, and write it again"
+        )
+
+    found: dict[Path, list[Item]] = {}
+    for path in sorted(folder.glob("*/sheet-*.jsonl")):
+        try:
+            with path.open(encoding="utf-8") as file:
+                rows = list(read_json_lines(file, refused))
+        except (OSError, UnicodeDecodeError) as error:
+            raise refused(0, error) from error
+        found[path] = []
+        for number, row in rows:
+            try:
+                found[path].append(Item.model_validate(row))
+            except ValidationError as error:
+                raise refused(number, error) from error
+    return found
 
 
 def numbered(items: Sequence[Item]) -> Iterator[str]:

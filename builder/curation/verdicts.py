@@ -2,24 +2,40 @@
 
 A file of verdicts is JSON lines, only ever appended to: ids and grades, no text. Several files are
 merged by id and reader; where a reader judged something twice, the later verdict counts.
+
+What readers said of traps stands among them. A trap's id follows from the id of what it was made
+of (`trap_of`), so whoever reads the file can tell who did not read with care.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from s2lct.errors import BuildError
-from s2lct.json_lines import read_json_lines
+from s2lct.errors import BuildError, S2lctWarning
+from s2lct.files import check_file_out
+from s2lct.identity import content_id
+from s2lct.json_lines import as_json_lines, read_json_lines
 from s2lct.labels import Label
 
 PROTOCOL = "2026-11"
 LEAST_READERS = 2
+LEAST_SUM = 3
+MOST_TRAPS_PASSED = 0.1
+"""Of the broken sentences among what a reader gets: who passes more of them is not reading."""
 Answer = Label | Literal["mixed"]
+State = Literal["passed", "refused", "open"]
+"""What readers found so far; open is what another reader decides."""
+
+
+BEST = 2
 
 
 class Verdict(BaseModel):
@@ -30,8 +46,8 @@ class Verdict(BaseModel):
         reader: who read it.
         protocol: version of the instructions.
         label: the sentiment that the reader takes it to have; ``mixed`` where readers would split.
-        natural: 2 if a fluent writer could have written every word, 1 if an editor would strike or
-            change one, 0 if something is wrong.
+        natural: `BEST` (2) if a fluent writer could have written every word, 1 if an editor would
+            strike or change one, 0 if something is wrong.
         relevant: whether it shows its capability; None where none was asked about.
     """
 
@@ -41,27 +57,85 @@ class Verdict(BaseModel):
     reader: Annotated[str, Field(min_length=1, max_length=100)]
     protocol: Annotated[str, Field(max_length=40)] = PROTOCOL
     label: Answer
-    natural: Annotated[int, Field(ge=0, le=2)]
+    natural: Annotated[int, Field(ge=0, le=BEST)]
     relevant: bool | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Care:
+    """How many of the traps among what a reader got were called natural."""
+
+    passed: int
+    traps: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether no more than a tenth were; one may be by chance."""
+        return self.passed <= max(1.0, MOST_TRAPS_PASSED * self.traps)
+
+
+def trap_of(id: str) -> str:
+    """The id of the trap that is made of something."""
+    return content_id("trap", id)
+
+
 class Verdicts:
-    """Verdicts by what they are about."""
+    """Verdicts by what they are about; those of a careless reader are not among them.
+
+    Attributes:
+        care: of each reader, how many traps were called natural.
+    """
 
     def __init__(self, verdicts: Iterable[Verdict]) -> None:
         of_id: defaultdict[str, dict[str, Verdict]] = defaultdict(dict)
         for one in verdicts:
             of_id[one.id][one.reader] = one
-        self._of_id: Mapping[str, Mapping[str, Verdict]] = dict(of_id)
+        traps = {trap_of(id) for id in of_id}.intersection(of_id)
+        passed: Counter[str] = Counter()
+        given: Counter[str] = Counter()
+        for id in traps:
+            for reader, verdict in of_id.pop(id).items():
+                given[reader] += 1
+                passed[reader] += verdict.natural == BEST
+        readers = sorted({*given, *(reader for some in of_id.values() for reader in some)})
+        self.care = {reader: Care(passed[reader], given[reader]) for reader in readers}
+        careless = set(self.careless)
+        self._of_id: Mapping[str, Mapping[str, Verdict]] = {
+            id: kept
+            for id, some in of_id.items()
+            if (kept := {reader: one for reader, one in some.items() if reader not in careless})
+        }
+
+    @property
+    def careless(self) -> list[str]:
+        """The readers who call too many traps natural."""
+        return [reader for reader, care in self.care.items() if not care.is_enough]
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of what was read."""
+        return iter(self._of_id)
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> Verdicts:
-        """Read and merge files.
+        """Read and merge files; a warning names readers whose verdicts are left out.
 
         Raises:
             BuildError: one cannot be read, or a line of it is no verdict.
         """
-        return cls(verdict for path in paths for verdict in read_verdicts(path))
+        found = cls(verdict for path in paths for verdict in read_verdicts(path))
+        found.tell_careless()
+        return found
+
+    def tell_careless(self) -> None:
+        """Warn of readers whose verdicts are left out."""
+        for reader in self.careless:
+            care = self.care[reader]
+            warnings.warn(
+                f"{reader} called {care.passed} of {care.traps} broken sentences natural: what "
+                "that reader found is left out",
+                S2lctWarning,
+                stacklevel=3,
+            )
 
     def __len__(self) -> int:
         """Return how many things were read."""
@@ -71,7 +145,7 @@ class Verdicts:
         """The verdicts on one thing, by reader."""
         return [verdict for _, verdict in sorted(self._of_id.get(id, {}).items())]
 
-    def passes(self, id: str, labels: Collection[Label], *, least_sum: int) -> bool:
+    def passes(self, id: str, labels: Collection[Label], *, least_sum: int = LEAST_SUM) -> bool:
         """Whether at least two readers found it rightly labelled, relevant and natural.
 
         Args:
@@ -80,12 +154,17 @@ class Verdicts:
             least_sum: what the two best grades of naturalness must come to: 4 for 2 and 2, 3 for
                 2 and 1. A 0 by any reader fails.
         """
+        return self.state(id, labels, least_sum=least_sum) == "passed"
+
+    def state(self, id: str, labels: Collection[Label], *, least_sum: int = LEAST_SUM) -> State:
+        """What readers found so far; the arguments are those of `passes`."""
         found = self.of(id)
-        if len(found) < LEAST_READERS:
-            return False
         if any(v.label not in labels or v.natural == 0 or v.relevant is False for v in found):
-            return False
-        return sum(sorted((v.natural for v in found), reverse=True)[:2]) >= least_sum
+            return "refused"
+        if len(found) < LEAST_READERS:
+            return "open"
+        best = sorted((verdict.natural for verdict in found), reverse=True)[:LEAST_READERS]
+        return "passed" if sum(best) >= least_sum else "refused"
 
 
 def read_verdicts(path: Path) -> list[Verdict]:
@@ -94,23 +173,99 @@ def read_verdicts(path: Path) -> list[Verdict]:
     Raises:
         BuildError: it cannot be read, or a line of it is no verdict.
     """
-    mend = "a verdict is {id, reader, protocol, label, natural, relevant}"
-
-    def refused(number: int, error: BaseException) -> BuildError:
-        return BuildError(f"{path}, line {number}: {error}", mend=mend)
-
-    found: list[Verdict] = []
     try:
         with path.open(encoding="utf-8") as file:
-            for number, row in read_json_lines(file, refused):
-                try:
-                    found.append(Verdict.model_validate(row))
-                except ValidationError as error:
-                    problem = error.errors()[0]
-                    field = ".".join(map(str, problem["loc"]))
-                    raise BuildError(
-                        f"{path}, line {number}: {field}: {problem['msg']}", mend=mend
-                    ) from error
+            return _verdicts_in(file, path)
     except (OSError, UnicodeDecodeError) as error:
-        raise BuildError(f"{path}: cannot be read: {error}", mend=mend) from error
+        raise BuildError(f"{path}: cannot be read: {error}", mend=_MEND_LINE) from error
+
+
+_MEND_LINE = "a verdict is {id, reader, protocol, label, natural, relevant}"
+
+
+def _verdicts_in(lines: Iterable[str], path: Path) -> list[Verdict]:
+    def refused(number: int, error: BaseException) -> BuildError:
+        return BuildError(f"{path}, line {number}: {error}", mend=_MEND_LINE)
+
+    found: list[Verdict] = []
+    for number, row in read_json_lines(lines, refused):
+        try:
+            found.append(Verdict.model_validate(row))
+        except ValidationError as error:
+            problem = error.errors()[0]
+            field = ".".join(map(str, problem["loc"]))
+            raise BuildError(
+                f"{path}, line {number}: {field}: {problem['msg']}", mend=_MEND_LINE
+            ) from error
     return found
+
+
+class VerdictFile:
+    """A file of verdicts that is only ever appended to, with what stands in others.
+
+    Attributes:
+        path: the file; it need not exist.
+        all: the verdicts of all files, those of careless readers too.
+        verdicts: the same, merged.
+
+    A warning names readers whose verdicts are left out.
+
+    Args:
+        path: the file.
+        others: files that are only read.
+
+    Raises:
+        BuildError: a file cannot be read, or a line of it is no verdict.
+        OutputError: there can be no file of that name.
+    """
+
+    def __init__(self, path: Path, others: Sequence[Path] = ()) -> None:
+        check_file_out(path, "--verdicts")
+        self.path = path
+        if path.exists():
+            _drop_half_a_line(path)
+        files = [*others, *([path] if path.exists() else [])]
+        self.all = [verdict for file in files for verdict in read_verdicts(file)]
+        self.verdicts = Verdicts(self.all)
+        self.verdicts.tell_careless()
+
+    def append(self, verdicts: Sequence[Verdict]) -> None:
+        """Add verdicts; when this returns, they are on the disk."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            dumped = (verdict.model_dump(exclude_none=True) for verdict in verdicts)
+            file.write(as_json_lines(dumped).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        self.all += verdicts
+        self.verdicts = Verdicts(self.all)
+
+
+def _drop_half_a_line(path: Path) -> None:
+    """Cut off what was being written when the process or the machine stopped.
+
+    A file that is none of verdicts stays as it is.
+    """
+    try:
+        with path.open("r+b") as file:
+            content = file.read()
+            end = content.rfind(b"\n") + 1
+            half = content[end:]
+            if not half:
+                return
+            _verdicts_in(content[:end].decode().splitlines(), path)
+            try:
+                Verdict.model_validate_json(half)
+            except ValidationError:
+                if half.startswith(_BEGINNING) or _BEGINNING.startswith(half):
+                    file.truncate(end)
+            else:
+                file.write(b"\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BuildError(
+            f"--verdicts {path}: cannot be used: {why}", mend="name a file of verdicts"
+        ) from error
+
+
+_BEGINNING = b'{"id": "'

@@ -1,0 +1,254 @@
+"""What there is to read of a corpus, round by round, so that a build can have what it wants.
+
+It follows the draw of a build of the same options: whatever readers pass here is there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+from s2lct.builder.curation.sheets import Candidate, Item, Round
+from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.fluent_form import SHORTER_FORMS, TRIED_FOR_A_SEED, FluentForm
+from s2lct.builder.sources import Extension, Origin, Source, sentence_id
+from s2lct.builder.stages import attested, compose
+from s2lct.builder.stages.compose import ComposedSeed
+from s2lct.builder.stages.search import Match
+from s2lct.labels import Label
+
+CASES_FOR_A_SEED = 2
+"""Cases that are read for each seed that is still missing."""
+AT_ONCE = 50
+ANY_NUMBER = 1_000
+EXTENSIONS_OF_A_SENTENCE = 16
+PAIRS_OF_A_SENTENCE = 4
+Made = TypeVar("Made")
+
+
+class CandidatesOfABuild:
+    """The candidates of each round: what was read, and what is to be read next.
+
+    Args:
+        form: makes the families of a build, with its own checkpoints; its verdicts are not used.
+        matches: what the search found for each capability.
+    """
+
+    def __init__(self, form: FluentForm, matches: Mapping[str, Sequence[Match]]) -> None:
+        counted: dict[str, Counter[str]] = {one.id: Counter() for one in form.capabilities}
+        self._form = form
+        self._unread = replace(form, verdicts=None)
+        self._drawn = replace(form, verdicts=Verdicts([])).drawn(matches, counted)
+        self._shorter: dict[str, list[Source]] = {}
+        self._longer: dict[str, list[Extension]] = {}
+
+    def of(self, round: Round, verdicts: Verdicts) -> list[Candidate]:
+        """The candidates of a round: those that were read, and those that are worth reading now.
+
+        Args:
+            round: cases are made of sentences, and extensions of the sentences of cases, that
+                passed.
+            verdicts: what readers found so far.
+        """
+        form = replace(self._form, verdicts=verdicts)
+        reached = self._reached(verdicts)
+        if round == "sentences":
+            return self._sentences(reached, verdicts)
+        pools = self._pools(form, reached)
+        return self._cases(form, pools) if round == "cases" else self._extensions(form, pools)
+
+    def _reached(self, verdicts: Verdicts) -> dict[tuple[str, str], list[Source]]:
+        """Of each slot as many sentences as leave enough that no reader refused."""
+        enough = TRIED_FOR_A_SEED * self._form.config.seeds
+        reached = {slot: list(sources[:enough]) for slot, sources in self._drawn.items()}
+        while True:
+            self._look_up_shorter([source for some in reached.values() for source in some])
+            more: dict[tuple[str, str], list[Source]] = {}
+            for slot, some in reached.items():
+                missing = enough - sum(self._is_usable(one, verdicts) for one in some)
+                more[slot] = self._drawn[slot][len(some) : len(some) + missing]
+            if not any(more.values()):
+                return reached
+            for slot, sources in more.items():
+                reached[slot] += sources
+
+    def _is_usable(self, source: Source, verdicts: Verdicts) -> bool:
+        """Whether no reader refused it, or one of its shorter forms."""
+        return any(
+            verdicts.state(sentence_id(one.text), {source.sentence.label}) != "refused"
+            for one in (source, *self._forms(source, verdicts))
+        )
+
+    def _sentences(
+        self, reached: Mapping[tuple[str, str], Sequence[Source]], verdicts: Verdicts
+    ) -> list[Candidate]:
+        return _distinct(
+            _sentence(one.text, source.sentence.label)
+            for sources in reached.values()
+            for source in sources
+            for one in (source, *self._forms(source, verdicts, with_refused=True))
+        )
+
+    def _forms(
+        self, source: Source, verdicts: Verdicts, *, with_refused: bool = False
+    ) -> Iterator[Source]:
+        """The shorter forms of a sentence that are to be read, or were not refused."""
+        taken = 0
+        for one in self._shorter[source.text]:
+            state = verdicts.state(sentence_id(one.text), {source.sentence.label})
+            if state != "refused" and taken < SHORTER_FORMS:
+                taken += 1
+                yield one
+            elif state == "refused" and with_refused:
+                yield one
+
+    def _pools(
+        self, form: FluentForm, reached: Mapping[tuple[str, str], Sequence[Source]]
+    ) -> dict[str, dict[str, list[Source]]]:
+        shorter = {
+            source.text: [
+                one
+                for one in self._shorter[source.text]
+                if form.passes(sentence_id(one.text), source.sentence.label)
+            ][:SHORTER_FORMS]
+            for sources in reached.values()
+            for source in sources
+        }
+        return form.pools(reached, shorter)
+
+    def _cases(
+        self, form: FluentForm, pools: Mapping[str, Mapping[str, list[Source]]]
+    ) -> list[Candidate]:
+        found: list[Candidate] = []
+        for capability in form.capabilities:
+            own = pools[capability.id]
+            passing = form.seeds(capability, own, Counter())
+            description = capability.raters or capability.title
+            missing = form.config.seeds - len(passing)
+            considered = [seed for seed in passing if seed.template]
+            if missing:
+                compose.seeds_of(
+                    capability.id,
+                    capability.form("fluent"),
+                    own,
+                    most=len(passing) + CASES_FOR_A_SEED * missing,
+                    accept=self._collector(form, considered),
+                )
+            found += [
+                Candidate(Item(id=seed.id, text=seed.text, description=description), seed.labels)
+                for seed in considered
+            ]
+        return _distinct(found)
+
+    @staticmethod
+    def _collector(
+        form: FluentForm, considered: list[ComposedSeed]
+    ) -> Callable[[ComposedSeed], bool]:
+        """Accepts what may still pass, and notes all that is asked about."""
+        excluded = form.config.excluded.ids
+        verdicts = form.verdicts or Verdicts([])
+
+        def accept(seed: ComposedSeed) -> bool:
+            if seed.id in excluded:
+                return False
+            if seed.template:
+                considered.append(seed)
+            return not seed.template or verdicts.state(seed.id, seed.labels) != "refused"
+
+        return accept
+
+    def _extensions(
+        self, form: FluentForm, pools: Mapping[str, Mapping[str, list[Source]]]
+    ) -> list[Candidate]:
+        used: dict[str, Source] = {}
+        for capability in form.capabilities:
+            for seed in form.seeds(capability, pools[capability.id], Counter()):
+                used.update((source.text, source) for source in seed.sources)
+        self._look_up_longer(sorted(used.values(), key=lambda one: sentence_id(one.text)))
+        return _distinct(
+            _sentence(extension.text, source.sentence.label)
+            for source in used.values()
+            for extension in self._worth_reading(source, form)
+        )
+
+    def _worth_reading(self, source: Source, form: FluentForm) -> Iterator[Extension]:
+        """A sentence's extensions, and each two of those that passed at once."""
+        single = self._longer[source.text]
+        yield from single
+        passed = [one for one in single if form.passes(one.id, source.sentence.label)]
+        yield from attested.paired(source.text, passed)[:PAIRS_OF_A_SENTENCE]
+
+    def _look_up_shorter(self, sources: Sequence[Source]) -> None:
+        def compute(some: Sequence[Source]) -> list[list[Source]]:
+            found = self._unread.shortened(some, most=ANY_NUMBER)
+            return [found.get(one.text, []) for one in some]
+
+        self._look_up("shorten", self._shorter, TypeAdapter(list[Source]), sources, compute)
+
+    def _look_up_longer(self, sources: Sequence[Source]) -> None:
+        def compute(some: Sequence[Source]) -> list[list[Extension]]:
+            found = self._unread.confirmed(some, lambda extension, label: True)
+            return [_likeliest([one.extension for one in found[s.text]]) for s in some]
+
+        adapter = TypeAdapter(list[Extension])
+        self._look_up("extend", self._longer, adapter, sources, compute)
+
+    def _look_up(
+        self,
+        stage: str,
+        known: dict[str, Made],
+        adapter: TypeAdapter[Made],
+        sources: Sequence[Source],
+        compute: Callable[[Sequence[Source]], list[Made]],
+    ) -> None:
+        """Make what is not known of each sentence: it is kept for the next time."""
+        checkpoints, progress = self._form.checkpoints, self._form.progress
+        missing: list[Source] = []
+        for source in {one.text: one for one in sources}.values():
+            if source.text in known:
+                continue
+            kept = checkpoints.kept(_part(stage, source), adapter)
+            if kept is None:
+                missing.append(source)
+            else:
+                known[source.text] = kept
+        if not missing:
+            return
+        progress.start(stage, len(missing))
+        for start in range(0, len(missing), AT_ONCE):
+            some = missing[start : start + AT_ONCE]
+            for source, made in zip(some, compute(some), strict=True):
+                known[source.text] = checkpoints.keep(_part(stage, source), adapter, made)
+            progress.advance(stage, len(some))
+
+
+def _likeliest(extensions: Sequence[Extension]) -> list[Extension]:
+    """What the author wrote, then words and phrases in turn, the likeliest of each first."""
+    distinct = list({one.text: one for one in extensions}.values())
+    of_origin: dict[Origin, list[Extension]] = {"attested": [], "masked": [], "phrase": []}
+    for one in distinct:
+        of_origin[one.origin].append(one)
+    of_origin["masked"].sort(key=lambda one: -one.score)
+    in_turn = zip_longest(of_origin["masked"], of_origin["phrase"])
+    likely = [one for both in in_turn for one in both if one is not None]
+    return (of_origin["attested"] + likely)[:EXTENSIONS_OF_A_SENTENCE]
+
+
+def _part(stage: str, source: Source) -> str:
+    return f"{stage}/{sentence_id(source.text)}"
+
+
+def _sentence(text: str, label: Label) -> Candidate:
+    return Candidate(Item(id=sentence_id(text), text=text), frozenset({label}))
+
+
+def _distinct(candidates: Iterator[Candidate] | Sequence[Candidate]) -> list[Candidate]:
+    found: dict[str, Candidate] = {}
+    for one in candidates:
+        found.setdefault(one.item.id, one)
+    return list(found.values())
