@@ -155,9 +155,7 @@ def load_cases(
         ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
     """
     if not isinstance(suite, SuiteCases):
-        read = read_rows(suite)
-        cases = tuple(case_from(row) for row in read.rows if row.kind in kinds)
-        return SuiteCases(read.name, read.version, read.fingerprint, cases)
+        return cases_of(read_rows(suite), kinds)
     rows = [
         {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}
         | {"labels": list(case.passes)}
@@ -165,6 +163,12 @@ def load_cases(
     ]
     _checked_rows(rows, f"suite {suite.name}, ", written=False, whole=not suite.partial)
     return suite
+
+
+def cases_of(read: CheckedRows, kinds: Collection[str] = KINDS) -> SuiteCases:
+    """The cases among rows that were read, of the kinds asked for."""
+    cases = tuple(case_from(row) for row in read.rows if row.kind in kinds)
+    return SuiteCases(read.name, read.version, read.fingerprint, cases)
 
 
 def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
