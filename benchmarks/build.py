@@ -138,11 +138,11 @@ class SentenceAtATime:
             for sentence in sentences:
                 (tokens,) = self.tagger.tag([sentence.text])
                 matches += search.find([TaggedSentence(sentence, tokens)], rules, self.lexicon)
-            found[slot] = [
-                tagged.sentence
-                for tagged, rule in search.in_drawing_order(matches, self.config.seed)
-                if self.tree_fits(tagged.tokens, rule)
-            ][: self.config.pairings]
+            of_text = {tagged.sentence.text: (tagged.tokens, rule) for tagged, rule in matches}
+            ordered = search.in_drawing_order([t.sentence for t, _ in matches], self.config.seed)
+            found[slot] = [one for one in ordered if self.tree_fits(*of_text[one.text])][
+                : self.config.pairings
+            ]
         seeds = transform.transform(
             found, capability, form, seeds=self.config.seeds, seed=self.config.seed
         )

@@ -19,6 +19,7 @@ from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.drawing import Pool, SlotSearch
 from s2lct.builder.language.fluency import jars
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -32,7 +33,7 @@ from s2lct.builder.stages.variety import choose
 from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.progress import Progress
-from s2lct.suite.records import Token
+from s2lct.suite.records import Sentence, Token
 
 SOURCES_PER_SHARD = 50
 SHORTER_FORMS = 4
@@ -84,18 +85,21 @@ class FluentForm:
     progress: Progress
 
     def families(
-        self, matches: Mapping[str, Sequence[search.Match]], counted: Mapping[str, Counter[str]]
+        self, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
     ) -> dict[str, list[ComposedFamily]]:
         """The families of each capability.
 
         Args:
-            matches: what the search found for each capability.
+            sentences: of the corpus.
             counted: takes the counts of the closing table.
         """
-        pools = self._pools(matches, counted)
-        seeds = {
-            one.id: self._seeds(one, pools[one.id], counted[one.id]) for one in self.capabilities
-        }
+        pools = self._pools(sentences)
+        seeds: dict[str, list[ComposedSeed]] = {}
+        self.progress.start("draw", len(self.capabilities))
+        for one in self.capabilities:
+            seeds[one.id] = self._seeds(one, pools[one.id], counted[one.id])
+            counted[one.id]["found"] = sum(pool.found for pool in pools[one.id].values())
+            self.progress.advance("draw")
         used: dict[str, Source] = {
             source.text: source for some in seeds.values() for s in some for source in s.sources
         }
@@ -129,62 +133,49 @@ class FluentForm:
             )
         return families
 
-    def _pools(
-        self, matches: Mapping[str, Sequence[search.Match]], counted: Mapping[str, Counter[str]]
-    ) -> dict[str, dict[str, list[Source]]]:
-        """For each capability and slot the sentences in drawing order, shorter forms first."""
+    def _pools(self, sentences: Sequence[Sentence]) -> dict[str, dict[str, Pool]]:
+        """For each capability and slot what it is filled with, drawn when it is asked for."""
+        config = self.config
         trees = search.Trees(lambda: self.models.parser)
-        drawn: dict[tuple[str, str], list[Source]] = {}
-        self.progress.start("parse", len(self.capabilities))
-        for capability in self.capabilities:
-            form = capability.form("fluent")
+        enough = config.seeds * TRIED_FOR_A_SEED if self.verdicts is None else config.pairings
+        shorter: dict[str, list[Source]] = {}
 
-            def draw(
-                form: Form = form, own: Sequence[search.Match] = matches[capability.id]
-            ) -> dict[str, list[Source]]:
-                most, seed = self.config.pairings, self.config.seed
-                return search.draw_sources(own, form, trees, most=most, seed=seed)
+        def forms(sources: Sequence[Source]) -> dict[str, list[Source]]:
+            missing = [one for one in sources if one.text not in shorter]
+            shorter.update({one.text: [] for one in missing} | self._shorten(missing))
+            return {one.text: self._forms(one, shorter[one.text]) for one in sources}
 
-            found = self.checkpoints.get(
-                f"parse/{capability.id}", TypeAdapter(dict[str, list[Source]]), draw
-            )
-            for slot, sources in found.items():
-                drawn[capability.id, slot] = sources
-                counted[capability.id]["found"] += len(sources)
-            self.progress.advance("parse")
-        if self.verdicts is None:
-            enough = TRIED_FOR_A_SEED * self.config.seeds
-            drawn = {slot: some[:enough] for slot, some in drawn.items()}
-        distinct = {s.text: s for some in drawn.values() for s in some}
-        shorter = self._shorter(list(distinct.values()))
-        pools: dict[str, dict[str, list[Source]]] = {one.id: {} for one in self.capabilities}
-        for (capability_id, slot), sources in drawn.items():
-            first, second = [], []
-            for source in sources:
-                forms = [
-                    replace(one, sentence=source.sentence) for one in shorter.get(source.text, [])
-                ]
-                if self._passes(sentence_id(source.text), source.sentence.label):
-                    forms.append(source)
-                first += forms[:1]
-                second += forms[1:2]
-            pools[capability_id][slot] = first + second
-        return pools
+        return {
+            capability.id: {
+                slot: Pool(
+                    SlotSearch(
+                        sentences,
+                        rules,
+                        self.lexicon,
+                        self.models.tagger,
+                        trees,
+                        capability=capability.id,
+                        slot=slot,
+                        seed=config.seed,
+                    ),
+                    self.checkpoints,
+                    forms,
+                    most=min(enough, config.pairings),
+                    seeds=config.seeds,
+                )
+                for slot, rules in capability.form("fluent").search.items()
+            }
+            for capability in self.capabilities
+        }
+
+    def _forms(self, source: Source, shorter: Sequence[Source]) -> list[Source]:
+        """A sentence's shorter forms, and itself where readers do not refuse it."""
+        forms = [replace(one, sentence=source.sentence) for one in shorter]
+        whole = self._passes(sentence_id(source.text), source.sentence.label)
+        return [*forms, source] if whole else forms
 
     def _passes(self, id: str, label: Label) -> bool:
         return self.verdicts is None or self.verdicts.passes(id, {label}, least_sum=3)
-
-    def _shorter(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
-        """Shorter forms of each sentence, each with the author's own as its extension."""
-        shards = list(_shards(sources, SOURCES_PER_SHARD))
-        found: dict[str, list[Source]] = {}
-        self.progress.start("shorten", len(sources))
-        adapter = TypeAdapter(dict[str, list[Source]])
-        for part, some in shards:
-            kept = self.checkpoints.get(f"shorten/{part}", adapter, partial(self._shorten, some))
-            found.update(kept)
-            self.progress.advance("shorten", len(some))
-        return found
 
     def _shorten(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
         attached = shipped_attachments()
@@ -207,7 +198,7 @@ class FluentForm:
         return made
 
     def _seeds(
-        self, capability: Capability, pools: Mapping[str, list[Source]], counts: Counter[str]
+        self, capability: Capability, pools: Mapping[str, Pool], counts: Counter[str]
     ) -> list[ComposedSeed]:
         excluded = self.config.excluded.ids
 

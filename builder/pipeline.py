@@ -184,12 +184,6 @@ def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: P
     counted: dict[str, Counter[str]] = {one.id: Counter() for one in capabilities}
     left_out: set[LeftOut] = set()
 
-    progress.start("search", len(sentences))
-    matches: dict[str, list[Match]] = {one.id: [] for one in capabilities}
-    for part, shard in _shards(sentences, SENTENCES_PER_SHARD):
-        for match in run(stages.search, part, shard):
-            matches[match.capability].append(match)
-        progress.advance("search", len(shard))
     if config.templates == "fluent":
         fluent = FluentForm(
             config,
@@ -201,11 +195,17 @@ def _made(inputs: _Inputs, stages: Stages, checkpoints: Checkpoints, progress: P
             checkpoints,
             progress,
         )
-        composed = fluent.families(matches, counted)
+        composed = fluent.families(sentences, counted)
         rows = {name: list(write.composed_rows(some)) for name, some in composed.items()}
         if not any(rows.values()):
             raise _nothing_found(config)
         return Suite(tuple(capabilities), rows, _counts_of(counted))
+    progress.start("search", len(sentences))
+    matches: dict[str, list[Match]] = {one.id: [] for one in capabilities}
+    for part, shard in _shards(sentences, SENTENCES_PER_SHARD):
+        for match in run(stages.search, part, shard):
+            matches[match.capability].append(match)
+        progress.advance("search", len(shard))
     found = {name: run(stages.found, name, name, own) for name, own in matches.items()}
     for name, one in found.items():
         counted[name]["found"] = sum(map(len, one.sentences.values()))
