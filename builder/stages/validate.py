@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.capabilities.shipped_lists import judging_words
@@ -140,12 +141,18 @@ def fitting_words(
         lexicon: the lexicon.
         judging: whether words that judge, and words that want a capital, are left in.
     """
+    fitting = _words_without_fault(tuple(words), tag, lexicon)
+    if judging:
+        return fitting
     return frozenset(
-        word
-        for word in words
-        if _fault_of_word(word, tag, lexicon) is None
-        and (judging or not (word.lower() in judging_words() or lacks_capital(word)))
+        word for word in fitting if not (word.lower() in judging_words() or lacks_capital(word))
     )
+
+
+@lru_cache(maxsize=64)
+def _words_without_fault(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
+    """Kept for every tag: a vocabulary is asked about anew for each batch of sentences."""
+    return frozenset(word for word in words if _fault_of_word(word, tag, lexicon) is None)
 
 
 def _fault_of_word(word: str, tag: str, lexicon: Lexicon) -> Rejection | None:
