@@ -3,7 +3,8 @@
     python benchmarks/build.py                 # all three parts
     python benchmarks/build.py --part fill     # only one
 
-fill   masked sentences a second of our fill stage, over the bare encoder on the same batches
+fill   masked sentences a second of our fill stage, over the bare encoder in single precision on
+       the same sentences, batches of a sensible size
 build  our whole build over a straightforward one, a sentence at a time, models loaded once too
 scale  wall time and peak memory at 500, 1,000, 2,000 and 4,000 source sentences, and the time
        that the full SST suite is projected to take
@@ -52,6 +53,7 @@ from s2lct.suite.records import (
 
 CONSOLE = Console()
 SST_SENTENCES = 11_855
+BARE_BATCH = 32
 SCALES = (500, 1_000, 2_000, 4_000)
 
 
@@ -70,7 +72,7 @@ def write_corpus(path: Path, sentences: Sequence[Sentence]) -> None:
 
 
 def drawn_masked_sentences(count: int) -> list[MaskedSentence]:
-    from s2lct.builder.config import FLUENT_MASK_TAGS
+    from s2lct.builder.config import form_defaults
     from s2lct.suite.records import Region, Seed
 
     seeds = [
@@ -83,23 +85,30 @@ def drawn_masked_sentences(count: int) -> list[MaskedSentence]:
         masked_per_seed=10,
         masks_per_sentence=1,
         order="probability",
-        tags=FLUENT_MASK_TAGS,
+        tags=form_defaults("fluent")["mask_tags"],
         seed=0,
     )
 
 
 def part_fill(rounds: int) -> None:
-    """Our fill stage against the encoder alone on the batches that it makes."""
+    """Our fill stage against the same encoder alone, in single precision, padded batches."""
     model = load_masked_language_model()
     assert isinstance(model, TransformersMaskedLM)
     masked = drawn_masked_sentences(200)
     texts = list({one.sentence for one in masked})
-    batches = [ids for _, ids, _ in model._batches(texts)]
+    assert next(model.model.parameters()).dtype == torch.float32
+    tokenizer = model.tokenizer
+    pieces = tokenizer([text.replace(MASK, tokenizer.mask_token) for text in texts])["input_ids"]
+    pieces.sort(key=len)
+    batches = [
+        tokenizer.pad({"input_ids": pieces[start : start + BARE_BATCH]}, return_tensors="pt")
+        for start in range(0, len(pieces), BARE_BATCH)
+    ]
 
     def bare() -> None:
         with torch.inference_mode():
-            for ids in batches:
-                model.model.base_model(input_ids=ids)
+            for batch in batches:
+                model.model.base_model(**batch)
 
     times = in_rounds({"ours": lambda: fill(masked, model, suggestions=30), "bare": bare}, rounds)
     ours, theirs = times["ours"], times["bare"]
@@ -108,8 +117,11 @@ def part_fill(rounds: int) -> None:
     for column in ("", "masked sentences / s"):
         table.add_column(column, justify="right")
     table.add_row("our fill stage", f"{len(texts) / statistics.median(ours):.0f}")
-    table.add_row("bare encoder, same batches", f"{len(texts) / statistics.median(theirs):.0f}")
-    table.add_row("ratio (bar: at least 0.7)", f"{ratio:.2f}", style="bold")
+    table.add_row(
+        f"bare encoder, single precision, batches of {BARE_BATCH}",
+        f"{len(texts) / statistics.median(theirs):.0f}",
+    )
+    table.add_row("ratio (bar: at least 0.8)", f"{ratio:.2f}", style="bold")
     CONSOLE.print(table)
 
 
@@ -138,11 +150,11 @@ class SentenceAtATime:
             for sentence in sentences:
                 (tokens,) = self.tagger.tag([sentence.text])
                 matches += search.find([TaggedSentence(sentence, tokens)], rules, self.lexicon)
-            found[slot] = [
-                tagged.sentence
-                for tagged, rule in search.in_drawing_order(matches, self.config.seed)
-                if self.tree_fits(tagged.tokens, rule)
-            ][: self.config.pairings]
+            of_text = {tagged.sentence.text: (tagged.tokens, rule) for tagged, rule in matches}
+            ordered = search.in_drawing_order([t.sentence for t, _ in matches], self.config.seed)
+            found[slot] = [one for one in ordered if self.tree_fits(*of_text[one.text])][
+                : self.config.pairings
+            ]
         seeds = transform.transform(
             found, capability, form, seeds=self.config.seeds, seed=self.config.seed
         )
@@ -273,7 +285,7 @@ def part_build(count: int) -> None:
     table.add_row(
         "a sentence at a time, models loaded before", f"{their_time:.1f}", str(made["theirs"])
     )
-    table.add_row("ratio (bar: at least 5)", f"{their_time / our_time:.1f}", "", style="bold")
+    table.add_row("ratio (bar: at least 8)", f"{their_time / our_time:.1f}", "", style="bold")
     CONSOLE.print(table)
 
 

@@ -26,7 +26,7 @@ from s2lct.builder.curation.sheets import (
 )
 from s2lct.builder.curation.verdicts import VerdictFile, Verdicts
 from s2lct.builder.fluent_form import FluentForm
-from s2lct.builder.pipeline import read_inputs, searched
+from s2lct.builder.pipeline import read_inputs
 from s2lct.builder.unread import CandidatesOfABuild
 from s2lct.errors import BuildError, OptionError
 from s2lct.files import check_folder_out
@@ -173,7 +173,6 @@ def _candidates(config: BuildConfig, progress: Progress) -> CandidatesOfABuild:
     work = config.out / WORK_FOLDER / fingerprint_of(inputs.recorded)[:16]
     work.parent.mkdir(parents=True, exist_ok=True)
     checkpoints = Checkpoints.open(work, inputs.recorded, restart=config.restart)
-    matches = searched(inputs, inputs.stages, checkpoints, progress)
     form = FluentForm(
         inputs.config,
         inputs.capabilities,
@@ -184,7 +183,7 @@ def _candidates(config: BuildConfig, progress: Progress) -> CandidatesOfABuild:
         checkpoints,
         progress,
     )
-    return CandidatesOfABuild(form, matches)
+    return CandidatesOfABuild(form, inputs.sentences)
 
 
 def _state(

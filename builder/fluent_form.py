@@ -7,7 +7,7 @@ sentences of seeds that are kept are extended. What readers refused never gets t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -19,6 +19,7 @@ from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.drawing import Pool, SlotSearch
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import Analysis
@@ -32,6 +33,7 @@ from s2lct.builder.stages.judge import Extended, Judge
 from s2lct.builder.stages.variety import choose
 from s2lct.labels import Label
 from s2lct.progress import Progress
+from s2lct.suite.records import Sentence
 
 SOURCES_PER_SHARD = 50
 SHORTER_FORMS = 4
@@ -63,20 +65,21 @@ class FluentForm:
     progress: Progress
 
     def families(
-        self, matches: Mapping[str, Sequence[search.Match]], counted: Mapping[str, Counter[str]]
+        self, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
     ) -> dict[str, list[ComposedFamily]]:
         """The families of each capability.
 
         Args:
-            matches: what the search found for each capability.
+            sentences: of the corpus.
             counted: takes the counts of the closing table.
         """
-        drawn = self.drawn(matches, counted)
-        distinct = {source.text: source for some in drawn.values() for source in some}
-        pools = self.pools(drawn, self._shorter(list(distinct.values())))
-        seeds = {
-            one.id: self.seeds(one, pools[one.id], counted[one.id]) for one in self.capabilities
-        }
+        pools = self._pools(sentences)
+        seeds: dict[str, list[ComposedSeed]] = {}
+        self.progress.start("draw", len(self.capabilities))
+        for one in self.capabilities:
+            seeds[one.id] = self.seeds(one, pools[one.id], counted[one.id])
+            counted[one.id]["found"] = sum(pool.found for pool in pools[one.id].values())
+            self.progress.advance("draw")
         used: dict[str, Source] = {
             source.text: source for some in seeds.values() for s in some for source in s.sources
         }
@@ -116,77 +119,58 @@ class FluentForm:
             )
         return families
 
-    def drawn(
-        self, matches: Mapping[str, Sequence[search.Match]], counted: Mapping[str, Counter[str]]
-    ) -> dict[tuple[str, str], list[Source]]:
-        """For each capability and slot the sentences of the corpus in drawing order."""
-        trees = search.Trees(lambda: self.models.parser)
-        drawn: dict[tuple[str, str], list[Source]] = {}
-        self.progress.start("parse", len(self.capabilities))
-        for capability in self.capabilities:
-            form = capability.form("fluent")
-
-            def draw(
-                form: Form = form, own: Sequence[search.Match] = matches[capability.id]
-            ) -> dict[str, list[Source]]:
-                most, seed = self.config.pairings, self.config.seed
-                return search.draw_sources(own, form, trees, most=most, seed=seed)
-
-            found = self.checkpoints.get(
-                f"parse/{capability.id}", TypeAdapter(dict[str, list[Source]]), draw
-            )
-            for slot, sources in found.items():
-                drawn[capability.id, slot] = sources
-                counted[capability.id]["found"] += len(sources)
-            self.progress.advance("parse")
+    def _pools(self, sentences: Sequence[Sentence]) -> dict[str, dict[str, Pool]]:
+        """For each capability and slot what it is filled with, drawn when it is asked for."""
+        enough = self.config.pairings
         if self.verdicts is None:
-            enough = TRIED_FOR_A_SEED * self.config.seeds
-            drawn = {slot: some[:enough] for slot, some in drawn.items()}
-        return drawn
+            enough = min(enough, self.config.seeds * TRIED_FOR_A_SEED)
+        shorter: dict[str, list[Source]] = {}
 
-    def pools(
-        self,
-        drawn: Mapping[tuple[str, str], Sequence[Source]],
-        shorter: Mapping[str, Sequence[Source]],
-    ) -> dict[str, dict[str, list[Source]]]:
-        """For each capability and slot what seeds are made of, shorter forms first.
+        def forms(sources: Sequence[Source]) -> dict[str, list[Source]]:
+            missing = [one for one in sources if one.text not in shorter]
+            shorter.update({one.text: [] for one in missing})
+            shorter.update(self.shortened(missing, most=SHORTER_FORMS))
+            return {one.text: self.forms(one, shorter[one.text]) for one in sources}
+
+        pools: dict[str, dict[str, Pool]] = {one.id: {} for one in self.capabilities}
+        for (capability, slot), searched in self.slots(sentences).items():
+            pools[capability][slot] = Pool(
+                searched, self.checkpoints, forms, most=enough, seeds=self.config.seeds
+            )
+        return pools
+
+    def slots(self, sentences: Sequence[Sentence]) -> dict[tuple[str, str], SlotSearch]:
+        """What may fill each slot of each capability, not searched yet."""
+        trees = search.Trees(lambda: self.models.parser)
+        return {
+            (capability.id, slot): SlotSearch(
+                sentences,
+                rules,
+                self.lexicon,
+                self.models.tagger,
+                trees,
+                capability=capability.id,
+                slot=slot,
+                seed=self.config.seed,
+            )
+            for capability in self.capabilities
+            for slot, rules in capability.form("fluent").search.items()
+        }
+
+    def forms(self, source: Source, shorter: Sequence[Source]) -> list[Source]:
+        """What seeds may use of a sentence: its shorter forms, and itself where readers passed it.
 
         Args:
-            drawn: the sentences of the corpus, by capability and slot.
-            shorter: forms that may be used of each sentence, by its text.
+            source: the sentence of the corpus.
+            shorter: forms of its text, which may have been found for another sentence of it.
         """
-        pools: dict[str, dict[str, list[Source]]] = {one.id: {} for one in self.capabilities}
-        for (capability_id, slot), sources in drawn.items():
-            first, second = [], []
-            for source in sources:
-                forms = [
-                    replace(one, sentence=source.sentence) for one in shorter.get(source.text, [])
-                ]
-                if self.passes(sentence_id(source.text), source.sentence.label):
-                    forms.append(source)
-                first += forms[:1]
-                second += forms[1:2]
-            pools[capability_id][slot] = first + second
-        return pools
+        forms = [replace(one, sentence=source.sentence) for one in shorter]
+        whole = self.passes(sentence_id(source.text), source.sentence.label)
+        return [*forms, source] if whole else forms
 
     def passes(self, id: str, label: Label) -> bool:
         """Whether readers passed a sentence; so it is where nobody read."""
         return self.verdicts is None or self.verdicts.passes(id, {label})
-
-    def _shorter(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
-        """Shorter forms of each sentence, each with the author's own as its extension."""
-        shards = list(_shards(sources, SOURCES_PER_SHARD))
-        found: dict[str, list[Source]] = {}
-        self.progress.start("shorten", len(sources))
-        adapter = TypeAdapter(dict[str, list[Source]])
-        for part, some in shards:
-            kept = self.checkpoints.get(f"shorten/{part}", adapter, partial(self._shorten, some))
-            found.update(kept)
-            self.progress.advance("shorten", len(some))
-        return found
-
-    def _shorten(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
-        return self.shortened(sources, most=SHORTER_FORMS)
 
     def shortened(self, sources: Sequence[Source], *, most: int) -> dict[str, list[Source]]:
         """Up to so many shorter forms of each sentence that no reader refused, by its text."""
@@ -210,7 +194,7 @@ class FluentForm:
         return made
 
     def seeds(
-        self, capability: Capability, pools: Mapping[str, list[Source]], counts: Counter[str]
+        self, capability: Capability, pools: Mapping[str, Iterable[Source]], counts: Counter[str]
     ) -> list[ComposedSeed]:
         """The seeds of a capability, of what its slots may be filled with."""
         excluded = self.config.excluded.ids

@@ -200,7 +200,7 @@ def _counts(counted: Mapping[str, int]) -> CapabilityCounts:
     return CapabilityCounts(**{column: counted.get(column, 0) for column in columns})
 
 
-def searched(
+def _searched(
     inputs: Inputs, stages: Stages, checkpoints: Checkpoints, progress: Progress
 ) -> dict[str, list[Match]]:
     """What the search of each capability finds among the sentences."""
@@ -230,7 +230,6 @@ def _made(
     counted: dict[str, Counter[str]] = {one.id: Counter() for one in capabilities}
     left_out: set[LeftOut] = set()
 
-    matches = searched(inputs, stages, checkpoints, progress)
     if config.templates == "fluent":
         fluent = FluentForm(
             config,
@@ -242,11 +241,12 @@ def _made(
             checkpoints,
             progress,
         )
-        composed = fluent.families(matches, counted)
+        composed = fluent.families(inputs.sentences, counted)
         rows = {name: list(write.composed_rows(some, verdicts)) for name, some in composed.items()}
         if not any(rows.values()):
             raise _nothing_found(config)
         return Suite(tuple(capabilities), rows, _counts_of(counted))
+    matches = _searched(inputs, stages, checkpoints, progress)
     found = {name: run(stages.found, name, name, own) for name, own in matches.items()}
     for name, one in found.items():
         counted[name]["found"] = sum(map(len, one.sentences.values()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -15,16 +16,18 @@ from pydantic import TypeAdapter
 
 from s2lct.builder.curation.sheets import Candidate, Item, Round
 from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.drawing import BLOCK, OF_A_SENTENCE, SlotSearch
 from s2lct.builder.fluent_form import SHORTER_FORMS, TRIED_FOR_A_SEED, FluentForm
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import attested, compose
 from s2lct.builder.stages.compose import ComposedSeed
-from s2lct.builder.stages.search import Match
 from s2lct.labels import Label
+from s2lct.suite.records import Sentence
 
 CASES_FOR_A_SEED = 2
 """Cases that are read for each seed that is still missing."""
 AT_ONCE = 50
+DRAWN_AT_ONCE = 200
 ANY_NUMBER = 1_000
 EXTENSIONS_OF_A_SENTENCE = 16
 PAIRS_OF_A_SENTENCE = 4
@@ -36,14 +39,13 @@ class CandidatesOfABuild:
 
     Args:
         form: makes the families of a build, with its own checkpoints; its verdicts are not used.
-        matches: what the search found for each capability.
+        sentences: of the corpus.
     """
 
-    def __init__(self, form: FluentForm, matches: Mapping[str, Sequence[Match]]) -> None:
-        counted: dict[str, Counter[str]] = {one.id: Counter() for one in form.capabilities}
+    def __init__(self, form: FluentForm, sentences: Sequence[Sentence]) -> None:
         self._form = form
         self._unread = replace(form, verdicts=None)
-        self._drawn = replace(form, verdicts=Verdicts([])).drawn(matches, counted)
+        self._drawn = {slot: _Drawn(one, form) for slot, one in form.slots(sentences).items()}
         self._shorter: dict[str, list[Source]] = {}
         self._longer: dict[str, list[Extension]] = {}
 
@@ -65,13 +67,13 @@ class CandidatesOfABuild:
     def _reached(self, verdicts: Verdicts) -> dict[tuple[str, str], list[Source]]:
         """Of each slot as many sentences as leave enough that no reader refused."""
         enough = TRIED_FOR_A_SEED * self._form.config.seeds
-        reached = {slot: list(sources[:enough]) for slot, sources in self._drawn.items()}
+        reached = {slot: list(drawn.sources(0, enough)) for slot, drawn in self._drawn.items()}
         while True:
             self._look_up_shorter([source for some in reached.values() for source in some])
             more: dict[tuple[str, str], list[Source]] = {}
             for slot, some in reached.items():
                 missing = enough - sum(self._is_usable(one, verdicts) for one in some)
-                more[slot] = self._drawn[slot][len(some) : len(some) + missing]
+                more[slot] = self._drawn[slot].sources(len(some), len(some) + missing)
             if not any(more.values()):
                 return reached
             for slot, sources in more.items():
@@ -119,7 +121,16 @@ class CandidatesOfABuild:
             for sources in reached.values()
             for source in sources
         }
-        return form.pools(reached, shorter)
+        pools: dict[str, dict[str, list[Source]]] = {one.id: {} for one in form.capabilities}
+        for (capability, slot), sources in reached.items():
+            of_each = [form.forms(one, shorter[one.text])[:OF_A_SENTENCE] for one in sources]
+            pools[capability][slot] = [
+                forms[turn]
+                for turn in range(OF_A_SENTENCE)
+                for forms in of_each
+                if turn < len(forms)
+            ]
+        return pools
 
     def _cases(
         self, form: FluentForm, pools: Mapping[str, Mapping[str, list[Source]]]
@@ -225,6 +236,30 @@ class CandidatesOfABuild:
             for source, made in zip(some, compute(some), strict=True):
                 known[source.text] = checkpoints.keep(_part(stage, source), adapter, made)
             progress.advance(stage, len(some))
+
+
+class _Drawn:
+    """The sentences of a slot in drawing order, searched as far as they are asked for."""
+
+    def __init__(self, slot: SlotSearch, form: FluentForm) -> None:
+        self._slot = slot
+        self._checkpoints = form.checkpoints
+        self._most = form.config.pairings
+        self._found: list[Source] = []
+        self._looked = 0
+        self._blocks = 0
+
+    def sources(self, start: int, end: int) -> list[Source]:
+        """Those from number ``start`` on and before ``end``, as far as there are so many."""
+        end = min(end, self._most)
+        while len(self._found) < end and self._looked < len(self._slot):
+            name = f"draw/{self._slot.capability}-{self._slot.slot}-{self._blocks:05}"
+            look = partial(self._slot.next, self._looked, DRAWN_AT_ONCE)
+            block = self._checkpoints.get(name, BLOCK, look)
+            self._blocks += 1
+            self._looked = block.end
+            self._found += block.sources
+        return self._found[start:end]
 
 
 def _likeliest(extensions: Sequence[Extension]) -> list[Extension]:

@@ -36,6 +36,7 @@ def render_dataset_card(
     suite: Mapping[str, Any],
     examples: Mapping[str, Mapping[str, str]],
     repo: str | None = None,
+    variety: Any = None,
 ) -> str:
     """The README of a suite: YAML that `datasets` reads, then prose.
 
@@ -43,12 +44,14 @@ def render_dataset_card(
         suite: the contents of ``suite.json``.
         examples: for each config what `example_of` gives.
         repo: the Hub id it is published under; None for a suite in a folder.
+        variety: what `s2lct.suite.variety.variety_of` gives for its rows; None leaves it out.
     """
     return _render(
         "dataset_card.md.jinja",
         suite=suite,
         examples=examples,
         repo=repo,
+        variety=variety,
         licence=hub_licence(suite["corpus"]["licence"]),
         size_category=size_category(sum(file["rows"] for file in suite["files"].values())),
         origins=_origins(suite["files"].values()),

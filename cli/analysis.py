@@ -162,6 +162,10 @@ def show_diversity(found: diversity.Diversities, options: diversity.DiversityOpt
 
     console.print(report.table(found.measured))
     console.print(report.caption(found.measured))
+    if found.measured.variety is not None:
+        console.print()
+        console.print(report.variety_table(found.measured.variety))
+        console.print(report.variety_caption(found.measured.variety))
     if found.files:
         show(f"Written: {', '.join(map(str, found.files))}")
 

@@ -79,8 +79,9 @@ def detokenise(text: str) -> str:
         if not (token == "." and re.search(r"\w\.$", previous))
     ]
     text = _moses()(tokens, unescape=False)
-    for pattern, replacement in _SPACING:
-        text = re.sub(pattern, replacement, text)
+    for needed, pattern, replacement in _SPACING:
+        if needed in text:
+            text = pattern.sub(replacement, text)
     return " ".join(text.split())
 
 
@@ -93,8 +94,9 @@ def _moses() -> Callable[..., str]:
 
 def undo_escapes(text: str) -> str:
     """Brackets, slashes and stars as they are, not as the Penn Treebank writes them."""
-    text = _ESCAPED_BRACKET.sub(lambda match: _ESCAPES[match[0].lower()], text)
-    return _ESCAPED_CHARACTER.sub(r"\1", text)
+    if "-" in text:
+        text = _ESCAPED_BRACKET.sub(lambda match: _ESCAPES[match[0].lower()], text)
+    return _ESCAPED_CHARACTER.sub(r"\1", text) if "\\" in text else text
 
 
 _COMPOUND_HEADS = words("mid early late re super pre post non off anti self co ex semi multi ultra")
@@ -311,42 +313,47 @@ def _ends_in_s(word: str) -> bool:
     return bool(re.search(r"(?i)[^\W_][szx]$", word)) and word.lower() not in _NO_PLURALS
 
 
-_SPACING = (
-    (rf"([{_OPEN_DOUBLE}{_OPEN_SINGLE}]) ", r"\1"),
-    (rf" ([{_CLOSE_DOUBLE}{_CLOSE_SINGLE}])", r"\1"),
-    (rf" ?{_APOSTROPHE_BOTH} ?", _APOSTROPHE_BOTH),
-    (rf" ?{_JOIN}", ""),
-    (r"(?i)(?<=\w) n't\b", "n't"),
-    (r"(?i)\b(can) (not)\b(?! only)", r"\1\2"),
-    (r"(?i)\b(gon|wan) (na)\b", r"\1\2"),
-    (r"(?i)\b(got) (ta)\b", r"\1\2"),
-    (r"(?i)\b(gim|lem) (me)\b", r"\1\2"),
-    (rf"(?i)(?<!\S)([{_APOSTROPHE}']t) (is|was)\b", r"\1\2"),
-    (r"(?<=[^\s-]) (\.\.\.+)", r"\1"),
-    (
-        rf"(^|[{_OPEN_DOUBLE}{_OPEN_SINGLE}(])(\.\.\.) (?=[\w(\[{_OPEN_DOUBLE}{_OPEN_SINGLE}])",
-        r"\1\2",
-    ),
-    (r"(?<=\w)& (?=\w\b)", "&"),
-    (r"(?<=\bvs\.) -(?=\w)", "-"),
-    (r"(?<!\S)\$ (?=\d)", "$"),
-    (r"(?<!\S)(\$?\d{1,3})\. (\d+)(?= (?:million|billion|percent))", r"\1.\2"),
-    (r"(?<!\S)(\$\d+)\. (\d\d)\b", r"\1.\2"),
-    (r"(?<!\S)# (?=\d)", "#"),
-    (r"(?<=\d) / (?=\d)", "/"),
-    (rf"(?i)\b({_ROLES}) / (?={_ROLES}\b)", r"\1/"),
-    (r"(?<=\*) (?=\*)", ""),
-    (r"\b([A-Z]) \* (?=[A-Z]\b)", r"\1*"),
-    (r"(?<!\S)\* (?=[A-Z])", "*"),
-    (r"\b(\w) (\*\*+) (?=\w)", r"\1\2"),
-    (rf"\b([A-F]) ([+-])(?=[.,{_CLOSE_DOUBLE}{_CLOSE_SINGLE}]|$)", r"\1\2"),
-    (r"(?<=\w) \((s|es|ed|d|r|ing|ly)\)(?!\w)", r"(\1)"),
-    (r"(?<!\S)([(\[])([B-HJ-Z])([)\]]) (?=[a-z])", r"\1\2\3"),
-    (r"(?<!\S)([(\[])([AI])([)\]]) (?=(?:n|nd|t|ts|s|f|ll)\b)", r"\1\2\3"),
-    (r"(?<=\d) (\([a-z]\))(?!\w)", r"\1"),
-    (rf"[{_OPEN_DOUBLE}{_CLOSE_DOUBLE}]", '"'),
-    (rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_APOSTROPHE_BOTH}{_APOSTROPHE}]", "'"),
+_SPACING = tuple(
+    (needed, re.compile(pattern), replacement)
+    for needed, pattern, replacement in (
+        (" ", rf"([{_OPEN_DOUBLE}{_OPEN_SINGLE}]) ", r"\1"),
+        (" ", rf" ([{_CLOSE_DOUBLE}{_CLOSE_SINGLE}])", r"\1"),
+        (_APOSTROPHE_BOTH, rf" ?{_APOSTROPHE_BOTH} ?", _APOSTROPHE_BOTH),
+        (_JOIN, rf" ?{_JOIN}", ""),
+        ("'", r"(?i)(?<=\w) n't\b", "n't"),
+        (" ", r"(?i)\b(can) (not)\b(?! only)", r"\1\2"),
+        (" ", r"(?i)\b(gon|wan) (na)\b", r"\1\2"),
+        (" ", r"(?i)\b(got) (ta)\b", r"\1\2"),
+        (" ", r"(?i)\b(gim|lem) (me)\b", r"\1\2"),
+        (" ", rf"(?i)(?<!\S)([{_APOSTROPHE}']t) (is|was)\b", r"\1\2"),
+        (" ...", r"(?<=[^\s-]) (\.\.\.+)", r"\1"),
+        (
+            "... ",
+            rf"(^|[{_OPEN_DOUBLE}{_OPEN_SINGLE}(])(\.\.\.) (?=[\w(\[{_OPEN_DOUBLE}{_OPEN_SINGLE}])",
+            r"\1\2",
+        ),
+        ("& ", r"(?<=\w)& (?=\w\b)", "&"),
+        (" -", r"(?<=\bvs\.) -(?=\w)", "-"),
+        ("$ ", r"(?<!\S)\$ (?=\d)", "$"),
+        (". ", r"(?<!\S)(\$?\d{1,3})\. (\d+)(?= (?:million|billion|percent))", r"\1.\2"),
+        ("$", r"(?<!\S)(\$\d+)\. (\d\d)\b", r"\1.\2"),
+        ("# ", r"(?<!\S)# (?=\d)", "#"),
+        (" / ", r"(?<=\d) / (?=\d)", "/"),
+        (" / ", rf"(?i)\b({_ROLES}) / (?={_ROLES}\b)", r"\1/"),
+        ("* ", r"(?<=\*) (?=\*)", ""),
+        ("* ", r"\b([A-Z]) \* (?=[A-Z]\b)", r"\1*"),
+        ("* ", r"(?<!\S)\* (?=[A-Z])", "*"),
+        (" *", r"\b(\w) (\*\*+) (?=\w)", r"\1\2"),
+        (" ", rf"\b([A-F]) ([+-])(?=[.,{_CLOSE_DOUBLE}{_CLOSE_SINGLE}]|$)", r"\1\2"),
+        (" (", r"(?<=\w) \((s|es|ed|d|r|ing|ly)\)(?!\w)", r"(\1)"),
+        (" ", r"(?<!\S)([(\[])([B-HJ-Z])([)\]]) (?=[a-z])", r"\1\2\3"),
+        (" ", r"(?<!\S)([(\[])([AI])([)\]]) (?=(?:n|nd|t|ts|s|f|ll)\b)", r"\1\2\3"),
+        (" (", r"(?<=\d) (\([a-z]\))(?!\w)", r"\1"),
+        ("", rf"[{_OPEN_DOUBLE}{_CLOSE_DOUBLE}]", '"'),
+        ("", rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_APOSTROPHE_BOTH}{_APOSTROPHE}]", "'"),
+    )
 )
+"""What a match must hold, which is looked for first, what is matched, and what replaces it."""
 
 
 def mend_mojibake(text: str) -> str:

@@ -169,13 +169,7 @@ def load_cases(
         ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
     """
     if not isinstance(suite, SuiteCases):
-        read = read_rows(suite)
-        found = [case_from(row) for row in read.rows]
-        cases = tuple(case for case in found if case.kind in kinds)
-        opposite = () if COUNTERPART in kinds else (c for c in found if c.kind == COUNTERPART)
-        return SuiteCases(
-            read.name, read.version, read.fingerprint, cases, counterparts=tuple(opposite)
-        )
+        return cases_of(read_rows(suite), kinds)
     rows = [
         {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}
         | {"labels": list(case.passes)}
@@ -183,6 +177,16 @@ def load_cases(
     ]
     _checked_rows(rows, f"suite {suite.name}, ", written=False, whole=not suite.partial)
     return suite
+
+
+def cases_of(read: CheckedRows, kinds: Collection[str] = KINDS) -> SuiteCases:
+    """The cases among rows that were read, of the kinds asked for, with their counterparts."""
+    found = [case_from(row) for row in read.rows]
+    cases = tuple(case for case in found if case.kind in kinds)
+    opposite = () if COUNTERPART in kinds else (c for c in found if c.kind == COUNTERPART)
+    return SuiteCases(
+        read.name, read.version, read.fingerprint, cases, counterparts=tuple(opposite)
+    )
 
 
 def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:

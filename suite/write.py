@@ -11,6 +11,7 @@ from s2lct.cards import render_dataset_card
 from s2lct.files import one_folder, sha256_of, whole_file, write_text
 from s2lct.suite.checks import rows_fingerprint
 from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, reading_of, table_of
+from s2lct.suite.variety import variety_of
 
 
 def write_suite_files(
@@ -51,4 +52,6 @@ def write_suite_files(
     }
     examples = {name: example_of(rows) for name, rows in filled.items()}
     write_text(folder / SUITE_FILE, json.dumps(whole, indent=2, sort_keys=True) + "\n")
-    write_text(folder / "README.md", render_dataset_card(whole, examples))
+    write_text(
+        folder / "README.md", render_dataset_card(whole, examples, variety=variety_of(every))
+    )

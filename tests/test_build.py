@@ -274,13 +274,14 @@ with stub_models():
 
 @pytest.mark.parametrize(
     ("form", "stages"),
-    [("fluent", ("parse", "shorten", "extend")), ("paper", ("found", "mask", "validate"))],
+    [("fluent", ("draw", "shorten", "extend")), ("paper", ("found", "mask", "validate"))],
 )
 def test_a_killed_build_goes_on_and_ends_the_same(
     corpus_path: Path, tmp_path: Path, form: str, stages: tuple[str, ...]
 ) -> None:
     whole = tmp_path / "whole"
-    build_suite(config_for(corpus_path, whole, templates=form, masks=5))
+    options = {"seeds": 4, "masks": 5, "expansions": 4, "templates": form}
+    build_suite(BuildConfig.checked(out=whole, corpus=f"csv:{corpus_path}", **options))
     out = tmp_path / "killed"
     command = ["-c", SLOWLY, str(TESTS), "build", "--corpus", f"csv:{corpus_path}"]
     command += ["--out", str(out), "--seeds", "4", "--masks", "5", "--expansions", "4"]

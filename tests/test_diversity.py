@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import html
 import itertools
 import json
 import re
@@ -394,6 +395,12 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
         assert by_source["suite"]["cases"] == len(own)
         assert by_source["CheckList"]["cases"] == len(own)
         assert by_source["corpus"]["cases"] == min(len(own), 33)
+    variety = {one["name"]: one for one in read["variety"]["figures"]}
+    assert sum(read["variety"]["expansions"].values()) == sum(c.kind == "expansion" for c in cases)
+    page = html.unescape(out["html"].read_text())
+    assert all(name in shown and name in page for name in variety)
+    kinds = variety["kinds of insertion"]
+    assert f"all,suite,{len(cases)},kinds of insertion,{kinds['value']},," in out["csv"].read_text()
     assert out["png"].read_bytes().startswith(b"\x89PNG")
     assert all(name in shown for name in (*names, "CheckList", "corpus", "self-"))
     assert invoke(suite_folder, "--corpus", "none", "--capability", "LC2", "--kind", "seed")

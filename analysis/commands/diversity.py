@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -64,7 +64,8 @@ class Diversities:
 def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
     """Measure how varied a suite is, beside other sources.
 
-    By self-BLEU, productions, distinct n-grams, lengths and depths.
+    By self-BLEU, productions, distinct n-grams, lengths and depths; and the suite by itself, in
+    figures that cannot be reached by repeating oneself.
     """
     from s2lct.analysis.diversity import report
     from s2lct.analysis.diversity.measures import compare
@@ -75,14 +76,16 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
     from s2lct.files import check_files_out, write_bytes
     from s2lct.labels import check_label_map
     from s2lct.suite.capability_ids import spelled
-    from s2lct.suite.cases import load_cases
+    from s2lct.suite.cases import cases_of, read_rows
+    from s2lct.suite.variety import variety_of
 
     out = {name: getattr(options, field) for name, field in FILE_OPTIONS.items()}
     require("sacrebleu", *(("matplotlib",) if out["html"] or out["png"] else ()))
     columns = options.model_dump(include={"text_column", "label_column"})
     columns["label_map"] = check_label_map(options.label_map)
     check_files_out(**out)
-    chosen = load_cases(options.suite).select(options.capability or None, options.kind)
+    read = read_rows(options.suite)
+    chosen = cases_of(read).select(options.capability or None, options.kind)
     sources = {"suite": grouped(chosen.cases)}
     groups = tuple(sources["suite"])
     if options.against is not None:
@@ -92,6 +95,9 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
         sources["corpus"] = corpus_texts(options.suite, options.corpus, columns, groups)
     reader = Reader(load_tagger(), load_parser(options.parser))
     measured = compare(sources, reader, draws=options.draws, seed=options.seed, bars=bars)
+    names = {case.capability for case in chosen.cases}
+    rows = (row.model_dump() for row in read.rows if row.capability in names)
+    measured = replace(measured, variety=variety_of(rows))
     written = {
         "html": lambda: report.as_html(measured, chosen.name).encode(),
         "json": lambda: report.as_json(measured).encode(),

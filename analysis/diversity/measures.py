@@ -18,6 +18,7 @@ from s2lct.analysis.diversity.readings import Reader, Reading
 from s2lct.analysis.diversity.sources import ALL_CASES, Groups, Text
 from s2lct.identity import rng_for
 from s2lct.progress import Bars, no_bars
+from s2lct.suite.variety import Variety
 
 NGRAMS = (1, 2, 3)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -68,13 +69,14 @@ class DiversityComparison:
 
     The group ``all`` is first, then ``seeds``, whose expansions do not count, then capabilities.
     Growth is, by source, the mean of distinct productions among so many cases. What is not the
-    suite was drawn so often.
+    suite was drawn so often. Variety is the suite's.
     """
 
     sources: tuple[str, ...]
     groups: Mapping[str, Mapping[str, Diversity]]
     growth: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
     draws: int = 1
+    variety: Variety | None = None
 
 
 def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:

@@ -25,7 +25,8 @@ from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS
 from s2lct.analysis.plots import COLOURS, INK, picture, style
 from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.pages import page_templates
-from s2lct.plain_text import spreadsheet_cell
+from s2lct.plain_text import plain, spreadsheet_cell
+from s2lct.suite.variety import Variety
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +78,31 @@ def caption(comparison: DiversityComparison) -> str:
     )
 
 
+def variety_table(variety: Variety) -> Table:
+    """The suite's own figures, each with its bar."""
+    shown = figures_table((), title="Variety of the suite", **NARROW)
+    shown.add_column("")
+    for column in ("figure", "bar"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    for one in variety.figures:
+        shown.add_row(
+            "" if one.reached else "short", one.name, one.shown, f"{one.sign} {one.bar:g}"
+        )
+    return shown
+
+
+def variety_caption(variety: Variety) -> str:
+    """What the figures are of: cases, and the commonest insertions."""
+    commonest = ", ".join(f"{plain(words)} ({count})" for words, count in variety.commonest)
+    numbers = (
+        f"{name} {seeds}+{variety.expansions[name]}" for name, seeds in variety.seeds.items()
+    )
+    return (
+        f"{sum(variety.seeds.values()):,} seeds, {sum(variety.expansions.values()):,} expansions: "
+        f"{', '.join(numbers)}. Commonest insertions: {commonest or 'none'}."
+    )
+
+
 def as_csv(comparison: DiversityComparison) -> str:
     """Every figure, one a row."""
     written = io.StringIO()
@@ -87,6 +113,10 @@ def as_csv(comparison: DiversityComparison) -> str:
             for metric, figure in _figures_of(measured):
                 row = (group, source, measured.cases, metric, *astuple(figure))
                 writer.writerow(map(spreadsheet_cell, row))
+    if (variety := comparison.variety) is not None:
+        cases = sum(variety.seeds.values()) + sum(variety.expansions.values())
+        for one in variety.figures:
+            writer.writerow((ALL_CASES, comparison.sources[0], cases, one.name, one.value, "", ""))
     return written.getvalue()
 
 
@@ -123,6 +153,8 @@ def as_html(comparison: DiversityComparison, suite: str) -> str:
             for group, by_source in comparison.groups.items()
         },
         several=comparison.draws > 1,
+        variety=comparison.variety,
+        variety_caption=variety_caption(comparison.variety) if comparison.variety else "",
     )
 
 

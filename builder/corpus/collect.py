@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import unicodedata
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
 _MAX_ID_CHARACTERS = 200
 _EXAMPLES = 3
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +166,4 @@ class Collector:
 
 def _has_controls(text: str) -> bool:
     """Whether a text holds control characters or half characters."""
-    return any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
+    return _CONTROLS.search(text) is not None

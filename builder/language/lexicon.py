@@ -192,6 +192,7 @@ class Lexicon:
         return None
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def is_polarity_shifter(word: str) -> bool:
     """Whether a word, or a part of a hyphenated one, is in `POLARITY_SHIFTERS` or ends in n't."""
     word = _normalise(word)

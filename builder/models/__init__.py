@@ -19,7 +19,7 @@ class Tagger(Protocol):
         """What identifies the weights."""
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
-        """Tokens of each text, offsets into it, white space left out."""
+        """Tokens of each text, offsets into it, white space left out; none goes across a space."""
 
 
 class ConstituencyParser(Protocol):

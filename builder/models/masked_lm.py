@@ -124,13 +124,12 @@ class TransformersMaskedLM:
                 for row, distinct_number in enumerate(batch):
                     for number in requests[distinct[distinct_number]]:
                         chosen = among[number] if among is not None else None
-                        rank = ranks[row] if chosen is None else ranks[row][self._places(chosen)]
-                        best = rank.topk(min(top, len(rank))).values
-                        places = (-best) % len(words)
-                        values = (best + places) // len(words)
+                        own = ranks[row] if chosen is None else ranks[row][self._places(chosen)]
+                        best = own.topk(min(top, len(own))).values
                         results[number] = tuple(
-                            (words[place], value / 10**SCORE_DIGITS)
-                            for place, value in zip(places.tolist(), values.tolist(), strict=True)
+                            (words[place], (rank + place) // len(words) / 10**SCORE_DIGITS)
+                            for rank in best.tolist()
+                            for place in (-rank % len(words),)
                         )
         return results
 

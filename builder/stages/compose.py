@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -131,7 +131,7 @@ def _operated(sentence: Analysis, names: Sequence[str]) -> Draft:
 def seeds_of(
     capability: str,
     form: Form,
-    pools: Mapping[str, Sequence[Source]],
+    pools: Mapping[str, Iterable[Source]],
     *,
     most: int,
     accept: Callable[[ComposedSeed], bool],
@@ -144,7 +144,7 @@ def seeds_of(
     Args:
         capability: its id.
         form: its form.
-        pools: for each slot, the sentences in drawing order.
+        pools: for each slot, the sentences in drawing order; gone through more than once.
         most: how many seeds to make.
         accept: whether a seed may be taken.
 
@@ -181,7 +181,7 @@ class _Drawing:
         self._texts: set[str] = set()
 
     def stream(
-        self, columns: Sequence[Sequence[Source]], slots: Sequence[str], numbers: Sequence[int]
+        self, columns: Sequence[Iterable[Source]], slots: Sequence[str], numbers: Sequence[int]
     ) -> Iterator[ComposedSeed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
         for most in range(1, MOST_OF_A_SOURCE + 1):
@@ -240,7 +240,7 @@ class _Drawing:
             yield number, templates[number].variant(rng.randrange(templates[number].variants))
 
 
-def _tuples(columns: Sequence[Sequence[Source]]) -> Iterator[tuple[Source, ...]]:
+def _tuples(columns: Sequence[Iterable[Source]]) -> Iterator[tuple[Source, ...]]:
     """Each sentence of the first column with a few of each other one, random for the two."""
     if len(columns) == 1:
         yield from ((source,) for source in columns[0])

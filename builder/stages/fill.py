@@ -60,7 +60,8 @@ def fill(
             grown[problem] += [((*words, word), total + score) for word, score in answer]
         finished = {problem for problem in unfinished if _is_full(problem, grown[problem])}
         for problem, fillings in grown.items():
-            fillings.sort(key=lambda filling: (-round(filling[1], SCORE_DIGITS), filling[0]))
+            if len(beams[problem]) > 1:  # one answer is sorted already
+                fillings.sort(key=lambda filling: (-round(filling[1], SCORE_DIGITS), filling[0]))
             beams[problem] = fillings[: suggestions if problem in finished else beam]
         unfinished = [problem for problem in unfinished if problem not in finished]
     return [

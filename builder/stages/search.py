@@ -15,7 +15,6 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.patterns import matched, named_in_errors, searched
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
-from s2lct.builder.sources import Source
 from s2lct.identity import shuffle_key
 from s2lct.suite.records import Sentence, Token
 
@@ -60,19 +59,12 @@ def find(
     return list(found.values())
 
 
-def in_drawing_order(
-    found: Sequence[tuple[TaggedSentence, SearchRule]], seed: int, *purpose: str
-) -> list[tuple[TaggedSentence, SearchRule]]:
+def in_drawing_order(sentences: Sequence[Sentence], seed: int, *purpose: str) -> list[Sentence]:
     """The order in which sentences are taken: random, but fixed by the seed and each sentence.
 
     For another purpose it is another order.
     """
-    return sorted(
-        found,
-        key=lambda match: shuffle_key(
-            seed, *purpose, match[0].sentence.corpus, match[0].sentence.id
-        ),
-    )
+    return sorted(sentences, key=lambda one: shuffle_key(seed, *purpose, one.corpus, one.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +134,9 @@ class Trees:
 
 
 def draw(
-    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int, purpose: str = ""
+    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int
 ) -> dict[str, tuple[Sentence, ...]]:
     """For each slot of a capability the first ``most`` sentences whose trees fit too.
-
-    ``purpose`` names the order in which they are drawn.
 
     A text that occurs twice is taken as it stands first.
     """
@@ -157,31 +147,9 @@ def draw(
             for match in reversed(matches)
             if match.slot == slot
         }
-        ordered = in_drawing_order(list(of_text.values()), seed, *filter(None, [purpose]))
-        drawn[slot] = _first_that_fit(ordered, trees, most)
+        ordered = in_drawing_order([tagged.sentence for tagged, _ in of_text.values()], seed)
+        drawn[slot] = _first_that_fit([of_text[one.text] for one in ordered], trees, most)
     return drawn
-
-
-def draw_sources(
-    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int
-) -> dict[str, list[Source]]:
-    """`draw`, with the words and the tree of each sentence; those without a tree are left out.
-
-    Every capability has an order of its own, so that not all use the same sentences.
-    """
-    purpose = matches[0].capability if matches else ""
-    drawn = draw(matches, form, trees, most=most, seed=seed, purpose=purpose)
-    tagged = {match.tagged.sentence.text: match.tagged for match in matches}
-    for sentences in drawn.values():
-        trees.parse([tagged[sentence.text] for sentence in sentences])
-    return {
-        slot: [
-            Source(sentence, sentence.text, tagged[sentence.text].tokens, tree)
-            for sentence in sentences
-            if (tree := trees.of(sentence.text)) is not None
-        ]
-        for slot, sentences in drawn.items()
-    }
 
 
 def _first_that_fit(
@@ -201,14 +169,40 @@ def meets_words(
     sentence: Sentence, tokens: Sequence[Token], rule: SearchRule, lexicon: Lexicon
 ) -> bool:
     """Whether a sentence meets everything in a rule that needs no parse tree."""
+    return meets_label(sentence, rule) and meets_text(sentence.text, tokens, rule, lexicon)
+
+
+def meets_label(sentence: Sentence, rule: SearchRule) -> bool:
+    """Whether a sentence has a rule's label, and a score that it takes."""
     if sentence.label != rule.label:
         return False
-    if sentence.score is not None:
-        if rule.score_at_least is not None and sentence.score < rule.score_at_least:
-            return False
-        if rule.score_at_most is not None and sentence.score > rule.score_at_most:
-            return False
-    return meets_text(sentence.text, tokens, rule, lexicon)
+    if sentence.score is None:
+        return True
+    least, most = rule.score_at_least, rule.score_at_most
+    return (least is None or sentence.score >= least) and (most is None or sentence.score <= most)
+
+
+def may_meet(sentence: Sentence, rule: SearchRule) -> bool:
+    """Whether a sentence meets what can be told of a rule before it is tagged.
+
+    Raises:
+        CapabilityError: one of the rule's regular expressions takes too long.
+    """
+    if not meets_label(sentence, rule):
+        return False
+    # No token goes across a space, so each part with a letter or digit is a word at least.
+    words = sum(_PUNCTUATION_ONLY.fullmatch(part) is None for part in sentence.text.split())
+    if rule.words_below is not None and words >= rule.words_below:
+        return False
+    return _meets_patterns(sentence.text, rule)
+
+
+def _meets_patterns(text: str, rule: SearchRule) -> bool:
+    if rule.starts_with is not None and matched(rule.starts_with, text) is None:
+        return False
+    if rule.matches is not None and not searched(rule.matches, text):
+        return False
+    return rule.matches_no is None or not searched(rule.matches_no, text)
 
 
 def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Lexicon) -> bool:
@@ -222,11 +216,7 @@ def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Le
     words = number_of_words(tokens)
     if words < rule.words_at_least or (rule.words_below is not None and words >= rule.words_below):
         return False
-    if rule.starts_with is not None and matched(rule.starts_with, text) is None:
-        return False
-    if rule.matches is not None and not searched(rule.matches, text):
-        return False
-    if rule.matches_no is not None and searched(rule.matches_no, text):
+    if not _meets_patterns(text, rule):
         return False
     if rule.has_words or rule.has_no_words:
         forms = {form for token in tokens for form in (token.text.lower(), token.lemma.lower())}

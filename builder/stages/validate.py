@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.articles import takes_an
@@ -134,6 +135,12 @@ def fitting_words(words: Iterable[str], tag: str, lexicon: Lexicon) -> frozenset
         tag: a mask's part of speech.
         lexicon: the lexicon.
     """
+    return _words_without_fault(tuple(words), tag, lexicon)
+
+
+@lru_cache(maxsize=64)
+def _words_without_fault(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
+    """Kept for every tag: a vocabulary is asked about anew for each batch of sentences."""
     return frozenset(word for word in words if _fault_of_word(word, tag, lexicon) is None)
 
 

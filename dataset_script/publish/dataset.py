@@ -18,6 +18,7 @@ from s2lct.hub_calls import said_by
 from s2lct.suite.description import in_order
 from s2lct.suite.read import WrittenSuite, parse_description, parse_rows, read_suite
 from s2lct.suite.tables import ALL, KINDS, SPLIT, SUITE_FILE, example_of
+from s2lct.suite.variety import variety_of
 from s2lct.suite.versions import (
     Version,
     changelog_entry,
@@ -73,8 +74,9 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
     }
     described = suite.described | {"options": options, "version": str(version)}
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
+    variety = variety_of(row for rows in suite.rows.values() for row in rows)
     files = {
-        CARD: render_dataset_card(described, examples, repo).encode(),
+        CARD: render_dataset_card(described, examples, repo, variety).encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),
         "eval.yaml": _eval_yaml(suite).encode(),
     }
