@@ -37,7 +37,7 @@ class Built:
     @property
     def is_read(self) -> bool:
         """Whether readers' verdicts chose its cases; the paper form knows none."""
-        return bool(self.config.verdicts) and self.config.templates == "fluent"
+        return bool(self.config.verdict_files) and self.config.templates == "fluent"
 
     @property
     def tried(self) -> int:
