@@ -18,6 +18,8 @@ SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 """Tags that no neutral word of a masked language model can fill."""
 MOST = 1_000_000
+SECOND_SUITE = "2.0.0"
+"""Of the suites of the embedded corpus and of SST, since every case of them is read."""
 SUBJECTIVITY = "nltk:subjectivity"
 SHIPPED_VERDICTS = Path(__file__).parent / "data" / "verdicts"
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -201,8 +203,13 @@ class BuildConfig(Options):
     suite_version: Annotated[
         str,
         Field(pattern=SEMANTIC_VERSION),
-        Option("Semantic version written into the suite.", KEPT),
-    ] = "1.0.0"
+        Option(
+            r"Semantic version written into the suite \[default: 2.0.0 of the shipped corpora and "
+            "SST, else 1.0.0].",
+            KEPT,
+            filled=True,
+        ),
+    ]
     batch_size: Annotated[
         int,
         Field(ge=1, le=65_536),
@@ -219,9 +226,13 @@ class BuildConfig(Options):
         stated = {name: value for name, value in data.items() if value is not None}
         stated = PRESETS.get(str(stated.get("preset", "")), {}) | stated
         form = str(stated.get("templates", "fluent"))
-        beside_sst = form == "fluent" and str(stated.get("corpus", "")).startswith("sst:")
-        neutral = {"neutral": SUBJECTIVITY if beside_sst else "none"}
-        return neutral | form_defaults(form) | stated
+        corpus = str(stated.get("corpus", EMBEDDED))
+        beside_sst = form == "fluent" and corpus.startswith("sst:")
+        of_corpus = {
+            "neutral": SUBJECTIVITY if beside_sst else "none",
+            "suite_version": SECOND_SUITE if beside_sst or corpus == EMBEDDED else "1.0.0",
+        }
+        return of_corpus | form_defaults(form) | stated
 
     @model_validator(mode="after")
     def _check_tags(self) -> BuildConfig:
