@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from s2lct.builder.stages.compose import ComposedExpansion
 from s2lct.identity import shuffle_key
 
-LARGEST_SHARE = 0.015
-"""No insertion is chosen for a larger share of the places that expansions could take.
-
-Not every place is taken, so that of a suite's expansions it makes up 2 % at most.
-"""
+LARGEST_SHARE = 0.02
+"""No insertion makes up a larger share of a suite's expansions."""
 LEAST_ALLOWED = 2
 
 
@@ -26,8 +23,8 @@ def choose(
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
     In rounds every seed gets one more, as long as it has any: of its candidates the one whose
-    words, kind, production and number of words were chosen least. An insertion is not chosen more
-    often than `LARGEST_SHARE` of all candidates' seeds allow.
+    words, number of words, kind and production were chosen least. No insertion makes up more than
+    `LARGEST_SHARE` of all.
 
     Args:
         seeds: ids of the seeds of all capabilities.
@@ -38,23 +35,46 @@ def choose(
     Returns:
         For each seed its expansions, in the order they were chosen.
     """
-    left: defaultdict[str, list[ComposedExpansion]] = defaultdict(list)
+    of_seed: defaultdict[str, list[ComposedExpansion]] = defaultdict(list)
     for one in expansions:
-        left[one.seed_id].append(one)
-    total = sum(min(per_seed, len(some)) for some in left.values())
-    allowed = max(LEAST_ALLOWED, int(total * LARGEST_SHARE))
+        of_seed[one.seed_id].append(one)
+    ordered = sorted(seeds, key=lambda id: shuffle_key(seed, "order of seeds", id))
+    allowed = int(LARGEST_SHARE * sum(min(per_seed, len(some)) for some in of_seed.values()))
+    while True:
+        chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed), seed)
+        share_of_all = int(LARGEST_SHARE * sum(map(len, chosen.values())))
+        if allowed <= max(LEAST_ALLOWED, share_of_all):
+            return chosen
+        # Fewer were chosen than there was room for: of these, too, it is no larger share.
+        allowed = min(allowed - 1, (allowed + share_of_all) // 2)
+
+
+def _chosen(
+    seeds: Sequence[str],
+    of_seed: Mapping[str, Sequence[ComposedExpansion]],
+    per_seed: int,
+    allowed: int,
+    seed: int,
+) -> dict[str, list[ComposedExpansion]]:
+    left = {id: list(some) for id, some in of_seed.items()}
     chosen: dict[str, list[ComposedExpansion]] = {id: [] for id in seeds}
     used: Counter[tuple[str, str]] = Counter()
-    ordered = sorted(seeds, key=lambda id: shuffle_key(seed, "order of seeds", id))
     for _ in range(per_seed):
-        for id in ordered:
-            candidates = [one for one in left[id] if used["words", words_of(one)] < allowed]
+        for id in seeds:
+            candidates = [one for one in left.get(id, []) if used["words", words_of(one)] < allowed]
             if not candidates:
                 continue
             best = min(candidates, key=lambda one: _rank(one, used, seed))
             left[id].remove(best)
             chosen[id].append(best)
-            used.update(_features(best))
+            used.update(
+                [
+                    ("words", words_of(best)),
+                    ("length", _length(best)),
+                    ("production", _production(best)),
+                    *(("kind", word.tag) for word in best.inserted),
+                ]
+            )
     return chosen
 
 
@@ -63,19 +83,22 @@ def words_of(expansion: ComposedExpansion) -> str:
     return " ".join(word.word for word in expansion.inserted).lower()
 
 
-def _features(expansion: ComposedExpansion) -> list[tuple[str, str]]:
+def _length(expansion: ComposedExpansion) -> str:
+    return str(min(4, len(words_of(expansion).split())))
+
+
+def _production(expansion: ComposedExpansion) -> str:
     production = expansion.extension.production
-    words = words_of(expansion)
-    return [
-        ("words", words),
-        ("kind", " ".join(word.tag for word in expansion.inserted)),
-        ("production", f"{production.lhs} {' '.join(production.reference_rhs)}"),
-        ("length", str(min(4, len(words.split())))),
-    ]
+    return f"{production.lhs} {' '.join(production.reference_rhs)}"
 
 
 def _rank(
     expansion: ComposedExpansion, used: Counter[tuple[str, str]], seed: int
 ) -> tuple[int, int, int, int, bytes]:
-    words, kind, production, length = (used[feature] for feature in _features(expansion))
-    return words, kind, length, production, shuffle_key(seed, "choose", expansion.id)
+    return (
+        used["words", words_of(expansion)],
+        used["length", _length(expansion)],
+        min(used["kind", word.tag] for word in expansion.inserted),
+        used["production", _production(expansion)],
+        shuffle_key(seed, "choose", expansion.id),
+    )
