@@ -22,9 +22,9 @@ def choose(
 ) -> dict[str, list[ComposedExpansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
-    In rounds every seed gets one more, as long as it has any: of its candidates the one whose
-    words, number of words, kind and production were chosen least. No insertion makes up more than
-    `LARGEST_SHARE` of all.
+    In rounds every seed gets one more, as long as it has any, those with few candidates first: of
+    its candidates the one whose words, number of words, production and kind were chosen least. No
+    insertion makes up more than `LARGEST_SHARE` of all.
 
     Args:
         seeds: ids of the seeds of all capabilities.
@@ -38,7 +38,9 @@ def choose(
     of_seed: defaultdict[str, list[ComposedExpansion]] = defaultdict(list)
     for one in expansions:
         of_seed[one.seed_id].append(one)
-    ordered = sorted(seeds, key=lambda id: shuffle_key(seed, "order of seeds", id))
+    ordered = sorted(
+        seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
+    )
     allowed = int(LARGEST_SHARE * sum(min(per_seed, len(some)) for some in of_seed.values()))
     while True:
         chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed), seed)
@@ -98,7 +100,7 @@ def _rank(
     return (
         used["words", words_of(expansion)],
         used["length", _length(expansion)],
-        min(used["kind", word.tag] for word in expansion.inserted),
         used["production", _production(expansion)],
+        min(used["kind", word.tag] for word in expansion.inserted),
         shuffle_key(seed, "choose", expansion.id),
     )
