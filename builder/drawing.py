@@ -88,7 +88,9 @@ class SlotSearch:
         Raises:
             CapabilityError: one of a rule's regular expressions takes too long.
         """
-        end, found = self._looked.pop((start, size), None) or self._look(start, size)
+        if (start, size) not in self._looked:
+            self._looked[start, size] = self._look(start, size)
+        end, found = self._looked.pop((start, size))
         meet = self._trees.meet(found)
         fitting = [tagged for (tagged, _), meets in zip(found, meet, strict=True) if meets]
         self._trees.parse(fitting)
