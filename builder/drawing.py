@@ -42,6 +42,7 @@ class Block:
     sources: tuple[Source, ...]
 
 
+Looked = tuple[int, list[tuple[TaggedSentence, SearchRule]]]
 BLOCK = TypeAdapter(Block)
 _FORMS = TypeAdapter(dict[str, list[Source]])
 
@@ -75,6 +76,7 @@ class SlotSearch:
         for sentence in possible:
             self._of_text[sentence.text].append(sentence)
         self._ordered = search.in_drawing_order(possible, seed, capability)
+        self._looked: dict[tuple[int, int], Looked] = {}
 
     def __len__(self) -> int:
         """Return how many sentences have a label that fits."""
@@ -86,15 +88,9 @@ class SlotSearch:
         Raises:
             CapabilityError: one of a rule's regular expressions takes too long.
         """
-        chosen: list[Sentence] = []
-        end = start
-        with named_in_errors(f"capability {self.capability}, slot {self.slot}"):
-            while end < len(self._ordered) and len(chosen) < size:
-                sentence = self._ordered[end]
-                end += 1
-                if any(search.may_meet(sentence, rule) for rule in self._rules):
-                    chosen.append(sentence)
-            found = self._found(chosen)
+        if (start, size) not in self._looked:
+            self._looked[start, size] = self._look(start, size)
+        end, found = self._looked.pop((start, size))
         meet = self._trees.meet(found)
         fitting = [tagged for (tagged, _), meets in zip(found, meet, strict=True) if meets]
         self._trees.parse(fitting)
@@ -106,6 +102,27 @@ class SlotSearch:
                 if (tree := self._trees.of(tagged.sentence.text)) is not None
             ),
         )
+
+    def to_parse(self, start: int, size: int) -> list[TaggedSentence]:
+        """The sentences that `next` is going to parse, when it is asked for the same.
+
+        Raises:
+            CapabilityError: one of a rule's regular expressions takes too long.
+        """
+        self._looked[start, size] = self._look(start, size)
+        return [tagged for tagged, _ in self._looked[start, size][1]]
+
+    def _look(self, start: int, size: int) -> Looked:
+        """Where it ends, and what the words of sentences let pass."""
+        chosen: list[Sentence] = []
+        end = start
+        with named_in_errors(f"capability {self.capability}, slot {self.slot}"):
+            while end < len(self._ordered) and len(chosen) < size:
+                sentence = self._ordered[end]
+                end += 1
+                if any(search.may_meet(sentence, rule) for rule in self._rules):
+                    chosen.append(sentence)
+            return end, self._found(chosen)
 
     def _found(self, chosen: Sequence[Sentence]) -> list[tuple[TaggedSentence, SearchRule]]:
         tokens = self._tagger.tag([sentence.text for sentence in chosen])
@@ -157,6 +174,11 @@ class Pool:
         """How many sentences were found by now."""
         return min(len(self._found), self._most)
 
+    def to_parse(self) -> list[TaggedSentence]:
+        """The sentences of the first block that are not parsed yet."""
+        drawn = self._checkpoints.kept(self._name_of_block, BLOCK) is not None
+        return [] if drawn or not len(self._slot) else self._slot.to_parse(0, self._at_once)
+
     def __iter__(self) -> Iterator[Source]:
         number = 0
         while number < len(self._used) or self._use_more():
@@ -186,12 +208,17 @@ class Pool:
         return True
 
     def _draw_more(self) -> bool:
-        name = f"draw/{self._slot.capability}-{self._slot.slot}-{self._blocks:05}"
         start = self._looked
         if start >= len(self._slot):
             return False
-        block = self._checkpoints.get(name, BLOCK, lambda: self._slot.next(start, self._at_once))
+        block = self._checkpoints.get(
+            self._name_of_block, BLOCK, lambda: self._slot.next(start, self._at_once)
+        )
         self._blocks += 1
         self._looked = block.end
         self._found += block.sources
         return True
+
+    @property
+    def _name_of_block(self) -> str:
+        return f"draw/{self._slot.capability}-{self._slot.slot}-{self._blocks:05}"

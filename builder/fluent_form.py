@@ -133,15 +133,25 @@ class FluentForm:
             return {one.text: self.forms(one, shorter[one.text]) for one in sources}
 
         pools: dict[str, dict[str, Pool]] = {one.id: {} for one in self.capabilities}
-        for (capability, slot), searched in self.slots(sentences).items():
+        trees = search.Trees(lambda: self.models.parser)
+        for (capability, slot), searched in self.slots(sentences, trees).items():
             pools[capability][slot] = Pool(
                 searched, self.checkpoints, forms, most=enough, seeds=self.config.seeds
             )
+        # Nearly every slot needs its first block: parsed together, they share forward passes.
+        trees.parse([one for own in pools.values() for p in own.values() for one in p.to_parse()])
         return pools
 
-    def slots(self, sentences: Sequence[Sentence]) -> dict[tuple[str, str], SlotSearch]:
-        """What may fill each slot of each capability, not searched yet."""
-        trees = search.Trees(lambda: self.models.parser)
+    def slots(
+        self, sentences: Sequence[Sentence], trees: search.Trees | None = None
+    ) -> dict[tuple[str, str], SlotSearch]:
+        """What may fill each slot of each capability, not searched yet.
+
+        Args:
+            sentences: of the corpus.
+            trees: keeps the trees that the slots have parsed; None for one of their own.
+        """
+        trees = trees or search.Trees(lambda: self.models.parser)
         return {
             (capability.id, slot): SlotSearch(
                 sentences,
