@@ -102,7 +102,7 @@ def _verdict_faults(row: Row) -> Iterator[str]:
 def _is_shortened(used: str, text: str) -> bool:
     """Whether it is a sentence, or a sentence out of which whole words were taken."""
     left = iter(_WORD.findall(text))
-    return all(word in left for word in _WORD.findall(used))
+    return used != "" and all(word in left for word in _WORD.findall(used))
 
 
 def _words(text: str) -> list[str]:

@@ -95,7 +95,7 @@ def _of_judging(built: commands.Built) -> Iterator[str]:
         told.append(f"{built.unlikely:,} as unlikely (--least-score {config.least_score:g})")
     if config.sentiment_shift is not None:
         shift = f"--sentiment-shift {config.sentiment_shift:g}"
-        told.append(f"{built.moving:,} as moving the sentiment of VADER or TextBlob ({shift})")
+        told.append(f"{built.moving:,} as moving the sentiment of VADER and TextBlob ({shift})")
     if told:
         yield f"Of {built.tried:,} extensions tried, {' and '.join(told)} were left out."
     if not built.is_read:

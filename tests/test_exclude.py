@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from s2lct.builder import write
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.stages import compose, extend
+from s2lct.builder.stages import compose, confirm
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import BuildError
@@ -109,7 +109,7 @@ def test_an_interrupted_build_ends_the_same(
 
     path = write_list(tmp_path / "d.json", read_description(without)["options"]["exclude"])
     config = config_for(corpus_path, tmp_path / "again", exclude=path, **OPTIONS)
-    owner = {"seeds_of": compose, "confirmed_all": extend, "write_suite": write}[stage]
+    owner = {"seeds_of": compose, "confirmed_all": confirm, "write_suite": write}[stage]
     with monkeypatch.context() as patched:
         patched.setattr(owner, stage, interrupt)
         with pytest.raises(KeyboardInterrupt):

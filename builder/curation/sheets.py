@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.builder.curation.verdicts import Verdicts, trap_of
 from s2lct.errors import BuildError
-from s2lct.files import whole_folder
+from s2lct.files import whole_folder, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.json_lines import as_json_lines, read_json_lines
 from s2lct.labels import Label
@@ -140,11 +140,11 @@ def write_sheets(
             for sheet_name, start in zip(names, starts, strict=True):
                 sheet = with_traps(ordered[start : start + size], seed)
                 lines = as_json_lines(item.model_dump(exclude_defaults=True) for item in sheet)
-                (place / f"{sheet_name}.jsonl").write_text(lines, encoding="utf-8")
+                write_text(place / f"{sheet_name}.jsonl", lines)
                 # The mark makes spreadsheets read UTF-8.
                 table = "\ufeff" + _table(sheet, cases=round == "cases")
-                (place / f"{sheet_name}.csv").write_text(table, encoding="utf-8", newline="")
-            (place / "README.md").write_text(_instructions(round), encoding="utf-8")
+                write_text(place / f"{sheet_name}.csv", table)
+            write_text(place / "README.md", _instructions(round))
     return [made / f"{sheet_name}.jsonl" for sheet_name in names]
 
 

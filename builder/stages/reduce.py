@@ -208,13 +208,10 @@ def heads_and_attachments(tokens: Sequence[Token], tree: Node) -> Iterator[tuple
 
 
 def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
-    return all(
+    return not any(is_polarity_shifter(token.text) for token in tokens) and all(
         token.tag in _NAMES
         or token.tag in (",", "POS", "HYPH")
-        or (
-            not is_polarity_shifter(token.text)
-            and lexicon.is_neutral_insertion(token.text, token.tag, token.lemma)
-        )
+        or lexicon.is_neutral_insertion(token.text, token.tag, token.lemma)
         for token in tokens
     )
 

@@ -46,7 +46,7 @@ def choose(
         chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed), seed)
         share_of_all = int(LARGEST_SHARE * sum(map(len, chosen.values())))
         if allowed <= max(LEAST_ALLOWED, share_of_all):
-            return chosen
+            return {id: chosen[id] for id in seeds}
         # Fewer were chosen than there was room for: of these, too, it is no larger share.
         allowed = min(allowed - 1, (allowed + share_of_all) // 2)
 
