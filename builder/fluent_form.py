@@ -33,7 +33,7 @@ from s2lct.builder.stages.judge import Extended, Judge
 from s2lct.builder.stages.variety import choose
 from s2lct.labels import Label
 from s2lct.progress import Progress
-from s2lct.suite.records import Sentence
+from s2lct.suite.records import Sentence, Token
 
 SOURCES_PER_SHARD = 50
 SHORTER_FORMS = 4
@@ -208,10 +208,15 @@ class FluentForm:
     ) -> list[ComposedSeed]:
         """The seeds of a capability, of what its slots may be filled with."""
         excluded = self.config.excluded.ids
+        form = capability.form("fluent")
 
         def accept(seed: ComposedSeed) -> bool:
             if seed.id in excluded:
                 counts["excluded"] += 1
+                return False
+            if form.keep_search_rule and not all(
+                self._keeps_rule(form, one, one.text, one.tokens) for one in seed.sources
+            ):
                 return False
             if self.verdicts is None or not seed.template:
                 return True
@@ -219,7 +224,7 @@ class FluentForm:
 
         return compose.seeds_of(
             capability.id,
-            capability.form("fluent"),
+            form,
             pools,
             most=self.config.seeds,
             accept=accept,
@@ -340,7 +345,9 @@ class FluentForm:
                 )
                 for one in self._judge.usable(tried, self.config.expansions):
                     analysis = Analysis(one.extension.text, one.tokens, read_tree(one.tree))
-                    if form.keep_search_rule and not self._keeps_rule(form, source, one):
+                    if form.keep_search_rule and not self._keeps_rule(
+                        form, source, one.extension.text, one.tokens
+                    ):
                         counts["rejected_specification"] += 1
                         continue
                     expansion = compose.expansion_of(seed, template, slot, one.extension, analysis)
@@ -355,11 +362,12 @@ class FluentForm:
                         made.append(expansion)
         return made
 
-    def _keeps_rule(self, form: Form, source: Source, extended: Extended) -> bool:
+    def _keeps_rule(self, form: Form, source: Source, text: str, tokens: Sequence[Token]) -> bool:
+        """Whether a text of a sentence, shortened or extended, still meets the search rule."""
         (rules,) = form.search.values()
         return any(
             rule.label == source.sentence.label
-            and search.meets_text(extended.extension.text, extended.tokens, rule, self.lexicon)
+            and search.meets_text(text, tokens, rule, self.lexicon)
             for rule in rules
         )
 
