@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import TypeAdapter
 
@@ -134,6 +135,54 @@ class SlotSearch:
         return found
 
 
+class DrawnSentences:
+    """The sentences of a slot in drawing order, searched as far as they are asked for."""
+
+    def __init__(
+        self, slot: SlotSearch, checkpoints: Checkpoints, *, most: int, at_once: int
+    ) -> None:
+        """Draw from a slot.
+
+        Args:
+            slot: the sentences.
+            checkpoints: keep what is drawn.
+            most: sentences drawn in all.
+            at_once: sentences that are looked at together.
+        """
+        self.slot = slot
+        self._checkpoints = checkpoints
+        self._most = most
+        self._at_once = at_once
+        self._blocks = 0
+        self._looked = 0
+        self._found: list[Source] = []
+
+    @property
+    def found(self) -> int:
+        """How many sentences were found by now."""
+        return min(len(self._found), self._most)
+
+    def to_parse(self) -> list[TaggedSentence]:
+        """The sentences of the first block that are not parsed yet."""
+        drawn = self._checkpoints.kept(self._name_of_block, BLOCK) is not None
+        return [] if drawn or not len(self.slot) else self.slot.to_parse(0, self._at_once)
+
+    def sources(self, start: int, end: int) -> list[Source]:
+        """Those from number ``start`` on and before ``end``, as far as there are so many."""
+        end = min(end, self._most)
+        while len(self._found) < end and self._looked < len(self.slot):
+            look = partial(self.slot.next, self._looked, self._at_once)
+            block = self._checkpoints.get(self._name_of_block, BLOCK, look)
+            self._blocks += 1
+            self._looked = block.end
+            self._found += block.sources
+        return self._found[start:end]
+
+    @property
+    def _name_of_block(self) -> str:
+        return f"draw/{self.slot.capability}-{self.slot.slot}-{self._blocks:05}"
+
+
 class Pool:
     """What a slot is filled with: a form of every sentence, then another one of each.
 
@@ -158,26 +207,17 @@ class Pool:
             most: sentences drawn in all.
             seeds: how many seeds are wanted; no more than that is drawn at once.
         """
-        self._slot = slot
+        at_once = max(LEAST_AT_ONCE, 4 * seeds)
+        self.drawn = DrawnSentences(slot, checkpoints, most=most, at_once=at_once)
         self._checkpoints = checkpoints
         self._forms = forms
-        self._most = most
-        self._at_once = max(LEAST_AT_ONCE, 4 * seeds)
         self._shortened_at_once = max(LEAST_SHORTENED_AT_ONCE, seeds)
-        self._blocks = 0
-        self._looked = 0
-        self._found: list[Source] = []
         self._used: list[Sequence[Source]] = []
 
     @property
     def found(self) -> int:
         """How many sentences were found by now."""
-        return min(len(self._found), self._most)
-
-    def to_parse(self) -> list[TaggedSentence]:
-        """The sentences of the first block that are not parsed yet."""
-        drawn = self._checkpoints.kept(self._name_of_block, BLOCK) is not None
-        return [] if drawn or not len(self._slot) else self._slot.to_parse(0, self._at_once)
+        return self.drawn.found
 
     def __iter__(self) -> Iterator[Source]:
         number = 0
@@ -191,14 +231,12 @@ class Pool:
     def _use_more(self) -> bool:
         """Find forms of the next sentences; whether there were any sentences."""
         start = len(self._used)
-        wanted = min(start + self._shortened_at_once, self._most)
-        while len(self._found) < wanted and self._draw_more():
-            pass
-        some = self._found[start:wanted]
+        some = self.drawn.sources(start, start + self._shortened_at_once)
         if not some:
             return False
+        slot = self.drawn.slot
         forms = self._checkpoints.get(
-            f"shorten/{self._slot.capability}-{self._slot.slot}-{start:05}",
+            f"shorten/{slot.capability}-{slot.slot}-{start:05}",
             _FORMS,
             lambda: {
                 text: list(forms[:OF_A_SENTENCE]) for text, forms in self._forms(some).items()
@@ -206,19 +244,3 @@ class Pool:
         )
         self._used += [forms.get(source.text, []) for source in some]
         return True
-
-    def _draw_more(self) -> bool:
-        start = self._looked
-        if start >= len(self._slot):
-            return False
-        block = self._checkpoints.get(
-            self._name_of_block, BLOCK, lambda: self._slot.next(start, self._at_once)
-        )
-        self._blocks += 1
-        self._looked = block.end
-        self._found += block.sources
-        return True
-
-    @property
-    def _name_of_block(self) -> str:
-        return f"draw/{self._slot.capability}-{self._slot.slot}-{self._blocks:05}"

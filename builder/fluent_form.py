@@ -139,7 +139,9 @@ class FluentForm:
                 searched, self.checkpoints, forms, most=enough, seeds=self.config.seeds
             )
         # Nearly every slot needs its first block: parsed together, they share forward passes.
-        trees.parse([one for own in pools.values() for p in own.values() for one in p.to_parse()])
+        trees.parse(
+            [one for own in pools.values() for p in own.values() for one in p.drawn.to_parse()]
+        )
         return pools
 
     def slots(

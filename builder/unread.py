@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from pydantic import TypeAdapter
 
 from s2lct.builder.curation.sheets import Candidate, Item, Round
 from s2lct.builder.curation.verdicts import Verdicts
-from s2lct.builder.drawing import BLOCK, OF_A_SENTENCE, SlotSearch
+from s2lct.builder.drawing import OF_A_SENTENCE, DrawnSentences
 from s2lct.builder.fluent_form import SHORTER_FORMS, TRIED_FOR_A_SEED, FluentForm
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import attested, compose
@@ -45,7 +44,11 @@ class CandidatesOfABuild:
     def __init__(self, form: FluentForm, sentences: Sequence[Sentence]) -> None:
         self._form = form
         self._unread = replace(form, verdicts=None)
-        self._drawn = {slot: _Drawn(one, form) for slot, one in form.slots(sentences).items()}
+        most = form.config.pairings
+        self._drawn = {
+            name: DrawnSentences(slot, form.checkpoints, most=most, at_once=DRAWN_AT_ONCE)
+            for name, slot in form.slots(sentences).items()
+        }
         self._shorter: dict[str, list[Source]] = {}
         self._longer: dict[str, list[Extension]] = {}
 
@@ -236,30 +239,6 @@ class CandidatesOfABuild:
             for source, made in zip(some, compute(some), strict=True):
                 known[source.text] = checkpoints.keep(_part(stage, source), adapter, made)
             progress.advance(stage, len(some))
-
-
-class _Drawn:
-    """The sentences of a slot in drawing order, searched as far as they are asked for."""
-
-    def __init__(self, slot: SlotSearch, form: FluentForm) -> None:
-        self._slot = slot
-        self._checkpoints = form.checkpoints
-        self._most = form.config.pairings
-        self._found: list[Source] = []
-        self._looked = 0
-        self._blocks = 0
-
-    def sources(self, start: int, end: int) -> list[Source]:
-        """Those from number ``start`` on and before ``end``, as far as there are so many."""
-        end = min(end, self._most)
-        while len(self._found) < end and self._looked < len(self._slot):
-            name = f"draw/{self._slot.capability}-{self._slot.slot}-{self._blocks:05}"
-            look = partial(self._slot.next, self._looked, DRAWN_AT_ONCE)
-            block = self._checkpoints.get(name, BLOCK, look)
-            self._blocks += 1
-            self._looked = block.end
-            self._found += block.sources
-        return self._found[start:end]
 
 
 def _likeliest(extensions: Sequence[Extension]) -> list[Extension]:

@@ -21,6 +21,7 @@ from s2lct.suite.records import Expansion, Family, Seed, Sentence
 if TYPE_CHECKING:
     from s2lct.builder.built import Suite
     from s2lct.builder.fluent_form import ComposedFamily
+    from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.suite.write import write_suite_files
 
 _RECORDED_PACKAGES = (
@@ -53,24 +54,9 @@ def composed_rows(
     """
     for family in families:
         seed = family.seed
-        row = {
-            "id": seed.id,
-            "capability": seed.capability,
-            "kind": "seed",
-            "seed_id": seed.id,
-            "text": seed.text,
-            "labels": [LABELS.index(label) for label in seed.labels],
-            "label": LABELS.index(seed.label),
-            "template": seed.template,
-            "sources": [_source(source.sentence, source.text) for source in seed.sources],
-            "masked_text": None,
-            "production": None,
-            "second_production": None,
-            "inserted": [],
-            "score": None,
-            "origin": "",
-            "verdicts": _verdicts(verdicts, seed.id, [source.text for source in seed.sources]),
-        }
+        texts = [source.text for source in seed.sources]
+        sources = [_source(source.sentence, source.text) for source in seed.sources]
+        row = _row_of(seed, sources) | {"verdicts": _verdicts(verdicts, seed.id, texts)}
         yield row
         if (opposite := family.counterpart) is not None:
             yield row | {
@@ -80,9 +66,7 @@ def composed_rows(
                 "labels": [LABELS.index(label) for label in opposite.labels],
                 "label": LABELS.index(opposite.labels[0]),
                 "template": opposite.template,
-                "verdicts": _verdicts(
-                    verdicts, opposite.id, [source.text for source in seed.sources]
-                ),
+                "verdicts": _verdicts(verdicts, opposite.id, texts),
             }
         for expansion in family.expansions:
             extension = expansion.extension
@@ -135,6 +119,11 @@ def _source(sentence: Sentence, used: str) -> dict[str, Any]:
 
 def seed_row(seed: Seed) -> dict[str, Any]:
     """A seed as a row; what only expansions have is empty."""
+    return _row_of(seed, [_source(source, source.text) for source in seed.sources])
+
+
+def _row_of(seed: Seed | ComposedSeed, sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A seed of either form, whose sentences are columns already, as a row that nobody read."""
     return {
         "id": seed.id,
         "capability": seed.capability,
@@ -144,7 +133,7 @@ def seed_row(seed: Seed) -> dict[str, Any]:
         "labels": [LABELS.index(label) for label in seed.labels],
         "label": LABELS.index(seed.label),
         "template": seed.template,
-        "sources": [_source(source, source.text) for source in seed.sources],
+        "sources": sources,
         "masked_text": None,
         "production": None,
         "second_production": None,

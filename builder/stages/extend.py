@@ -177,7 +177,7 @@ def phrase_extensions(
     """Extensions by phrases that reviewers add to the same head at such a place.
 
     Those that go with that head most come first (`Phrase.strength`); of one place and label no
-    more than two are taken.
+    more than `OF_ONE_PLACE` are taken.
     """
     own = {form for t in source.tokens for form in (t.text.lower(), t.lemma.lower())}
     ranked: list[tuple[tuple[float, str], Extension, tuple[int, str]]] = []
