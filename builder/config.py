@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.labels import Label, check_label_map
@@ -197,6 +198,14 @@ class BuildConfig(Options):
             path="existing file",
         ),
     ] = ()
+    grades: Annotated[
+        Grades,
+        Option(
+            "What the two best grades of naturalness that readers gave must come to: 2 for what a "
+            "fluent writer could have written, 1 for what an editor would change.",
+            KEPT,
+        ),
+    ] = STRICTEST
     unread: Annotated[
         bool, Option("Keep what nobody read: use none of the shipped verdicts.", KEPT)
     ] = False

@@ -140,7 +140,7 @@ def curate(
         locks.enter_context(
             locked(own.with_name(own.name + ".lock"), by="s2lct curate", option="--verdicts")
         )
-        file = VerdictFile(own, others)
+        file = VerdictFile(own, others, config.grades)
         for name in filter(None, [reader, *(one.name for one in readers)]):
             check_care(name, file.verdicts)
         answered = None

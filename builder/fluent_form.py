@@ -273,7 +273,11 @@ class FluentForm:
                 own += [two for two in attested.paired(source.text, own) if tried(two, label)]
             families.append((source, own))
         found = confirm.confirmed_all(
-            families, self.models.tagger, self.models.parser, self.lexicon
+            families,
+            self.models.tagger,
+            self.models.parser,
+            self.lexicon,
+            confirm.Licence(self.grammar, self.config.mask_tags),
         )
         return {
             source.text: [Extended(*one) for one in some]

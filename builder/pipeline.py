@@ -76,7 +76,8 @@ def build_suite(
     made_of = read_inputs(config, progress)
     config = made_of.config
     inputs = made_of.recorded | {"verdicts": [sha256_of(path) for path in config.verdict_files]}
-    verdicts = Verdicts.read(config.verdict_files) if config.verdict_files else None
+    files = config.verdict_files
+    verdicts = Verdicts.read(files, config.grades) if files else None
     with locked(place.lock):
         if (finished := _finished(config, place, inputs)) is not None:
             return finished

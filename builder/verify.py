@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from s2lct.builder import verify_fluent
 from s2lct.builder.capabilities.schema import Capability, Form
+from s2lct.builder.curation.verdicts import LENIENT
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger, load_parser, load_tagger
@@ -73,7 +74,8 @@ def verify_suite(
         progress.start("check", len(suite.rows))
         for name, rows in suite.rows.items():
             if name in forms and fluent:
-                faults += verify_fluent.config_faults(rows, forms[name])
+                grades = described["options"].get("grades", LENIENT)
+                faults += verify_fluent.config_faults(rows, forms[name], grades)
             elif name in forms:
                 faults += _config_faults(rows, forms[name])
             progress.advance("check", note=name)

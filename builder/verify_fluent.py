@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from s2lct.builder.capabilities.schema import Form, Template
-from s2lct.builder.curation.verdicts import LEAST_READERS
+from s2lct.builder.curation.verdicts import LEAST_READERS, Grades
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.operations import Analysis, NotApplicableError
 from s2lct.builder.language.sentiment_scorers import shift
@@ -31,13 +31,22 @@ _WORD = re.compile(r"[\w']+")
 _MOST_PLACEMENTS = 20
 
 
-def config_faults(rows: Sequence[Row], form: Form) -> Iterator[str]:
-    """Faults that the rows of one config show, without tagger and parser."""
+def config_faults(rows: Sequence[Row], form: Form, grades: Grades) -> Iterator[str]:
+    """Faults that the rows of one config show, without tagger and parser.
+
+    Args:
+        rows: of the config.
+        form: its capability's fluent form.
+        grades: what readers must have given, where there were readers.
+    """
     seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
     for row in rows:
         if row["kind"] != "seed" and row["seed_id"] not in seeds:
             continue  # told by the reader
-        found = list(_row_faults(row, seeds[row["seed_id"]], form))
+        found = [
+            *_row_faults(row, seeds[row["seed_id"]], form),
+            *_verdict_faults(row, sum(map(int, grades.split("+")))),
+        ]
         for fault in found[:_MOST_FAULTS_OF_A_ROW]:
             yield f"{_where(row)}: {fault}"
 
@@ -51,7 +60,6 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
     if template is None or len(template.slots) != len(row["sources"]):
         yield "its template is none, or has another number of slots than it has sources"
         return
-    yield from _verdict_faults(row)
     if row["kind"] != "expansion":
         if row["masked_text"] is not None or row["inserted"] or row["production"] or row["origin"]:
             yield f"a {row['kind']} has no inserted words"
@@ -91,11 +99,12 @@ def _row_faults(row: Row, seed: Row, form: Form) -> Iterator[str]:
         yield "its production does not license the inserted words"
 
 
-def _verdict_faults(row: Row) -> Iterator[str]:
+def _verdict_faults(row: Row, least_sum: int) -> Iterator[str]:
     """Grades that would not have let it into the suite."""
     for part in sorted({verdict["of"] for verdict in row["verdicts"]}):
         grades = {v["reader"]: v["natural"] for v in row["verdicts"] if v["of"] == part}
-        if len(grades) < LEAST_READERS or 0 in grades.values():
+        best = sorted(grades.values(), reverse=True)[:LEAST_READERS]
+        if len(best) < LEAST_READERS or 0 in grades.values() or sum(best) < least_sum:
             yield f"its verdicts would not let it pass: {part} {grades}"
 
 

@@ -271,6 +271,31 @@ def test_an_expansion_stands_if_any_reading_does() -> None:
     assert 0 < len(confirmed) < len(masked.readings)
 
 
+@pytest.mark.parametrize("proposed", ["NN", "VBN", "JJ"])
+def test_a_word_has_the_tag_that_it_has_in_its_sentence(proposed: str) -> None:
+    text = "The central plot is dull."
+    noun_phrase = Production("NP", ("DT", "NN"), ("DT", proposed, "NN"), 0.1)
+    extension = Extension(
+        "x", text, (InsertedWord("central", proposed, 4, 11),), "masked", noun_phrase
+    )
+    base = source_of("The plot is dull.")
+    grammar = ReferenceGrammar({("NP", ("DT", "JJ", "NN")): 1, ("NP", ("DT", "NN")): 3})
+
+    def confirmed(licence: confirm.Licence | None) -> list[tuple[str, Production]]:
+        family = (base, [extension])
+        (found,) = confirm.confirmed_all([family], TAGGER, PARSER, Lexicon.load(), licence)
+        return [(one.inserted[0].tag, one.production) for one, _, _ in found]
+
+    assert bool(confirmed(None)) == (proposed == "JJ")
+    ((tag, production),) = confirmed(confirm.Licence(grammar, {"JJ", "NN"}))
+    assert tag == "JJ"
+    assert production.reference_rhs == ("DT", "JJ", "NN")
+    if proposed != "JJ":
+        assert production.probability == 0.25
+        assert not confirmed(confirm.Licence(grammar, {"NN"}))
+        assert not confirmed(confirm.Licence(ReferenceGrammar({("NP", ("DT", "NN")): 1}), {"JJ"}))
+
+
 def test_an_extension_stands_if_any_of_its_productions_does() -> None:
     text = "The film is distinctly dull."
     inserted = (InsertedWord("distinctly", "RB", 12, 22),)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from s2lct.builder.curation.agreement import agreement
 from s2lct.builder.curation.language_models import verdicts_in
 from s2lct.builder.curation.sheets import Candidate, Item, unread, with_traps
-from s2lct.builder.curation.verdicts import Verdict, VerdictFile, Verdicts, trap_of
+from s2lct.builder.curation.verdicts import Grades, Verdict, VerdictFile, Verdicts, trap_of
 from s2lct.errors import BuilderError
 from s2lct.identity import content_id
 
@@ -38,9 +38,12 @@ VERDICTS = st.lists(
 )
 
 
-@given(VERDICTS)
-def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Verdict]) -> None:
-    verdicts = Verdicts(given)
+@given(VERDICTS, st.sampled_from(["2+2", "2+1"]))
+def test_what_passed_is_never_read_again_nor_what_was_refused(
+    given: list[Verdict], grades: Grades
+) -> None:
+    verdicts = Verdicts(given, grades)
+    needed = 4 if grades == "2+2" else 3
     candidates = [Candidate(Item(id=id, text="A film."), {"neutral"}) for id in IDS[:4]]
     left = {item.id for item in unread(candidates, verdicts)}
     for id in IDS[:4]:
@@ -48,11 +51,13 @@ def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Verdic
         if verdicts.passes(id, {"neutral"}):
             assert len(found) >= 2
             assert {one.label for one in found} == {"neutral"}
+            assert sum(sorted(one.natural for one in found)[-2:]) >= needed
             assert id not in left
         if any(one.natural == 0 or one.label != "neutral" for one in found):
             assert id not in left
         elif len(found) < 2:
-            assert id in left
+            # One reader more can give a 2.
+            assert (id in left) == (sum(one.natural for one in found) + 2 >= needed or not found)
     for reader in "abcd":
         for item in unread(candidates, verdicts, reader):
             assert item.id in left

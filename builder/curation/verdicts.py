@@ -27,7 +27,10 @@ from s2lct.labels import Label
 
 PROTOCOL = "2026-11"
 LEAST_READERS = 2
-LEAST_SUM = 3
+Grades = Literal["2+2", "2+1"]
+"""What the two best grades of naturalness must come to for something to pass."""
+STRICTEST: Grades = "2+2"
+LENIENT: Grades = "2+1"
 MOST_TRAPS_PASSED = 0.1
 """Of the broken sentences among what a reader gets: who passes more of them is not reading."""
 Answer = Label | Literal["mixed"]
@@ -82,11 +85,16 @@ def trap_of(id: str) -> str:
 class Verdicts:
     """Verdicts by what they are about; those of a careless reader are not among them.
 
+    Args:
+        verdicts: of any readers, in any order.
+        grades: what the two best grades of naturalness must come to.
+
     Attributes:
         care: of each reader, how many traps were called natural.
     """
 
-    def __init__(self, verdicts: Iterable[Verdict]) -> None:
+    def __init__(self, verdicts: Iterable[Verdict], grades: Grades = STRICTEST) -> None:
+        self._least_sum = sum(map(int, grades.split("+")))
         of_id: defaultdict[str, dict[str, Verdict]] = defaultdict(dict)
         for one in verdicts:
             of_id[one.id][one.reader] = one
@@ -116,13 +124,13 @@ class Verdicts:
         return iter(self._of_id)
 
     @classmethod
-    def read(cls, paths: Sequence[Path]) -> Verdicts:
+    def read(cls, paths: Sequence[Path], grades: Grades = STRICTEST) -> Verdicts:
         """Read and merge files; a warning names readers whose verdicts are left out.
 
         Raises:
             BuildError: one cannot be read, or a line of it is no verdict.
         """
-        found = cls(verdict for path in paths for verdict in read_verdicts(path))
+        found = cls((verdict for path in paths for verdict in read_verdicts(path)), grades)
         found.tell_careless()
         return found
 
@@ -145,26 +153,28 @@ class Verdicts:
         """The verdicts on one thing, by reader."""
         return [verdict for _, verdict in sorted(self._of_id.get(id, {}).items())]
 
-    def passes(self, id: str, labels: Collection[Label], *, least_sum: int = LEAST_SUM) -> bool:
+    def passes(self, id: str, labels: Collection[Label]) -> bool:
         """Whether at least two readers found it rightly labelled, relevant and natural.
+
+        A 0 for naturalness by any reader fails, and so does another label than those.
 
         Args:
             id: of what was read.
             labels: the labels that are right.
-            least_sum: what the two best grades of naturalness must come to: 4 for 2 and 2, 3 for
-                2 and 1. A 0 by any reader fails.
         """
-        return self.state(id, labels, least_sum=least_sum) == "passed"
+        return self.state(id, labels) == "passed"
 
-    def state(self, id: str, labels: Collection[Label], *, least_sum: int = LEAST_SUM) -> State:
+    def state(self, id: str, labels: Collection[Label]) -> State:
         """What readers found so far; the arguments are those of `passes`."""
         found = self.of(id)
         if any(v.label not in labels or v.natural == 0 or v.relevant is False for v in found):
             return "refused"
         if len(found) < LEAST_READERS:
-            return "open"
+            # What cannot reach the grades with one reader more is not read again.
+            reachable = BEST + max((verdict.natural for verdict in found), default=BEST)
+            return "open" if reachable >= self._least_sum else "refused"
         best = sorted((verdict.natural for verdict in found), reverse=True)[:LEAST_READERS]
-        return "passed" if sum(best) >= least_sum else "refused"
+        return "passed" if sum(best) >= self._least_sum else "refused"
 
 
 def read_verdicts(path: Path) -> list[Verdict]:
@@ -213,20 +223,22 @@ class VerdictFile:
     Args:
         path: the file.
         others: files that are only read.
+        grades: what lets something pass, see `Verdicts`.
 
     Raises:
         BuildError: a file cannot be read, or a line of it is no verdict.
         OutputError: there can be no file of that name.
     """
 
-    def __init__(self, path: Path, others: Sequence[Path] = ()) -> None:
+    def __init__(self, path: Path, others: Sequence[Path] = (), grades: Grades = STRICTEST) -> None:
         check_file_out(path, "--verdicts")
         self.path = path
         if path.exists():
             _drop_half_a_line(path)
         files = [*others, *([path] if path.exists() else [])]
         self.all = [verdict for file in files for verdict in read_verdicts(file)]
-        self.verdicts = Verdicts(self.all)
+        self._grades = grades
+        self.verdicts = Verdicts(self.all, grades)
         self.verdicts.tell_careless()
 
     def append(self, verdicts: Sequence[Verdict]) -> None:
@@ -238,7 +250,7 @@ class VerdictFile:
             file.flush()
             os.fsync(file.fileno())
         self.all += verdicts
-        self.verdicts = Verdicts(self.all)
+        self.verdicts = Verdicts(self.all, self._grades)
 
 
 def _drop_half_a_line(path: Path) -> None:

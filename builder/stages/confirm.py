@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
+from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
-from s2lct.builder.language.tree import read_tree
+from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.sources import Extension, Source
-from s2lct.suite.records import InsertedWord, Token
+from s2lct.suite.records import InsertedWord, Production, Token
+
+
+@dataclass(frozen=True)
+class Licence:
+    """What may be inserted: the productions of a reference grammar, and parts of speech."""
+
+    grammar: ReferenceGrammar
+    tags: Collection[str]
 
 
 def confirmed_all(
@@ -17,18 +26,23 @@ def confirmed_all(
     tagger: Tagger,
     parser: ConstituencyParser,
     lexicon: Lexicon,
+    licence: Licence | None = None,
 ) -> list[list[tuple[Extension, tuple[Token, ...], str]]]:
     """The extensions that have the right tags, are neutral and are parsed as they were meant.
+
+    A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
+    stands if a licence is given by which an adjective may stand there; that is its tag then.
 
     Returns:
         For each sentence its extensions, each with its tokens and its tree.
     """
     texts = list(dict.fromkeys(one.text for _, some in families for one in some))
     tokens = dict(zip(texts, tagger.tag(texts), strict=True))
-    tagged = [
-        [one for one in some if _tags_fit(base, one, tokens[one.text], lexicon)]
-        for base, some in families
-    ]
+    tagged: list[list[Extension]] = []
+    for base, some in families:
+        as_tagged = (_as_tagged(base, one, tokens[one.text], lexicon, licence) for one in some)
+        # Proposed as several parts of speech, a word has one of them.
+        tagged.append(list(dict.fromkeys(one for one in as_tagged if one is not None)))
     to_parse = list(dict.fromkeys(one.text for some in tagged for one in some))
     trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
     return [
@@ -47,23 +61,83 @@ def _inside(tokens: Sequence[Token], word: InsertedWord) -> list[int]:
     return [n for n, t in enumerate(tokens) if word.start <= t.start and t.end <= word.end]
 
 
-def _tags_fit(
-    base: Source, extension: Extension, tokens: Sequence[Token], lexicon: Lexicon
-) -> bool:
-    """The first two criteria, and that the sentence's own words keep their tags."""
+def _as_tagged(
+    base: Source,
+    extension: Extension,
+    tokens: Sequence[Token],
+    lexicon: Lexicon,
+    licence: Licence | None,
+) -> Extension | None:
+    """The extension by the first two criteria; its sentence's own words keep their tags."""
     inside: set[int] = set()
+    inserted: list[InsertedWord] = []
     for word in extension.inserted:
         numbers = _inside(tokens, word)
         words = [tokens[n] for n in numbers if tokens[n].tag != ","]
         if not words or words[-1].end != word.end - word.word.endswith(","):
-            return False
-        if len(words) == 1 and word.tag not in _PHRASES and words[0].tag != word.tag:
-            return False
+            return None
+        if len(words) == 1 and word.tag not in _PHRASES:
+            word = replace(word, tag=words[0].tag)
         if extension.origin != "attested" and not all(_is_neutral(w, lexicon) for w in words):
-            return False
+            return None
+        inserted.append(word)
         inside.update(numbers)
     own = [token for n, token in enumerate(tokens) if n not in inside]
-    return [(t.text, t.tag) for t in own] == [(t.text, t.tag) for t in base.tokens]
+    if [(t.text, t.tag) for t in own] != [(t.text, t.tag) for t in base.tokens]:
+        return None
+    if tuple(inserted) == extension.inserted:
+        return extension
+    tagged = replace(extension, inserted=tuple(inserted))
+    return None if licence is None else _licensed(base, tagged, licence)
+
+
+def _licensed(base: Source, extension: Extension, licence: Licence) -> Extension | None:
+    """An extension whose words have other tags, with the productions that license these."""
+    words = extension.inserted
+    if not all(word.tag in licence.tags or word.tag in _PHRASES for word in words):
+        return None
+    many = 1 if extension.second is not None else len(words)
+    nodes = list(read_tree(base.tree).nodes())
+    places = [_place(base, words[: n + 1]) for n in range(len(words))]
+
+    def found(meant: Production, first: int, last: int) -> Production | None:
+        tags = [word.tag for word in words[first:last]]
+        for node in nodes:
+            if (node.label, node.child_labels) == (meant.lhs, meant.seed_rhs):
+                rhs = _with_tags(node, places[first:last], tags)
+                if rhs is not None and (probability := licence.grammar.probability(meant.lhs, rhs)):
+                    return replace(meant, reference_rhs=rhs, probability=round(probability, 8))
+        return None
+
+    firsts = [found(one, 0, many) for one in (extension.production, *extension.others)]
+    productions = sorted((one for one in firsts if one), key=lambda one: -one.probability)
+    second = extension.second and found(extension.second, many, len(words))
+    if not productions or (extension.second is not None and second is None):
+        return None
+    return replace(
+        extension, production=productions[0], others=tuple(productions[1:]), second=second
+    )
+
+
+def _place(base: Source, words: Sequence[InsertedWord]) -> int:
+    """Before which of the sentence's own tokens the last of the first few words stands."""
+    *before, word = words
+    # A space stands before it, but for a comma, or a full stop would seem to.
+    offset = word.start - (not word.word.startswith(","))
+    offset -= sum(len(one.word) + (not one.word.startswith(",")) for one in before)
+    return sum(token.start < offset for token in base.tokens)
+
+
+def _with_tags(node: Node, places: Sequence[int], tags: Sequence[str]) -> tuple[str, ...] | None:
+    """What is below a node with words of these tags inserted; None if one is not below it."""
+    starts = [child.start for child in node.children] + [node.end]
+    if not set(places) <= set(starts):
+        return None
+    rhs: list[str] = []
+    for number, start in enumerate(starts):
+        rhs += [tag for place, tag in zip(places, tags, strict=True) if place == start]
+        rhs += node.child_labels[number : number + 1]
+    return tuple(rhs)
 
 
 _PHRASES = frozenset({"ADJP", "ADVP", "NP", "PP", "PRN", "SBAR", "VP", "S"})
