@@ -143,7 +143,7 @@ class BuildConfig(Options):
     ]
     expansions: Annotated[
         Count,
-        Option(r"Most expansions of a seed \[default: 6; paper form: 1000].", MASKED, filled=True),
+        Option(r"Most expansions of a seed \[default: 7; paper form: 1000].", MASKED, filled=True),
     ]
     least_score: Annotated[
         float | None,
@@ -305,7 +305,7 @@ def form_defaults(form: str) -> dict[str, Any]:
         "mask_order": "probability",
         "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED)),
         "select": "score",
-        "expansions": 6,
+        "expansions": 7,
         "least_score": -7.0,
         "sentiment_shift": 0.3,
         "suggest": "fitting",
