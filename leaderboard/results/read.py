@@ -136,7 +136,12 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def recompute(path: Path) -> Result:
-    """Compute every figure of a result file again from its outcomes.
+    """Compute every figure of a result file again from its outcomes; see `read_recomputed`."""
+    return read_recomputed(path)[0]
+
+
+def read_recomputed(path: Path) -> tuple[Result, score.Outcomes]:
+    """Read a result file and its outcomes, and compute every figure again from these.
 
     Figures that format 1 has otherwise or not at all are computed and not compared.
 
@@ -150,7 +155,7 @@ def recompute(path: Path) -> Result:
                 f"{path}: {where} does not follow from its outcomes",
                 mend="score the model again; do not publish this file",
             )
-    return _with_figures_of(result, outcomes)
+    return _with_figures_of(result, outcomes), outcomes
 
 
 def current(path: Path) -> Result:
