@@ -103,6 +103,7 @@ def gate(options: GateOptions, bars: Bars) -> Gate:
     from s2lct.files import check_files_out, write_bytes
     from s2lct.leaderboard.results.bounds import parse_bounds
     from s2lct.leaderboard.results.gate import check_bound, check_no_worse, read_results
+    from s2lct.leaderboard.results.read import result_reader
 
     bounds = (*parse_bounds(options.max, "max"), *parse_bounds(options.min, "min"))
     if not bounds and not options.no_worse_than:
@@ -112,8 +113,9 @@ def gate(options: GateOptions, bars: Bars) -> Gate:
         )
     try:
         check_files_out(junit=options.junit)
-        results = read_results(options.results)
-        before = read_results(options.no_worse_than)
+        with result_reader() as reader:
+            results = read_results(options.results, reader)
+            before = read_results(options.no_worse_than, reader)
         checks: list[Check] = [check_bound(results, bound) for bound in bounds]
         if before:
             checks += check_no_worse(results, before)

@@ -13,6 +13,7 @@ from s2lct.errors import BuilderError, GateError
 from s2lct.leaderboard.results import comparison, untrusted
 from s2lct.leaderboard.results.bounds import Bound, Figure
 from s2lct.leaderboard.results.comparison import Comparison, shown_p
+from s2lct.leaderboard.results.outcomes import UntrustedReader
 from s2lct.leaderboard.results.read import read_recomputed
 from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, Result, SuiteRecord
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -142,8 +143,12 @@ def _beside(found: float, bound: float) -> str:
     return shown
 
 
-def read_results(paths: Sequence[Path]) -> list[ReadResult]:
+def read_results(paths: Sequence[Path], reader: UntrustedReader) -> list[ReadResult]:
     """Result files of one model on one suite, and those of folders; each once.
+
+    Args:
+        paths: of the files and folders.
+        reader: what reads them, see `read.result_reader`.
 
     Raises:
         GateError: a file cannot be read, its figures do not follow from its outcomes, a folder
@@ -153,7 +158,7 @@ def read_results(paths: Sequence[Path]) -> list[ReadResult]:
     found: list[ReadResult] = []
     for path in files.values():
         try:
-            found.append(ReadResult(path, *read_recomputed(path)))
+            found.append(ReadResult(path, *read_recomputed(path, reader)))
         except BuilderError as error:
             raise GateError(error.problem, mend=error.mend) from error
     for other in found[1:]:
