@@ -98,7 +98,7 @@ def show_comparison(compared: score_models.Compared, options: score_models.Compa
 @SCORING.shows(
     gates.gate,
     "s2lct gate results/vader.json --max LC4=20 --max mean=30 --min both-sides=60",
-    "s2lct gate results/vader.json --no-worse-than results/main.json --junit s2lct.xml",
+    "s2lct gate results/new.json --no-worse-than main.json --junit s2lct.xml",
 )
 def show_gate(gate: gates.Gate, options: gates.GateOptions) -> None:
     """A row a check; the exit status is 1 where one fails."""
