@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -73,6 +74,11 @@ def show(line: object) -> None:
     console.print(line, soft_wrap=True)
 
 
+def show_json(content: object) -> None:
+    """Print one line of JSON for a program to read, in ASCII and nothing but JSON."""
+    show(json.dumps(content, allow_nan=False))
+
+
 def note(line: str) -> None:
     """Print on standard error what a user should look at."""
     error_console.print(line, style="yellow", soft_wrap=True)
@@ -98,10 +104,11 @@ def told_warnings(kind: type[Warning]) -> Iterator[None]:
 @contextmanager
 def told_errors() -> Iterator[None]:
     """Tell what a user can mend in a few words; let defects show their traceback."""
+    status = 1
     try:
         yield
     except BuilderError as error:
-        problem, mend = error.problem, error.mend
+        problem, mend, status = error.problem, error.mend, error.exit_status
     except KeyboardInterrupt:
         error_console.print(
             "Interrupted. The same command goes on where it stopped.", style="yellow"
@@ -125,4 +132,4 @@ def told_errors() -> Iterator[None]:
     error_console.print("Error:", style="bold red", end=" ")
     error_console.print(problem, soft_wrap=True)
     error_console.print(f"  → {mend}", soft_wrap=True)
-    raise typer.Exit(1)
+    raise typer.Exit(status)

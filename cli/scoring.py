@@ -1,20 +1,24 @@
-"""The commands score, report and compare."""
+"""The commands score, report, compare and gate."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
 from s2lct.analysis.commands import report as reporting
-from s2lct.cli.console import console
+from s2lct.cli.console import console, note, show, show_json
 from s2lct.cli.options import Panel
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.commands import score_models
+from s2lct.leaderboard.commands import gates, score_models
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import Result
 
+FAILED = 1
 app = typer.Typer()
 SCORING = Panel(app, "Score models")
 
@@ -29,7 +33,10 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
     from s2lct.leaderboard.results.write import plain_path
     from s2lct.leaderboard.site.report import ResultsTable
 
-    if scores.results:
+    as_json = options.format == "json"
+    if as_json:
+        show_json(scores.as_json())
+    elif scores.results:
         console.print(ResultsTable(scores.results))
         console.print(
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
@@ -38,7 +45,9 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
     for path, result in zip(scores.files, scores.results, strict=True):
         plain = plain_path(result.model, options.out)
         if not result.partial and plain not in (None, path):
-            console.print(f"{plain} stays as it is: it holds another result.")
+            (note if as_json else console.print)(
+                f"{plain} stays as it is: it holds another result."
+            )
     if scores.failed:
         raise ScoringError(
             f"{len(scores.failed)} of {len(set(options.models))} models could not be scored: "
@@ -73,6 +82,9 @@ def show_comparison(compared: score_models.Compared, options: score_models.Compa
     """A table of differences, and on what cases they rest."""
     from s2lct.leaderboard.site.report import comparison_table
 
+    if options.format == "json":
+        show_json(compared.as_json())
+        return
     for path, result in zip((options.first, options.second), compared.results, strict=True):
         if result.partial:
             console.print(
@@ -81,3 +93,35 @@ def show_comparison(compared: score_models.Compared, options: score_models.Compa
             )
     one, other = (result.model.name for result in compared.results)
     console.print(comparison_table(one, other, compared.by_capability, compared.both_sides))
+
+
+@SCORING.shows(
+    gates.gate,
+    "s2lct gate results/vader.json --max LC4=20 --max mean=30 --min both-sides=60",
+    "s2lct gate results/new.json --no-worse-than main.json --junit s2lct.xml",
+)
+def show_gate(gate: gates.Gate, options: gates.GateOptions) -> None:
+    """A row a check; the exit status is 1 where one fails."""
+    if options.format == "json":
+        show_json(gate.as_json())
+    else:
+        for one in (*gate.results, *gate.before):
+            if one.result.partial:
+                note(f"{one.path} is partial ({one.result.selection}): no figure is the suite's.")
+        table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
+        for heading in ("", "asked", "found", ""):
+            table.add_column(heading, overflow="fold")
+        for check in gate.checks:
+            verdict = Text("pass: better" if check.better else "pass")
+            verdict = verdict if check.passed else Text("fail", style="bold red")
+            table.add_row(str(check.figure), check.asked, check.told, verdict)
+        console.print(table)
+        if gate.before:
+            show(
+                f"no worse: than {', '.join(str(one.path) for one in gate.before)}; fails where "
+                "the test of s2lct compare shows a difference"
+            )
+        failed = sum(not check.passed for check in gate.checks)
+        show(f"{failed or 'none'} of {len(gate.checks)} checks failed")
+    if not gate.passed:
+        raise typer.Exit(FAILED)

@@ -1,13 +1,20 @@
 """Behavioural tests for sentiment models, one linguistic capability at a time.
 
-Every command is a function here, which takes the command's options by name and returns what the
-command shows:
+In a script, with a model that is loaded there or named:
+
+    from s2lct import load_suite, score
+
+    scores = score("vader", load_suite("dist/s2lct"))
+    scores.failure_rate, scores.capabilities["LC4"].expansion.failure_rate
+
+Every command is a function here, too, which takes the command's options by name and returns what
+the command shows:
 
     import s2lct
 
     s2lct.build(out="dist/s2lct", capabilities=["LC4"])
-    scores = s2lct.score(models=["vader"], suite="dist/s2lct")
-    scores.results[0].overall.failure_rate
+    written = s2lct.score(models=["vader"], suite="dist/s2lct", out="results")
+    s2lct.gate(results=written.files, max=["LC4=20"]).passed
 """
 
 from __future__ import annotations
@@ -26,8 +33,11 @@ _MODULES = {
         "models",
         "verify",
     ),
+    "leaderboard.commands.gates": ("gate",),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "serve_leaderboard"),
-    "leaderboard.commands.score_models": ("compare", "score"),
+    "leaderboard.commands.score_models": ("compare",),
+    "leaderboard.in_python": ("load_suite", "score"),
+    "leaderboard.integrations.callback": ("CapabilityCallback",),
     "leaderboard.commands.submissions": ("check", "check_changes", "check_pulls"),
     "analysis.commands.augment": ("augment",),
     "analysis.commands.coverage": ("coverage", "minimize"),

@@ -13,7 +13,10 @@ class BuilderError(Exception):
     Attributes:
         problem: what is wrong, naming the file, row or option.
         mend: what to do about it.
+        exit_status: with which a command ends that it stops.
     """
+
+    exit_status = 1
 
     def __init__(self, problem: str, *, mend: str) -> None:
         self.problem = without_token(problem)
@@ -59,6 +62,12 @@ class SuiteError(BuilderError):
 
 class ScoringError(BuilderError):
     """A model, a suite, predictions or a result file cannot be used as they are."""
+
+
+class GateError(ScoringError):
+    """Results cannot be held against bounds: no verdict on them, so the status is another."""
+
+    exit_status = 2
 
 
 class AnalysisError(BuilderError):

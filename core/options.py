@@ -156,6 +156,15 @@ class ChosenCases(Options):
     ] = ()
 
 
+class Printed(Options):
+    """What a command prints of what its function returns."""
+
+    format: Annotated[
+        Literal["table", "json"],
+        Option("What is printed: tables, or one line of JSON (docs/ci.md has its keys)."),
+    ] = "table"
+
+
 def _band(bounds: tuple[float, float]) -> tuple[float, float]:
     if not 0 <= bounds[0] <= bounds[1] <= 1:
         raise ValueError("give two probabilities, the smaller first")

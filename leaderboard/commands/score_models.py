@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from s2lct.errors import BuilderError, S2lctWarning, ScoringError
 from s2lct.options import (
@@ -17,7 +17,7 @@ from s2lct.options import (
     ModelClasses,
     OnDevice,
     Option,
-    Options,
+    Printed,
     takes,
 )
 from s2lct.progress import Bars
@@ -35,7 +35,7 @@ MODEL = (
 SUITE = "Folder of a built suite, or Hub id\\[@REVISION]."
 
 
-class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
+class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
     """Options of `score`."""
 
     models: Annotated[tuple[str, ...], Argument(MODEL)]
@@ -79,6 +79,26 @@ class Scores:
     results: tuple[Result, ...]
     files: tuple[Path, ...]
     failed: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program is told; see docs/ci.md."""
+        return {
+            "suite": self.results[0].suite.model_dump() if self.results else None,
+            "results": [
+                {
+                    "model": result.model.name,
+                    "revision": result.model.revision,
+                    "partial": result.partial,
+                    "overall": result.overall.model_dump(mode="json"),
+                    "capabilities": {
+                        name: of.model_dump(mode="json") for name, of in result.capabilities.items()
+                    },
+                    "files": [str(path), str(path.with_name(result.outcomes.path))],
+                }
+                for path, result in zip(self.files, self.results, strict=True)
+            ],
+            "failed": list(self.failed),
+        }
 
 
 @takes(ScoreOptions)
@@ -160,7 +180,7 @@ def _prompt(options: ScoreOptions) -> LabelPrompt | None:
     )
 
 
-class CompareOptions(Options):
+class CompareOptions(Printed):
     """Options of `compare`."""
 
     first: Annotated[Path, Argument("A result file.", path="existing file")]
@@ -178,6 +198,19 @@ class Compared:
     cases: int
     by_capability: dict[str, Comparison]
     both_sides: dict[str, SidesCompared]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program is told; see docs/ci.md."""
+        tests = self.both_sides.items()
+        return {
+            "suite": self.results[0].suite.model_dump(),
+            "models": [result.model.name for result in self.results],
+            "cases": self.cases,
+            "capabilities": {n: one.as_json() for n, one in self.by_capability.items()},
+            "both_sides": {
+                n: {"shares": list(one.shares), **one.test.as_json()} for n, one in tests
+            },
+        }
 
 
 @takes(CompareOptions)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,11 @@ class Comparison:
         if self.adjusted >= LEVEL:
             return None
         return int(self.first_only > self.second_only)
+
+    def as_json(self) -> dict[str, Any]:
+        """What a program is told: its fields, and which is ``better``: first, second or null."""
+        better = None if self.better is None else ("first", "second")[self.better]
+        return asdict(self) | {"better": better}
 
 
 def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
@@ -176,19 +182,26 @@ class SidesCompared:
 
 def compare_sides(one: Outcomes, other: Outcomes) -> dict[str, SidesCompared]:
     """Compare two models on the pairs of seed and counterpart that both were asked."""
+    seeds, *wrong = paired_sides(one, other)
+    if not seeds:
+        return {}
+    tests = compare(seeds, *wrong)
+    first, second = (~each for each in wrong)
+    return {
+        name: SidesCompared((float(first[own].mean()), float(second[own].mean())), tests[name])
+        for name, own in statistics.by_name(seeds).items()
+    }
+
+
+def paired_sides(
+    one: Outcomes, other: Outcomes
+) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
+    """The seeds with counterparts that two models were both asked, and which each gets wrong."""
     first, second = one.pairs(), other.pairs()
     number_of = {case.id: number for number, case in enumerate(second.counterparts)}
     shared = [n for n, case in enumerate(first.counterparts) if case.id in number_of]
-    if not shared:
-        return {}
-    seeds = [first.seeds[n] for n in shared]
     also = [number_of[first.counterparts[n].id] for n in shared]
-    right = first.right[shared], second.right[also]
-    tests = compare(seeds, ~right[0], ~right[1])
-    return {
-        name: SidesCompared((float(right[0][own].mean()), float(right[1][own].mean())), tests[name])
-        for name, own in statistics.by_name(seeds).items()
-    }
+    return [first.seeds[n] for n in shared], ~first.right[shared], ~second.right[also]
 
 
 def verdicts(compared: Sequence[Comparison]) -> tuple[int, int, int]:

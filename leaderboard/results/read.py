@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,10 +93,17 @@ def read_result(path: Path) -> Result:
         )
 
 
-def read_scored(path: Path) -> tuple[Result, score.Outcomes]:
+@contextmanager
+def result_reader() -> Iterator[UntrustedReader]:
+    """What reads several result files, which costs less than a reader for each."""
+    with Decoder() as decoder:
+        yield UntrustedReader(decoder, names=False)
+
+
+def read_scored(path: Path, reader: UntrustedReader | None = None) -> tuple[Result, score.Outcomes]:
     """Read a result file and its outcomes; models may be named by folders of any name."""
-    with _told(path), Decoder() as decoder:
-        read = UntrustedReader(decoder, names=False).read(path)
+    with _told(path), nullcontext(reader) if reader else result_reader() as opened:
+        read = opened.read(path)
     result, of = read.result, read.result.suite
     suite = SuiteCases(of.name, of.version, of.fingerprint, read.cases, result.partial)
     outcomes = outcomes_of(result, suite, read.labels)
@@ -136,21 +143,28 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def recompute(path: Path) -> Result:
-    """Compute every figure of a result file again from its outcomes.
+    """Compute every figure of a result file again from its outcomes; see `read_recomputed`."""
+    return read_recomputed(path)[0]
+
+
+def read_recomputed(
+    path: Path, reader: UntrustedReader | None = None
+) -> tuple[Result, score.Outcomes]:
+    """Read a result file and its outcomes as `read_scored` does, and compute every figure again.
 
     Figures that format 1 has otherwise or not at all are computed and not compared.
 
     Raises:
         ScoringError: a figure does not follow from the outcomes; it is named.
     """
-    result, outcomes = read_scored(path)
+    result, outcomes = read_scored(path, reader)
     for where in wrong_figures(result, outcomes):
         if result.format == FORMAT or not _NOT_IN_FORMAT_1.search(where):
             raise ScoringError(
                 f"{path}: {where} does not follow from its outcomes",
                 mend="score the model again; do not publish this file",
             )
-    return _with_figures_of(result, outcomes)
+    return _with_figures_of(result, outcomes), outcomes
 
 
 def current(path: Path) -> Result:
