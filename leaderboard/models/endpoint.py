@@ -139,6 +139,9 @@ class EndpointUse:
 class EndpointModel:
     """A chat model of a server, as a `TextModel`: one question a text, at temperature 0.
 
+    Attributes:
+        sent: how many requests were sent so far, with those that were not answered.
+
     Raises:
         ScoringError: the package openai is missing, the key is, or label words are alike.
     """
@@ -169,6 +172,7 @@ class EndpointModel:
         self.fingerprint = fingerprint_of(
             [server.url.rstrip("/"), asks.prompt, *map(str, self._options.values())]
         )
+        self.sent = 0  # requests
         self._stopped = threading.Event()
         self._lock = threading.Lock()
 
@@ -264,6 +268,8 @@ class EndpointModel:
             if not pause.over():
                 return None
             told = 0.0
+            with self._lock:
+                self.sent += 1
             try:
                 found = client.chat.completions.create(
                     messages=[{"role": "user", "content": question}], **self._options
