@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
-
-if TYPE_CHECKING:
-    from s2lct.leaderboard.answers.text_answers import TextAnswer
-    from s2lct.leaderboard.models.language_model import LabelPrompt
 
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
 
@@ -35,37 +31,6 @@ class Classifier(Protocol):
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Batches: the numbers of their texts, and probabilities of shape (batch, classes)."""
-
-
-@runtime_checkable
-class TextModel(Protocol):
-    """Anything that answers in words, which `text_answers.label_of` reads."""
-
-    @property
-    def name(self) -> str:
-        """What tables show."""
-
-    @property
-    def revision(self) -> str:
-        """The Hub commit; empty if there is none."""
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 over what decides its answers."""
-
-    @property
-    def asks(self) -> LabelPrompt:
-        """What it is asked, and the words that it is to answer with."""
-
-    @property
-    def label_rule(self) -> str:
-        """How its answers become labels, as recorded with a result."""
-
-    def answer(self, texts: Sequence[str], came: Callable[[int, TextAnswer], None]) -> None:
-        """Answer texts, and give each answer with its text's number to ``came`` at once.
-
-        That is called from any thread, one call at a time.
-        """
 
 
 class Function:

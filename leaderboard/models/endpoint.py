@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
@@ -24,6 +23,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.labels import SLOT
 from s2lct.leaderboard.answers.text_answers import TextAnswer
 from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.text_model import answer_rule
 from s2lct.plain_text import plain
 
 API_KEY = "OPENAI_API_KEY"
@@ -352,12 +352,6 @@ class _Pause:
     def sleep(self, seconds: float) -> bool:
         """Wait so long; False where asking was stopped."""
         return not self._stopped.wait(seconds)
-
-
-def answer_rule(asks: LabelPrompt) -> str:
-    """How what a model writes becomes a label, as recorded with a result."""
-    words, prompt = (json.dumps(one, ensure_ascii=False) for one in (asks.words, asks.prompt))
-    return f"the one of the words {words} that it answers the prompt {prompt} with"
 
 
 def retry_after(headers: Mapping[str, str]) -> float:

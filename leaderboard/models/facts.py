@@ -6,10 +6,11 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 from s2lct.hub_calls import hub_call
-from s2lct.leaderboard.models.classifier import Classifier, Function, TextModel
+from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.language_model import LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
+from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.models.word_lists import WordList
 
 LONGEST_LICENCE = 80

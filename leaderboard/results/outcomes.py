@@ -38,6 +38,7 @@ MOST_ROWS = 200_000
 MOST_CASES = 2_000_000
 """Of all suites together that nobody has named as trusted."""
 LONGEST_TEXT = 20_000
+NO_ANSWER = -1
 _STRING, _STRINGS, _NUMBERS = "string", "list<string>", "list<int64>"
 _CASE_COLUMNS = {
     **dict.fromkeys(("id", "capability", "kind", "seed_id", "text"), _STRING),
@@ -90,18 +91,14 @@ def said_columns(said: npt.NDArray[np.integer[Any]]) -> dict[str, pa.Array]:
 def said_ids(columns: Mapping[str, Sequence[Any]]) -> Labels:
     """The other way round, of columns of which older files have the label alone.
 
-    Raises:
-        ValueError: a row has none of a known label, refused and unreadable, or several; its number
-            is the error's argument.
+    A row that has none of a known label, refused and unreadable, or several, is `NO_ANSWER`.
     """
     labels = columns["label"]
     other = [columns.get(name) or [False] * len(labels) for name in ("refused", "unreadable")]
     known: dict[tuple[Any, ...], int] = {
         (label, False, False): number for number, label in enumerate(LABELS)
     } | {(None, True, False): REFUSED, (None, False, True): UNREADABLE}
-    said = [known.get(row) for row in zip(labels, *other, strict=True)]
-    if None in said:
-        raise ValueError(said.index(None))
+    said = [known.get(row, NO_ANSWER) for row in zip(labels, *other, strict=True)]
     return np.array(said, dtype=np.int64)
 
 
@@ -159,11 +156,9 @@ class UntrustedReader:
         cases = self._cases(table, name)
         if not counted(cases).any():
             raise untrusted.RefusedError(f"{name}: has no seed and no expansion")
-        try:
-            labels = said_ids(table["columns"])
-        except ValueError:
-            problem = f"{name}: a label is none of {', '.join(LABELS)}"
-            raise untrusted.RefusedError(problem) from None
+        labels = said_ids(table["columns"])
+        if (labels == NO_ANSWER).any():
+            raise untrusted.RefusedError(f"{name}: a label is none of {', '.join(LABELS)}")
         failed = failed_cases(cases, labels)
         if table["columns"]["failed"] != failed.tolist():
             raise untrusted.RefusedError(f"{name}: failed does not follow from the label")

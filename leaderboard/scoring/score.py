@@ -18,10 +18,11 @@ from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, LabelRule, Labels
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.models.classifier import Classifier, Function, TextModel
+from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.endpoint import EndpointModel, EndpointUse
 from s2lct.leaderboard.models.facts import licence_of, parameters_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.scoring import chance, training_data
 from s2lct.leaderboard.scoring.ask import Advance, probabilities_of
 from s2lct.leaderboard.scoring.both_sides import (

@@ -19,7 +19,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.answers.text_answers import TextAnswer, label_of
-from s2lct.leaderboard.models.classifier import TextModel
+from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.scoring.ask import Advance
 
 _PATIENCE = 30.0  # seconds to wait for another process that is writing
