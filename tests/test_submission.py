@@ -632,6 +632,7 @@ def asked_again(
         model=SimpleNamespace(
             name="vader", revision=Said.revision, weights_sha256=Said.fingerprint,
             label_rule=str(rule), parameters=None, licence=None, options=OptionsRecord(),
+            endpoint=None,
         )
     )  # fmt: skip
     return rescoring.ask_again(told, cases, labels)  # type: ignore[arg-type]

@@ -49,6 +49,8 @@ _DOUBTED = re.compile(
     r"\b(?:or|versus|vs|between|both|either|mixed|unclear|ambiguous|unsure|uncertain|maybe|"
     r"perhaps|possibly|depends?|depending|could|might|if|unless)\b|/|\?"
 )
+_LABEL = "\0"
+_COMPOUND = re.compile(rf"\w-{_LABEL}|{_LABEL}-\w")
 _REFUSAL = re.compile(
     r"\b(?:i|we)\s+(?:am|are|'m|'re)?\s*(?:sorry|unable|not\s+(?:able|going|allowed|comfortable)|"
     r"apologi[sz]e|can't|can\s?not|won't|will\s+not|must\s+decline|have\s+to\s+decline|decline|"
@@ -101,20 +103,21 @@ def label_of(answer: TextAnswer, words: Sequence[str], meanings: Sequence[int]) 
     text = _plain(_without_quotations(_json_value(text)))
     # The longest first, so that "not bad" is not taken for "bad".
     ordered = "|".join(re.escape(word) for word in sorted(found, key=len, reverse=True))
-    label = re.compile(rf"(?<![\w-])(?:{ordered})(?![\w-])")
-    said = set(label.findall(text))
-    sentences = [part for part in _SENTENCE.findall(text) if label.search(part)]
-    if len(said) == 1 and not any(_wavers(label.sub(" ", part)) for part in sentences):
+    label = re.compile(rf"(?<!\w)(?:{ordered})(?!\w)")
+    said, clear = set(label.findall(text)), label.sub(_LABEL, text)
+    sentences = [part for part in _SENTENCE.findall(clear) if _LABEL in part]
+    if len(said) == 1 and not any(map(_wavers, sentences)):
         return meanings[found.index(said.pop())]
     return REFUSED if _REFUSAL.search(text) else UNREADABLE
 
 
 def _wavers(sentence: str) -> bool:
-    return bool(_NEGATED.search(sentence) or _DOUBTED.search(sentence))
+    """Whether a sentence negates or doubts the label in it, or has it as a part of another word."""
+    return any(rule.search(sentence) for rule in (_NEGATED, _DOUBTED, _COMPOUND))
 
 
 def _plain(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
+    text = unicodedata.normalize("NFKC", text).replace("’", "'").replace(_LABEL, "").casefold()
     return " ".join(_MARKDOWN.sub(" ", text).split(" ")).strip()
 
 
