@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
-from s2lct.identity import fingerprint_of
+from s2lct.identity import content_id, fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server, Waits, retry_after
 from s2lct.leaderboard.models.language_model import LabelPrompt
@@ -156,9 +156,9 @@ def test_retry_after_as_a_date() -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_what_a_server_refuses_is_one_error_and_not_asked_again(status: int, key: str) -> None:
-    with SentimentServer(always(Reply(status=status))) as server:
-        with pytest.raises(ScoringError) as caught:
-            score(model_of(server, concurrency=1), SUITE)
+    refusing = SentimentServer(always(Reply(status=status)))
+    with refusing as server, pytest.raises(ScoringError) as caught:
+        score(model_of(server, concurrency=1), SUITE)
     told = str(caught.value)
     assert f"{status}" in told and server.base_url in told and "→" in told
     assert KEY not in told and len(server.bodies) == 1
@@ -411,28 +411,35 @@ def test_without_the_client_the_extra_is_named(
 
 
 # A suite of 2,000 cases, killed in the middle.
-MANY = 2_000
+MANY, CAPABILITIES = 2_000, ("LC1", "LC2", "LC3", "LC4")
 TROUBLE = {
     101: Reply(status=429, headers={"Retry-After": "0.1"}), 211: Reply(status=500),
     307: Reply(cut="before"), 401: Reply("positive", cut="within"),
     503: Reply(status=429, headers={"Retry-After": "0.1"}), 1_201: Reply(status=502),
     1_301: Reply(cut="before"), 1_409: Reply(cut="within"),
 }  # fmt: skip
+ANSWERS = (
+    ("Positive", 2), ("The sentiment is negative.", 0), ("I can't help with that.", REFUSED),
+    ("**neutral**", 1), ("", UNREADABLE), ("Somewhere between neutral and positive", UNREADABLE),
+    ('{"label": "neutral"}', 1),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def large_suite(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     def many(name: str, rows: Any) -> Any:
+        if name not in CAPABILITIES:
+            return rows
         seed = next(row for row in rows if row["kind"] == "seed")
+        texts = [f"Sentence {n}, {name}." for n in range(MANY // len(CAPABILITIES))]
+        ids = [content_id("seed", name, text) for text in texts]
         return [
-            seed | {"id": f"{name}-{n}", "seed_id": f"{name}-{n}", "text": f"Sentence {n}, {name}."}
-            for n in range(MANY // 4)
+            seed | {"id": one, "seed_id": one, "text": text}
+            for one, text in zip(ids, texts, strict=True)
         ]
 
     out = tmp_path_factory.mktemp("large") / "suite"
-    edited = edited_suite(suite_folder, out, "1.1.0", many)
-    assert len(load_cases(edited).cases) >= MANY
-    return edited
+    return edited_suite(suite_folder, out, "1.1.0", many)
 
 
 def answered_by_rule(text: str, before: int) -> Reply:
@@ -441,55 +448,62 @@ def answered_by_rule(text: str, before: int) -> Reply:
     number = int(found[1])
     if not before and (trouble := TROUBLE.get(number + 500 * (int(found[2][2:]) - 1))):
         return trouble
-    said = (
-        "Positive", "The sentiment is negative.", "I can't help with that.", "**neutral**", "",
-        "Somewhere between neutral and positive", '{"label": "neutral"}',
-    )  # fmt: skip
-    return Reply(said[number % len(said)], seconds=0.02 if number % 50 == 0 else 0.002)
+    return Reply(ANSWERS[number % len(ANSWERS)][0], seconds=0.02 if number % 50 == 0 else 0.002)
 
 
 def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
     large_suite: Path, tmp_path: Path, key: str
 ) -> None:
-    half = threading.Event()
+    quarter, half = threading.Event(), threading.Event()
 
     def reply(text: str, before: int) -> Reply:
-        if sum(server.answered.values()) >= MANY // 2:
-            half.set()
+        for event, share in ((quarter, 4), (half, 2)):
+            if sum(server.answered.values()) >= MANY // share:
+                event.set()
         return answered_by_rule(text, before)
+
+    def kept() -> set[str]:
+        (file,) = (tmp_path / "cache").glob("*.sqlite")
+        with sqlite3.connect(file) as connection:
+            return {row[0] for row in connection.execute("SELECT text FROM written")}
 
     with SentimentServer(reply) as server:
         command = [
             *(sys.executable, "-m", "s2lct", "score", "tiny-chat", "--base-url", server.base_url),
             *("--prompt", PROMPT, "--suite", str(large_suite), "--out", str(tmp_path / "results")),
-            *(part for n in range(1, 5) for part in ("--capability", f"LC{n}")),
+            *(part for name in CAPABILITIES for part in ("--capability", name)),
         ]
         env = os.environ | {"S2LCT_CACHE": str(tmp_path / "cache"), "OPENAI_LOG": "debug"}
-        with (tmp_path / "first.log").open("wb") as log:
-            killed = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=log, stderr=log)
-            assert half.wait(300)
-            killed.send_signal(signal.SIGKILL)
-            assert killed.wait() == -signal.SIGKILL
-        (file,) = (tmp_path / "cache").glob("*.sqlite")
-        with sqlite3.connect(file) as connection:
-            kept = {row[0] for row in connection.execute("SELECT text FROM written")}
-        before = server.answered.copy()
+        logs = [tmp_path / "interrupted.log", tmp_path / "killed.log"]
+        for log, reached, ended in zip(
+            logs, (quarter, half), (signal.SIGINT, signal.SIGKILL), strict=True
+        ):
+            with log.open("wb") as file:
+                running = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=file, stderr=file)
+                assert reached.wait(200)
+                running.send_signal(ended)
+                code = running.wait(60)
+            if ended is signal.SIGINT:
+                assert code == 130 and "The same command goes on" in log.read_text()
+                # Requests under way were answered, and these answers are kept.
+                assert kept() == {fingerprint_of(text) for text in server.answered}
+        before, known = server.answered.copy(), kept()
         # All that was answered is kept, but for what was under way when it was killed.
-        lost = [text for text in before if fingerprint_of(text) not in kept]
-        assert MANY // 4 < len(kept) < MANY and len(lost) <= 8
+        lost = [text for text in before if fingerprint_of(text) not in known]
+        assert MANY // 2 - 8 <= len(known) < MANY and len(lost) <= 8
         done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    asked = [case for case in load_cases(large_suite).cases if case.capability in
-             {f"LC{n}" for n in range(1, 5)}]  # fmt: skip
+    asked = [case for case in load_cases(large_suite).cases if case.capability in CAPABILITIES]
     assert len(asked) == MANY
     # Nothing is lost, and nothing that was kept is asked again.
     assert set(server.answered) == {case.text for case in asked}
     again = [text for text, count in server.answered.items() if count > 1]
-    assert {fingerprint_of(text) for text in again}.isdisjoint(kept) and len(again) <= len(lost)
+    assert {fingerprint_of(text) for text in again}.isdisjoint(known) and len(again) <= len(lost)
     assert server.most_at_once == 8
     (path,) = (tmp_path / "results").glob("*.json")
     result, outcomes = recompute(path), read_outcomes(path)
-    whole, _ = outcomes_of_rule(asked, tmp_path)
+    numbers = (int(case.text.split()[1].rstrip(",")) for case in asked)
+    whole = [ANSWERS[number % len(ANSWERS)][1] for number in numbers]
     assert outcomes.labels.tolist() == whole
     assert result.overall.refusals == whole.count(REFUSED) > 200
     assert result.overall.unreadable == whole.count(UNREADABLE) > 500
@@ -500,10 +514,3 @@ def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
     assert KEY not in done.stdout + done.stderr
     for one in filter(Path.is_file, tmp_path.rglob("*")):
         assert KEY.encode() not in one.read_bytes(), one
-
-
-def outcomes_of_rule(cases: list[Case], folder: Path) -> tuple[list[int], None]:
-    """What the rule's answers mean, asked in one go without any trouble."""
-    order = (2, 0, REFUSED, 1, UNREADABLE, UNREADABLE, 1)
-    numbers = (int(case.text.split()[1].rstrip(",")) for case in cases)
-    return [order[number % len(order)] for number in numbers], None
