@@ -42,6 +42,13 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
             f"{' '.join(map(str, scores.files))} --html report.html"
         )
+    for result, sent in zip(scores.results, scores.sent, strict=True):
+        if (of := result.model.endpoint) is not None:
+            console.print(
+                f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
+                f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
+                f"tokens read, {of.completion_tokens:,} written. It cannot be scored again."
+            )
     for path, result in zip(scores.files, scores.results, strict=True):
         plain = plain_path(result.model, options.out)
         if not result.partial and plain not in (None, path):

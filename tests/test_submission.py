@@ -180,7 +180,7 @@ FIGURES = {"seed": RATE, "expansion": RATE, "pass_to_fail": 0, "fail_to_pass": 0
         ("date", "9999-01-01T00:00:00+00:00", "lies in the future"),
         ("packages", {}, "s2lct must be among"),
         ("packages", {"s2lct": "1 && rm"}, "is no package with a version"),
-        ("format", 3, "format: "),
+        ("format", 4, "format: "),
         ("format", True, "format: "),
         ("overall.cases", str(ROWS), "overall.cases: "),
         ("overall.cases", float(ROWS) + 0.5, "overall.cases: "),
@@ -632,6 +632,7 @@ def asked_again(
         model=SimpleNamespace(
             name="vader", revision=Said.revision, weights_sha256=Said.fingerprint,
             label_rule=str(rule), parameters=None, licence=None, options=OptionsRecord(),
+            endpoint=None,
         )
     )  # fmt: skip
     return rescoring.ask_again(told, cases, labels)  # type: ignore[arg-type]

@@ -43,10 +43,16 @@ def publish_model_result(
 
     Raises:
         ScoringError: it is no result file, or a figure does not follow from its cases.
-        PublishError: it is a result of a part of its suite, model or suite are not on the Hub, or
-            the Hub refuses.
+        PublishError: it is a result of an endpoint or of a part of its suite, model or suite are
+            not on the Hub, or the Hub refuses.
     """
     result = whole_result(path)
+    if (endpoint := result.model.endpoint) is not None:
+        raise PublishError(
+            f"{path}: the answers are those of {endpoint.url}, and nobody can tell which model "
+            "answers there",
+            mend="score the model itself, by its Hub id with --llm",
+        )
     if dataset:
         require_repo("--dataset", dataset)
     repo = result.model.name

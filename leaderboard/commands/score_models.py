@@ -23,14 +23,16 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
+    from s2lct.leaderboard.models.classifier import Classifier
+    from s2lct.leaderboard.models.endpoint import EndpointModel
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.record import Result
 
-LLMS = "Language models"
+LLMS, ENDPOINTS = "Language models", "Models behind an endpoint"
 MODEL = (
     "vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
-    "(ID@REVISION pins one)."
+    "(ID@REVISION pins one); with --base-url what the server calls it."
 )
 SUITE = "Folder of a built suite, or Hub id\\[@REVISION]."
 
@@ -54,16 +56,36 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
         ),
     ] = False
     prompt: Annotated[
-        str | None, Option(r"With --llm: what is asked, with {text}; \n is a new line.", LLMS)
+        str | None,
+        Option(r"With --llm or --base-url: what is asked, with {text}; \n is a new line.", LLMS),
     ] = None
     label_words: Annotated[
         str | None,
         Option(
-            "With --llm: words for negative, neutral and positive, or for negative and positive "
-            r"\[default: negative,neutral,positive].",
+            "With --llm or --base-url: words for negative, neutral and positive, or for negative "
+            r"and positive \[default: negative,neutral,positive].",
             LLMS,
         ),
     ] = None
+    base_url: Annotated[
+        str | None,
+        Option(
+            "Ask an OpenAI-compatible server, such as http://localhost:8000/v1; what models write "
+            "is read strictly.",
+            ENDPOINTS,
+        ),
+    ] = None
+    api_key_env: Annotated[
+        str,
+        Option(
+            r"Environment variable with the server's key \[default: OPENAI_API_KEY, if set].",
+            ENDPOINTS,
+        ),
+    ] = ""
+    concurrency: Annotated[Count, Option("Most requests at a time.", ENDPOINTS)] = 8
+    max_tokens: Annotated[
+        Count, Option("Most tokens of an answer; models that think first need more.", ENDPOINTS)
+    ] = 32
     dtype: Annotated[str, Option("auto (bfloat16 on a GPU), float32 or bfloat16.", RUNNING)] = (
         "auto"
     )
@@ -79,6 +101,8 @@ class Scores:
     results: tuple[Result, ...]
     files: tuple[Path, ...]
     failed: tuple[str, ...]
+    sent: tuple[int | None, ...] = ()
+    """Of the requests that a result took, how many this run sent; None without an endpoint."""
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -109,7 +133,6 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
-    from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -132,11 +155,13 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     )
     files: list[Path] = []
     failed: list[str] = []
+    sent: list[int | None] = []
     names = list(dict.fromkeys(options.models))
     for name in names:
         try:
+            model = _loaded(options, name, prompt)
             outcomes = outcomes_of(
-                load_classifier(name, device=options.device, dtype=options.dtype, asks=prompt),
+                model,
                 chosen,
                 label_map=label_map,
                 neutral_band=options.neutral_band,
@@ -150,7 +175,25 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
             failed.append(name)
         else:
             files.append(write_result(outcomes, options.out, selection))
-    return Scores(tuple(map(read_result, files)), tuple(files), tuple(failed))
+            sent.append(getattr(model, "sent", None))
+    results = tuple(map(read_result, files))
+    return Scores(results, tuple(files), tuple(failed), tuple(sent))
+
+
+def _loaded(
+    options: ScoreOptions, name: str, prompt: LabelPrompt | None
+) -> Classifier | EndpointModel:
+    """The model of a name: a server's with ``base_url``, else one that is loaded here."""
+    if options.base_url is not None and prompt is not None:
+        from s2lct.leaderboard.models.endpoint import EndpointModel, Server
+
+        server = Server(
+            options.base_url, options.api_key_env, options.concurrency, options.max_tokens
+        )
+        return EndpointModel(name, prompt, server)
+    from s2lct.leaderboard.models.load import load_classifier
+
+    return load_classifier(name, device=options.device, dtype=options.dtype, asks=prompt)
 
 
 def _why(name: str, error: Exception) -> str:
@@ -162,15 +205,23 @@ def _why(name: str, error: Exception) -> str:
 
 
 def _prompt(options: ScoreOptions) -> LabelPrompt | None:
-    """What language models are asked; None without ``llm``."""
+    """What language models are asked; None without ``llm`` and ``base_url``."""
     from s2lct.leaderboard.models.language_model import LabelPrompt
 
+    if options.llm and options.base_url is not None:
+        raise ScoringError(
+            "--llm with --base-url",
+            mend="leave --base-url out to load the models here, or --llm to ask the server",
+        )
+    if options.base_url is None and options.api_key_env:
+        raise ScoringError("--api-key-env without --base-url", mend="add --base-url URL")
     given = {"--prompt": options.prompt, "--label-words": options.label_words}
-    if not options.llm:
+    if not options.llm and options.base_url is None:
         if alone := [option for option, value in given.items() if value is not None]:
             raise ScoringError(
                 f"{' and '.join(alone)} without --llm",
-                mend="add --llm to score language models, or leave it away",
+                mend="add --llm to score language models, --base-url URL to ask a server, or leave "
+                "it away",
             )
         return None
     asks, words = LabelPrompt(), options.label_words

@@ -10,13 +10,14 @@ from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.language_model import LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
+from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.models.word_lists import WordList
 
 LONGEST_LICENCE = 80
 CARD = "README.md"
 
 
-def parameters_of(model: Classifier | Function) -> int | None:
+def parameters_of(model: Classifier | Function | TextModel) -> int | None:
     """The number of a network's weights; None for word lists and functions."""
     if isinstance(model, Embedded):
         networks = [model.encoder.model, model.head]
@@ -27,7 +28,7 @@ def parameters_of(model: Classifier | Function) -> int | None:
     return sum(int(weights.numel()) for network in networks for weights in network.parameters())
 
 
-def licence_of(model: Classifier | Function) -> str | None:
+def licence_of(model: Classifier | Function | TextModel) -> str | None:
     """The licence that a model's package or card states; None where it states none.
 
     The card of a Hub model is fetched if the Hub can be reached, and never executed.

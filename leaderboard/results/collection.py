@@ -136,7 +136,8 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
     _check_counts(found)
     model_scored = scored.ScoredModel(
         key=found.sha256,
-        **model.model_dump(exclude={"options"}),
+        **model.model_dump(exclude={"options", "endpoint"}),
+        endpoint=model.endpoint.url if model.endpoint else "",
         date=untrusted.moment(result.date).isoformat(timespec="seconds"),
         verified=verified.get(found.sha256, "")[:10],
         labels=found.labels.astype(np.int8),
@@ -343,7 +344,7 @@ def _best(group: Sequence[ReadResult], skipped: _Skipped) -> tuple[scored.Scored
     for one in group:
         model = one.model
         names = (model.name, model.revision, model.weights_sha256, model.label_rule, model.options)
-        of_model.setdefault(names, []).append(one)
+        of_model.setdefault((*names, model.endpoint), []).append(one)
 
     def worth(one: ReadResult) -> tuple[object, ...]:
         full = int((one.model.labels != scored.UNSCORED).sum())

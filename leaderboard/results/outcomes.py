@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from s2lct.files import whole_file
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder, DecoderError
 from s2lct.leaderboard.results.record import Result
@@ -36,6 +38,7 @@ MOST_ROWS = 200_000
 MOST_CASES = 2_000_000
 """Of all suites together that nobody has named as trusted."""
 LONGEST_TEXT = 20_000
+NO_ANSWER = -1
 _STRING, _STRINGS, _NUMBERS = "string", "list<string>", "list<int64>"
 _CASE_COLUMNS = {
     **dict.fromkeys(("id", "capability", "kind", "seed_id", "text"), _STRING),
@@ -73,13 +76,39 @@ def case_table(cases: Sequence[Case], **more: Sequence[Any]) -> pa.Table:
     return pa.table(columns | more)
 
 
+def said_columns(said: npt.NDArray[np.integer[Any]]) -> dict[str, pa.Array]:
+    """What was said, by ids as of `Outcomes`: a label, or null and which of two columns holds."""
+    import pyarrow as pa
+
+    told = pa.array([*LABELS, None, None], pa.string())
+    return {
+        "label": told.take(pa.array(said)),
+        "refused": pa.array(said == REFUSED),
+        "unreadable": pa.array(said == UNREADABLE),
+    }
+
+
+def said_ids(columns: Mapping[str, Sequence[Any]]) -> Labels:
+    """The other way round, of columns of which older files have the label alone.
+
+    A row that has none of a known label, refused and unreadable, or several, is `NO_ANSWER`.
+    """
+    labels = columns["label"]
+    other = [columns.get(name) or [False] * len(labels) for name in ("refused", "unreadable")]
+    known: dict[tuple[Any, ...], int] = {
+        (label, False, False): number for number, label in enumerate(LABELS)
+    } | {(None, True, False): REFUSED, (None, False, True): UNREADABLE}
+    said = [known.get(row, NO_ANSWER) for row in zip(labels, *other, strict=True)]
+    return np.array(said, dtype=np.int64)
+
+
 def write_outcomes(outcomes: Outcomes, path: Path) -> None:
     """Write outcomes as Parquet, counterparts behind the cases, whole or not at all."""
     import pyarrow.parquet as pq
 
-    labels = [LABELS[label] for label in outcomes.said]
     failed = failed_cases(outcomes.asked, outcomes.said)
-    table = case_table(outcomes.asked, label=labels, failed=failed.tolist())
+    columns = said_columns(outcomes.said)
+    table = case_table(outcomes.asked, **columns, failed=failed.tolist())
     with whole_file(path) as file:
         pq.write_table(table, file)
 
@@ -124,12 +153,12 @@ class UntrustedReader:
         result = untrusted.checked_record(data, names=self._names)
         name, rows = result.outcomes.path, result.outcomes.rows
         table = decoded(self._decoder, path, result, rows, 4 * self._longest, MOST_DECODED_BYTES)
-        cases, said = self._cases(table, name), table["columns"]["label"]
+        cases = self._cases(table, name)
         if not counted(cases).any():
             raise untrusted.RefusedError(f"{name}: has no seed and no expansion")
-        if not set(said) <= set(LABELS):
+        labels = said_ids(table["columns"])
+        if (labels == NO_ANSWER).any():
             raise untrusted.RefusedError(f"{name}: a label is none of {', '.join(LABELS)}")
-        labels = np.array([LABELS.index(label) for label in said], dtype=np.int64)
         failed = failed_cases(cases, labels)
         if table["columns"]["failed"] != failed.tolist():
             raise untrusted.RefusedError(f"{name}: failed does not follow from the label")
@@ -185,6 +214,8 @@ def decoded(
             f"{name}: is not the file that the result names (SHA-256 differs)"
         )
     columns = _CASE_COLUMNS | {"label": _STRING, "failed": "bool"}
+    if result.format > 2:
+        columns |= {"refused": "bool", "unreadable": "bool"}
     if result.format == 1:
         del columns["sources"]
     types = {column: [kind, *_ALSO_READ.get(kind, ())] for column, kind in columns.items()}

@@ -15,6 +15,7 @@ from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.outcomes import UntrustedReader
@@ -120,7 +121,8 @@ def outcomes_of(result: Result, suite: SuiteCases, labels: Labels) -> score.Outc
         labels=labels,
         failed=failed,
         counterpart_labels=counterpart_labels,
-        **model.model_dump(exclude={"name", "options"}),
+        endpoint=EndpointUse(**model.endpoint.model_dump()) if model.endpoint else None,
+        **model.model_dump(exclude={"name", "options", "endpoint"}),
         **model.options.model_dump(include={"label_map", "neutral_band"}),
     )
 
@@ -159,7 +161,7 @@ def read_recomputed(
     """
     result, outcomes = read_scored(path, reader)
     for where in wrong_figures(result, outcomes):
-        if result.format == FORMAT or not _NOT_IN_FORMAT_1.search(where):
+        if result.format != 1 or not _NOT_IN_FORMAT_1.search(where):
             raise ScoringError(
                 f"{path}: {where} does not follow from its outcomes",
                 mend="score the model again; do not publish this file",
@@ -170,4 +172,4 @@ def read_recomputed(
 def current(path: Path) -> Result:
     """Read a result file; one of format 1 gets the figures of this version from its outcomes."""
     result = read_result(path)
-    return result if result.format == FORMAT else _with_figures_of(*read_scored(path))
+    return result if result.format != 1 else _with_figures_of(*read_scored(path))

@@ -15,7 +15,7 @@ from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
 from s2lct.leaderboard.models.word_lists import WORD_LISTS
 
-FORMAT: Literal[2] = 2
+FORMAT: Literal[3] = 3
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
 Proportion = Field(ge=0, le=1)
@@ -43,6 +43,21 @@ class OptionsRecord(_Strict):
     label_words: tuple[str, ...] | None = None
 
 
+class EndpointRecord(_Strict):
+    """Which endpoint answered, and what that took; the model cannot be scored again."""
+
+    url: str
+    model_reported: str
+    temperature: float
+    seed: int
+    max_tokens: int = Field(ge=1)
+    requests: int = Count
+    prompt_tokens: int = Count
+    completion_tokens: int = Count
+    first_day: str
+    last_day: str
+
+
 class ModelRecord(_Strict):
     """Which model."""
 
@@ -53,6 +68,7 @@ class ModelRecord(_Strict):
     options: OptionsRecord = OptionsRecord()
     parameters: int | None = Field(default=None, ge=0)
     licence: str | None = None
+    endpoint: EndpointRecord | None = None
 
 
 class RateRecord(_Strict):
@@ -82,6 +98,9 @@ class OverallRecord(_Strict):
     chance: float | None = Field(default=None, ge=0, le=1)
     chance_corrected: float | None = Field(default=None, le=1)
     both_sides: ShareRecord | None = None
+    refusals: int = Field(default=0, ge=0)
+    unreadable: int = Field(default=0, ge=0)
+    answered: RateRecord | None = None
 
 
 class GroupRecord(_Strict):
@@ -138,6 +157,9 @@ class CapabilityRecord(_Strict):
     pass_to_fail: int = Count
     fail_to_pass: int = Count
     both_sides: ShareRecord | None = None
+    refusals: int = Field(default=0, ge=0)
+    unreadable: int = Field(default=0, ge=0)
+    answered: RateRecord | None = None
 
 
 class FlippingRecord(_Strict):
@@ -172,9 +194,13 @@ class Result(_Strict):
     files lack ``selection`` and ``seen_in_training``, and have ``contamination``, which called
     cases free of training data that were not: it is read and not used. ``both_sides`` is missing
     where no counterpart was asked, because the suite has none or the file is older.
+
+    From format 3 on a model need not have given every case a label: ``refusals`` and ``unreadable``
+    count what it refused and what could not be read, which fail, and ``answered`` is the rate
+    without them, None where every case got a label or none did.
     """
 
-    format: Literal[1, 2] = FORMAT
+    format: Literal[1, 2, 3] = FORMAT
     suite: SuiteRecord
     selection: SelectionRecord | None = None
     model: ModelRecord

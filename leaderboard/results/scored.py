@@ -13,6 +13,7 @@ import numpy.typing as npt
 from s2lct.errors import ScoringError
 from s2lct.files import whole_file
 from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, REFUSED, UNREADABLE
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder, DecoderError
 from s2lct.leaderboard.results.outcomes import (
@@ -20,6 +21,7 @@ from s2lct.leaderboard.results.outcomes import (
     case_columns,
     case_table,
     checked_cases,
+    said_columns,
 )
 from s2lct.leaderboard.scoring.both_sides import counted
 from s2lct.plain_text import plain
@@ -38,6 +40,7 @@ _MODEL_COLUMNS = {
     "key": "result_sha256", "name": "model", "revision": "revision",
     "weights_sha256": "weights_sha256", "label_rule": "label_rule", "options": "options",
     "parameters": "parameters", "licence": "licence", "date": "date", "verified": "verified",
+    "endpoint": "endpoint",
 }  # fmt: skip
 """Columns by the fields of `ScoredModel`."""
 LabelIds = npt.NDArray[np.int8]
@@ -59,6 +62,7 @@ class ScoredModel:
     labels: LabelIds  # of the suite's cases, shape (cases,); `UNSCORED` where it was not asked
     options: str = ""  # `record.own_options`; with some it stands apart from the plain one
     counterpart_labels: LabelIds | None = None  # of the suite's counterparts; None if asked none
+    endpoint: str = ""  # the address of the server that answered; with one nobody can ask it again
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,8 @@ class Collection:
 
 
 def passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
-    """Which labels pass which cases, shape (cases, labels)."""
-    return np.array([[n in case.passes for n in range(len(LABELS))] for case in cases], dtype=bool)
+    """Which answers pass which cases, shape (cases, `ANSWER_IDS`): a label may, nothing else."""
+    return np.array([[n in case.passes for n in range(ANSWER_IDS)] for case in cases], dtype=bool)
 
 
 def parted(suite: SuiteOutcomes) -> SuiteOutcomes:
@@ -160,7 +164,7 @@ def _table_of(
         columns[column] = values.take(pa.array(owners))
     taken = cases.take(pa.array(numbers))
     columns |= {name: taken[name] for name in taken.column_names}
-    columns["label"] = pa.array(LABELS).take(pa.array(said))
+    columns |= said_columns(said)
     columns["failed"] = pa.array(~passes[numbers, said])
     return pa.table(columns)
 
@@ -191,16 +195,10 @@ def read_collection(path: Path) -> Collection:
 
 
 def _suites(table: pa.Table) -> list[SuiteOutcomes]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     def codes(name: str) -> npt.NDArray[np.int64]:
         return np.asarray(table[name].chunk(0).indices, dtype=np.int64)
 
-    said = pc.index_in(table["label"].cast("string"), value_set=pa.array(LABELS))
-    if said.null_count:
-        raise ValueError(f"a label is none of {', '.join(LABELS)}")
-    labels = np.asarray(said.to_numpy(), dtype=np.int8)
+    labels = _said(table)
     results, suites, ids = codes("result_sha256"), codes("suite_fingerprint"), codes("id")
     starts = np.flatnonzero(np.r_[True, (np.diff(results) != 0) | (np.diff(suites) != 0)])
     ends = np.r_[starts[1:], len(results)]
@@ -237,12 +235,32 @@ def _suites(table: pa.Table) -> list[SuiteOutcomes]:
     return found
 
 
+def _said(table: pa.Table) -> LabelIds:
+    """What was said in each row: a label, or null and one of two columns that say why."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = table["label"].cast("string")
+    label = pc.index_in(words, value_set=pa.array(LABELS)).fill_null(UNSCORED)
+    said = np.array(label.to_numpy(), dtype=np.int8)
+    known = (said != UNSCORED).astype(np.int8)
+    for name, number in (("refused", REFUSED), ("unreadable", UNREADABLE)):
+        if name in table.column_names:
+            silent = table[name].fill_null(False).to_numpy()
+            said[silent & words.is_null().to_numpy()] = number
+            known += silent
+    if (said == UNSCORED).any() or (known != 1).any():
+        raise ValueError(f"a label is none of {', '.join(LABELS)}")
+    return said
+
+
 def _checked(model: ScoredModel) -> ScoredModel:
     """The same bounds as for result files."""
     _refuse({"model.name": model.name, "model.revision": model.revision})
     if not untrusted.SHA256.fullmatch(model.key):
         raise ValueError(f"{model.name} has no SHA-256 of its result")
-    for text in (model.label_rule, model.options, model.licence or "", model.verified):
+    words = (model.label_rule, model.options, model.licence or "", model.verified, model.endpoint)
+    for text in words:
         if not text.isprintable() or len(text) > LONGEST_TEXT:
             raise ValueError(f"{model.name} holds control characters or too long a text")
     for date in filter(None, (model.date, model.verified)):

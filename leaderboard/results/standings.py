@@ -15,6 +15,7 @@ from s2lct.leaderboard.results.collection import precedence
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.both_sides import BothSides, both_sides, pairs_of
+from s2lct.leaderboard.scoring.score import Silence, silences
 from s2lct.leaderboard.scoring.training_data import group_of, main_comparison, training_data_of
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
@@ -44,6 +45,7 @@ class Standing:
     # capabilities that have such cases; None where there are none.
     outside_training: statistics.Rate | None
     both_sides: BothSides | None  # None where it was not asked a counterpart
+    silences: dict[str, Silence]  # what got no label, see `score.silences`; mostly empty
 
     @property
     def chance_corrected(self) -> float | None:
@@ -161,11 +163,14 @@ def _standings_of(
             overall=figures[n].overall,
             chance=best,
             capabilities=figures[n].capabilities,
-            one_answer=chance.one_answer(answers[n].tolist(), known),
+            one_answer=chance.one_answer(
+                answers[n].tolist(), known, len(cases) - int(answers[n].sum())
+            ),
             training_known=training_data_of(model.name) is not None,
             compared_with=tuple(sorted(compared[n])),
             outside_training=outside.get(n),
             both_sides=sides[n],
+            silences=silences(cases, labels[n]),
         )
         for n, model in enumerate(models)
     ]

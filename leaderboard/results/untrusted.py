@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.record import Result, asked
+from s2lct.leaderboard.results.record import EndpointRecord, Result, asked
 from s2lct.leaderboard.scoring.chance import RANDOM
 from s2lct.suite.capability_ids import is_capability_id
 
@@ -42,9 +42,11 @@ _BREAKS = str.maketrans("", "", "\n\t")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _NAME = r"[A-Za-z0-9_.-]"
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9_.~%:+/-]*)?", re.ASCII)
 _PATTERNS = {
     "model.name": (
-        rf"/?(?!-){_NAME}+(?:/(?!-){_NAME}+)*/?",  # Hub ids, built-in models, folders
+        # Hub ids, built-in models, folders, and what servers call models, as llama3:8b
+        rf"/?(?!-){_NAME}+(?:/(?!-){_NAME}+)*(?:/|:{_NAME}+)?",
         "{!r} is no name of letters, digits, _, . and -, with / between owner and name",
     ),
     "model.revision": (rf"(?!-)(?:{_NAME}|[+!])*", "{!r} is no revision"),
@@ -180,6 +182,8 @@ def faults_of_words(result: Result) -> Iterator[str]:
         asked(model.options)
     except ScoringError as error:
         yield f"model.options: {error.problem}"
+    if model.endpoint is not None:
+        yield from _faults_of_endpoint(model.endpoint)
     for name in result.capabilities:
         if not is_capability_id(name):
             yield f"capabilities: {name!r} is no name of a capability"
@@ -187,6 +191,19 @@ def faults_of_words(result: Result) -> Iterator[str]:
         moment(result.date)
     except ValueError as error:
         yield f"date: {result.date!r} {error}"
+
+
+def _faults_of_endpoint(endpoint: EndpointRecord) -> Iterator[str]:
+    if not _ADDRESS.fullmatch(endpoint.url):
+        yield "model.endpoint.url: is no address of host and path alone"
+    for field in ("requests", "prompt_tokens", "completion_tokens", "max_tokens"):
+        if getattr(endpoint, field) > _MOST_PARAMETERS:
+            yield f"model.endpoint.{field}: is too large to be true"
+    for field in ("first_day", "last_day"):
+        try:
+            moment(getattr(endpoint, field))
+        except ValueError as error:
+            yield f"model.endpoint.{field}: {getattr(endpoint, field)!r} {error}"
 
 
 def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:

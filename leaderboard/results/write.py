@@ -57,7 +57,10 @@ def write_result(
         label_words=asks.words if asks else None,
     )
     facts = {name: getattr(outcomes, name) for name in _FACTS}
-    model = record.ModelRecord(name=outcomes.model, options=options, **facts)
+    endpoint = None
+    if outcomes.endpoint is not None:
+        endpoint = record.EndpointRecord.model_validate(outcomes.endpoint, from_attributes=True)
+    model = record.ModelRecord(name=outcomes.model, options=options, endpoint=endpoint, **facts)
     stem = _stem(model, suite, outcomes, folder)
     path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
     write_outcomes(outcomes, table)
@@ -108,7 +111,9 @@ def _stem(
     options = model.options.model_dump(mode="json")
     # The cases themselves tell suites without a fingerprint, and parts of a suite, apart.
     rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
-    identity = [model.name, model.revision, model.weights_sha256, options]
+    identity: list[object] = [model.name, model.revision, model.weights_sha256, options]
+    if model.endpoint is not None:
+        identity += [model.endpoint.url, model.endpoint.max_tokens]
     digest = _digest_of(json.dumps([identity, suite.fingerprint, rows], sort_keys=True))
     # A part of a file name on any system: not too long, ASCII, no leading dot.
     name = re.sub(r"[^A-Za-z0-9_.-]+", "--", model.name)[:_LONGEST_SLUG].strip("-.") or "model"
@@ -140,6 +145,8 @@ def repository_path(result: record.Result) -> str:
     revision = (model.revision or model.weights_sha256)[:_SHORT]
     # What a file name cannot say, or says of others too, goes into a digest.
     rest = record.own_options(model.options)
+    if model.endpoint is not None:
+        rest += f"\n{model.endpoint.url}"
     if not _FAITHFUL.fullmatch(model.name):
         rest += f"\n{model.name}"
     name = file_name(f"{model.name}--{revision}") + (f"--{_digest_of(rest)}" if rest else "")

@@ -92,14 +92,16 @@ def reference_means(known: Sequence[Reference]) -> dict[str, float]:
     return {one.name: one.failure_rate for one in known}
 
 
-def one_answer(answers: Sequence[int], known: Mapping[str, float]) -> tuple[int, float] | None:
+def one_answer(
+    answers: Sequence[int], known: Mapping[str, float], silent: int = 0
+) -> tuple[int, float] | None:
     """The label that a model gives nearly all cases, though that does not pass them, and its share.
 
-    Of the numbers of its answers by label id, and mean failure rates of references by name; None
-    for other models.
+    Of the numbers of its answers by label id, mean failure rates of references by name, and the
+    number of cases without a label; None for other models.
     """
     label = max(range(len(answers)), key=answers.__getitem__)
-    share = answers[label] / max(1, sum(answers))
+    share = answers[label] / max(1, sum(answers) + silent)
     if share < ONE_ANSWER or known[f"always-{LABELS[label]}"] <= 1 - ONE_ANSWER:
         return None
     return label, share

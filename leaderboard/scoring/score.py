@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.files import cache_folder
@@ -16,9 +17,12 @@ from s2lct.labels import LABELS, Label, check_label_map
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, LabelRule, Labels
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
+from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.classifier import Classifier, Function
+from s2lct.leaderboard.models.endpoint import EndpointModel, EndpointUse
 from s2lct.leaderboard.models.facts import licence_of, parameters_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.scoring import chance, training_data
 from s2lct.leaderboard.scoring.ask import Advance, probabilities_of
 from s2lct.leaderboard.scoring.both_sides import (
@@ -29,7 +33,8 @@ from s2lct.leaderboard.scoring.both_sides import (
     counted,
     pairs_of,
 )
-from s2lct.leaderboard.scoring.statistics import Failed, flips, model_figures
+from s2lct.leaderboard.scoring.statistics import Failed, Rate, by_name, flips, model_figures
+from s2lct.leaderboard.scoring.written import answers_of, read_labels
 from s2lct.suite.cases import Case, SuiteCases
 
 
@@ -37,10 +42,14 @@ from s2lct.suite.cases import Case, SuiteCases
 class Outcomes:
     """What a model said of each case: label ids, and whether they fail, both of shape (cases,).
 
+    Ids beyond those of labels are of cases that it refused or answered in a way that cannot be
+    read, see `text_answers`: they fail.
+
     ``weights_sha256`` is empty for a function; ``parameters`` (how many weights) and ``licence``
     are None if unknown; ``label_map`` and ``neutral_band`` are as `score` was given them; ``asks``
     is what a language model was asked; ``counterpart_labels`` are what it said of the suite's
-    counterparts, shape (counterparts,), None where it was not asked them.
+    counterparts, shape (counterparts,), None where it was not asked them; ``endpoint`` is what an
+    endpoint says of itself and took, None for a model that can be asked again.
     """
 
     model: str
@@ -56,6 +65,7 @@ class Outcomes:
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     asks: LabelPrompt | None = None
     counterpart_labels: Labels | None = None
+    endpoint: EndpointUse | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -93,7 +103,7 @@ class Outcomes:
 
 
 def score(
-    model: Classifier | Function,
+    model: Classifier | Function | TextModel,
     suite: SuiteCases,
     *,
     label_map: Mapping[Any, Any] | None = None,
@@ -106,8 +116,9 @@ def score(
     ``label_map`` (see `labels.check_label_map`) and ``neutral_band`` (see `LabelRule`) say what its
     classes mean; for ``cache`` and ``advance`` see `probabilities_of`. Counterparts are asked too,
     and taken out of the cases where they stand among these. Raises a ScoringError where the
-    model's classes or outputs cannot be used.
+    model's classes or outputs cannot be used, or a model that answers in words does not answer.
     """
+    endpoint: EndpointUse | None = None
     asks: LabelPrompt | None = getattr(model, "asks", None)
     label_map, neutral_band = check_label_map(label_map), rules.checked_band(neutral_band)
     if not suite.cases:
@@ -121,6 +132,17 @@ def score(
             classes=model.classes,
             label_map=label_map,
         )
+    elif isinstance(model, TextModel):
+        if label_map is not None or neutral_band != NEUTRAL_BAND:
+            raise ScoringError(
+                f"model {model.name}: answers in words, which no label map and no neutral band is "
+                "for",
+                mend="leave --label-map and --neutral-band out; --label-words says what its "
+                "answers mean",
+            )
+        written = answers_of(model, texts, cache, advance)
+        labels, told = read_labels(model, texts, written), model.label_rule
+        endpoint = model.use(written.values()) if isinstance(model, EndpointModel) else None
     else:
         rule = rules.rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
@@ -142,6 +164,7 @@ def score(
         neutral_band=neutral_band,
         asks=asks,
         counterpart_labels=counterpart_labels,
+        endpoint=endpoint,
     )
 
 
@@ -162,7 +185,7 @@ def rule_in_words(rule: LabelRule, asks: LabelPrompt | None) -> str:
     return f"{rule}; {asks}" if asks else str(rule)
 
 
-def failed_cases(cases: Sequence[Case], labels: Labels) -> Failed:
+def failed_cases(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) -> Failed:
     """Which cases' labels are none of those that pass, shape (cases,)."""
     pairs = zip(cases, labels.tolist(), strict=True)
     return np.array([label not in case.passes for case, label in pairs], dtype=bool)
@@ -179,7 +202,8 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
     Rates are in [0, 1], on ``all`` cases, on each ``seed`` and each ``expansion``; ``ci`` is a
     list of two bounds. ``overall`` is the mean of the capabilities' rates on all cases, with the
     ``chance`` of failing that answering without reading has, and the mean ``chance_corrected``.
-    What has counterparts has ``both_sides``, see `both_sides.Share`; elsewhere it is missing.
+    What has counterparts has ``both_sides``, see `both_sides.Share`; elsewhere it is missing. What
+    has cases without a label tells ``refusals`` and ``unreadable``, and the rate without them.
     """
     found = model_figures(outcomes.cases, outcomes.failed[None])[0]
     overall = found.overall
@@ -201,7 +225,50 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
     if (sides := outcomes.both_sides()) is not None:
         for name, share in {"overall": sides.overall, **sides.capabilities}.items():
             result[name][BOTH_SIDES] = asdict(share) | {"ci": list(share.ci)}
+    for name, silence in silences(outcomes.cases, outcomes.labels).items():
+        answered = silence.answered and asdict(silence.answered) | {"ci": list(silence.answered.ci)}
+        counts = {"refusals": silence.refusals, "unreadable": silence.unreadable}
+        result[name] |= counts | {"answered": answered}
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How many cases got no label, and the failure rate of the others; None where all got none.
+
+    ``refusals`` were refused, ``unreadable`` answered in a way that cannot be read.
+    """
+
+    refusals: int
+    unreadable: int
+    answered: Rate | None
+
+
+def silences(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) -> dict[str, Silence]:
+    """What got no label, of all cases below ``overall`` and of each capability that has some.
+
+    The rate without these is of ``overall`` the mean of the capabilities that have others. Empty
+    where every case got a label; ``labels`` are ids as of `Outcomes`, shape (cases,).
+    """
+    silent = (labels == REFUSED) | (labels == UNREADABLE)
+    if not silent.any():
+        return {}
+    others = np.flatnonzero(~silent).tolist()
+    answered = [cases[number] for number in others]
+    found = model_figures(answered, failed_cases(answered, labels[others])[None])[0]
+    counts = {"overall": list(range(len(cases)))} | by_name(cases)
+    rates = {name: one.all for name, one in found.capabilities.items()}
+    if answered:
+        rates["overall"] = found.overall
+    return {
+        name: Silence(
+            int((labels[own] == REFUSED).sum()),
+            int((labels[own] == UNREADABLE).sum()),
+            rates.get(name),
+        )
+        for name, own in counts.items()
+        if silent[own].any()
+    }
 
 
 def answers(outcomes: Outcomes) -> dict[Label, int]:

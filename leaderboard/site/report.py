@@ -16,6 +16,7 @@ from rich.text import Text
 from s2lct.errors import ScoringError
 from s2lct.files import write_text
 from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.text_answers import SAID
 from s2lct.leaderboard.results.comparison import (
     TEST_WORDS,
     Comparison,
@@ -23,7 +24,7 @@ from s2lct.leaderboard.results.comparison import (
     shown_p,
     verdicts,
 )
-from s2lct.leaderboard.results.record import CapabilityRecord, Result, ShareRecord
+from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, Result, ShareRecord
 from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -39,6 +40,11 @@ _BOTH_HEADS = _HEADS | {"both": 5}
 _GAP = 3
 _MEANS, _BOTH_MEANS = 46, 55
 _COMPARED_NAME = 12
+_SILENT_HEADS = ("refused", "unreadable", "without these %")
+SILENT_WORDS = (
+    "Refused, unreadable: cases that a model refused, or whose answers name no one label; they "
+    "fail. Without these: the failure rate of the cases with a label"
+)
 
 
 class Scored(NamedTuple):
@@ -79,7 +85,8 @@ def one_answer_warning(result: Result) -> str:
         return ""
     counts = [result.answers.get(label, 0) for label in LABELS]
     known = {name: one.failure_rate for name, one in result.references.items()}
-    if (found := chance.one_answer(counts, known)) is None:
+    silent = result.overall.refusals + result.overall.unreadable
+    if (found := chance.one_answer(counts, known, silent)) is None:
         return ""
     share = percent(found[1])
     return f"answers {LABELS[found[0]]} to {share} % of the cases, whatever they say"
@@ -109,6 +116,9 @@ class ResultsTable:
                 numbered = names
             whole = numbered
         yield _means_table(ordered, whole, both=both)
+        if any_silent(ordered):
+            yield Text()
+            yield _silent_table(ordered, whole)
         capabilities = _capabilities_of(ordered)
         named = min(_LONGEST_CAPABILITY, max([4, *map(len, capabilities)]))
         at_once = max(1, (options.max_width - named) // (width + _GAP))
@@ -118,7 +128,7 @@ class ResultsTable:
             yield _capabilities_table(ordered[some], names[some], capabilities, named, heads)
         yield Text(
             "\nFailure rates in %; p→f: expansions that turned a pass into a fail. "
-            f"{'. '.join(_words(both=both).values())}.",
+            f"{'. '.join(_words(both=both, silent=any_silent(ordered)).values())}.",
             style="dim",
         )
         for result in ordered:
@@ -144,10 +154,11 @@ def _table(first: Mapping[str, Any], *headings: str) -> Table:
     return table
 
 
-def _words(*, both: bool) -> dict[str, str]:
+def _words(*, both: bool, silent: bool) -> dict[str, str]:
     """What the figures mean, by the names of their explanations."""
     words = {"mean": MEAN_WORDS, "interval": INTERVAL_WORDS, "chance": chance.CHANCE_WORDS}
-    return words | ({BOTH_SIDES: BOTH_SIDES_WORDS} if both else {})
+    words |= {BOTH_SIDES: BOTH_SIDES_WORDS} if both else {}
+    return words | ({"silent": SILENT_WORDS} if silent else {})
 
 
 def _shown_share(of: ShareRecord | None) -> str:
@@ -186,6 +197,27 @@ def _means_table(ordered: Sequence[Result], names: Sequence[str], *, both: bool)
     table = _table({}, *headings, *(["both\nsides %"] if both else []))
     for _, _, cells, style in sorted(rows):
         table.add_row(*map(Text, cells), style=style)
+    return table
+
+
+def any_silent(results: Sequence[Result]) -> bool:
+    """Whether some model refused a case or answered in a way that cannot be read."""
+    return any(one.overall.refusals or one.overall.unreadable for one in results)
+
+
+def without_silent(of: OverallRecord | CapabilityRecord) -> str:
+    """The failure rate of what got a label, in percent; a dash where there is none."""
+    whole = of if isinstance(of, OverallRecord) else of.all
+    rate = of.answered if of.refusals or of.unreadable else whole
+    return percent(rate.failure_rate) if rate else "–"
+
+
+def _silent_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
+    table = _table({}, *_SILENT_HEADS)
+    for result, name in zip(ordered, names, strict=True):
+        of = result.overall
+        cells = (name, f"{of.refusals:,}", f"{of.unreadable:,}", without_silent(of))
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -289,7 +321,7 @@ def _broken_expansions(outcomes: Outcomes, capability: str) -> list[tuple[Case, 
     for number in flips(outcomes.cases, outcomes.failed)[0]:
         case = outcomes.cases[number]
         if case.capability == capability:
-            found.setdefault(case.seed_id, (case, LABELS[outcomes.labels[number]]))
+            found.setdefault(case.seed_id, (case, SAID[outcomes.labels[number]]))
     return list(found.values())[:EXAMPLES]
 
 
@@ -297,7 +329,7 @@ def _failing_seeds(outcomes: Outcomes, capability: str) -> list[tuple[Case, str]
     """Seeds that fail, the shortest first, with what the model said."""
     said = zip(outcomes.cases, outcomes.labels, outcomes.failed, strict=True)
     failing = [
-        (case, LABELS[label])
+        (case, SAID[label])
         for case, label, failed in said
         if failed and case.capability == capability and case.kind == "seed"
     ]
@@ -312,6 +344,7 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
     outcomes = max(scored, key=lambda one: len(one.outcomes.asked)).outcomes
     known = chance.references(outcomes.cases, outcomes.counterparts)
     both = any(one.result.overall.both_sides for one in scored)
+    silent = any_silent([one.result for one in scored])
     return environment.get_template("report.html.jinja").render(
         scored=sorted(scored, key=lambda one: _worst_first(one.result)),
         sections=sections,
@@ -321,7 +354,9 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
         chance_corrected=chance.chance_corrected,
         shown_name=shown_name,
         warning=one_answer_warning,
-        words=_words(both=both),
+        words=_words(both=both, silent=silent),
+        silent=silent,
+        without_silent=without_silent,
         both=both,
         labels=LABELS,
         failing_seeds=_failing_seeds,

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from s2lct.files import check_folder_out, write_bytes
 from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.text_answers import REFUSED, SAID, UNREADABLE
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
 from s2lct.leaderboard.results.scored import UNSCORED, Collection, LabelIds, write_collection
 from s2lct.leaderboard.results.standings import (
@@ -24,6 +25,7 @@ from s2lct.leaderboard.results.standings import (
 )
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS, Share
+from s2lct.leaderboard.scoring.score import Silence
 from s2lct.leaderboard.site.tables import TABLES, capability_columns, write_tables
 from s2lct.pages import page_templates
 
@@ -33,7 +35,7 @@ OUTCOMES = "outcomes.parquet"
 _DIGITS = 6  # the page shows three: rounding twice must not show
 _KEY_LENGTH = 12
 _MANTISSAS = 900
-_OF_MODEL = ("options", "parameters", "licence", "date", "verified")
+_OF_MODEL = ("options", "parameters", "licence", "date", "verified", "endpoint")
 
 
 def build_site(collection: Collection, out: Path) -> list[SuiteStandings]:
@@ -63,6 +65,7 @@ def page(standings: Sequence[SuiteStandings]) -> str:
     data = {
         "title": TITLE,
         "labels": list(LABELS),
+        "silent": list(SAID[len(LABELS) :]),
         "files": [*TABLES, OUTCOMES],
         "level": LEVEL,
         "words": {
@@ -181,7 +184,20 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
         "compared": [standing.training_known, " ".join(standing.compared_with)],
         "outside": None if outside is None else [*_figure(outside), outside.cases],
         "said": packed(model.labels),
+        # Nothing of these for a model that gave every case a label.
+        "unsaid": packed_silences(model.labels),
+        "silent": [_silence(standing.silences.get(name)) for name in ("overall", *capabilities)]
+        if standing.silences
+        else None,
     }
+
+
+def _silence(of: Silence | None) -> list[float | None]:
+    """How many cases were refused and cannot be read, and the failure rate of the others."""
+    if of is None:
+        return [0, 0, None]
+    rate = of.answered.failure_rate if of.answered else None
+    return [of.refusals, of.unreadable, _rounded(rate)]
 
 
 def _rounded(value: float | None) -> float | None:
@@ -213,8 +229,15 @@ def packed_p_values(p_values: statistics.Floats) -> str:
 
 
 def packed(labels: LabelIds) -> str:
-    """Label ids as base64, two bits a case from the lowest on; 3 where the model was not asked."""
-    codes = np.where(labels == UNSCORED, 3, labels).astype(np.uint8)
+    """Label ids as base64, two bits a case from the lowest on; 3 where the model gave none."""
+    codes = np.where((labels == UNSCORED) | (labels > 2), 3, labels).astype(np.uint8)
     codes = np.pad(codes, (0, -len(codes) % 4), constant_values=3).reshape(-1, 4)
     shifts = np.array([0, 2, 4, 6], dtype=np.uint8)
     return base64.b64encode((codes << shifts).sum(1, np.uint8)).decode()
+
+
+def packed_silences(labels: LabelIds) -> str | None:
+    """Which cases were refused (0) and cannot be read (1), as `packed` does; None without any."""
+    silent = np.full(len(labels), UNSCORED, dtype=np.int8)
+    silent[labels == REFUSED], silent[labels == UNREADABLE] = 0, 1
+    return packed(silent) if (silent != UNSCORED).any() else None

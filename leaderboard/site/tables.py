@@ -25,9 +25,10 @@ _COLUMNS_BEFORE = (
 )  # fmt: skip
 _COLUMNS_BEHIND = (
     "pass_to_fail", "passing_expansions", "both_sides", "both_sides_ci_low", "both_sides_ci_high",
-    "both_sides_pairs", "one_answer", "one_answer_share", "training_data_known",
+    "both_sides_pairs", "refusals", "unreadable", "answered_failure_rate", "one_answer",
+    "one_answer_share", "training_data_known",
     "compared_with", "outside_training", "outside_training_cases", "cases", "parameters",
-    "licence", "date", "verified", "label_rule", "weights_sha256", "result_sha256",
+    "licence", "date", "verified", "endpoint", "label_rule", "weights_sha256", "result_sha256",
 )  # fmt: skip
 _OF_MODEL = ("revision", "parameters", "licence", "date", "label_rule", "weights_sha256")
 _RATE_SUFFIXES = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
@@ -75,7 +76,8 @@ def capability_columns(names: Iterable[str]) -> dict[str, str]:
 def _of_model(standing: Standing) -> dict[str, Any]:
     model, outside, overall = standing.model, standing.outside_training, standing.overall
     label, share = standing.one_answer or (None, None)
-    sides = standing.both_sides
+    sides, silence = standing.both_sides, standing.silences.get("overall")
+    answered = silence.answered if silence else overall
     of_name = sides.capabilities if sides else {}
     return {name: getattr(model, name) for name in _OF_MODEL} | {
         "rates": {
@@ -99,6 +101,9 @@ def _of_model(standing: Standing) -> dict[str, Any]:
         "both_sides_ci_low": sides.overall.ci[0] if sides else None,
         "both_sides_ci_high": sides.overall.ci[1] if sides else None,
         "both_sides_pairs": sides.overall.pairs if sides else None,
+        "refusals": silence.refusals if silence else 0,
+        "unreadable": silence.unreadable if silence else 0,
+        "answered_failure_rate": answered.failure_rate if answered else None,
         "one_answer": None if label is None else LABELS[label],
         "one_answer_share": share,
         "training_data_known": standing.training_known,
@@ -107,6 +112,7 @@ def _of_model(standing: Standing) -> dict[str, Any]:
         "outside_training_cases": outside.cases if outside else 0,
         "cases": standing.cases,
         "verified": model.verified or None,
+        "endpoint": model.endpoint or None,
         "result_sha256": model.key,
     }
 

@@ -21,15 +21,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from s2lct.errors import ScoringError
 from s2lct.files import write_text
-from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.models.text_model import answer_rule
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.decoder import Decoder
-from s2lct.leaderboard.results.outcomes import case_columns, decoded
+from s2lct.leaderboard.results.outcomes import NO_ANSWER, case_columns, decoded, said_ids
 from s2lct.leaderboard.results.read import outcomes_of, wrong_figures
 from s2lct.leaderboard.results.record import BUILT_IN, FORMAT, Result, asked
 from s2lct.leaderboard.results.write import root_of
@@ -142,7 +140,11 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         if _MARKUP.search(text) and not (options.prompt and name in ("prompt", "label_rule")):
             yield f"{where}: holds markup"
     built_in = model.name in BUILT_IN
-    if not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
+    if model.endpoint is not None:
+        if model.revision or model.weights_sha256 or built_in:
+            yield "model.endpoint: a model behind an endpoint has no revision, weights or own code"
+        yield from untrusted.faults_of_names(untrusted.names_of(result))
+    elif not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
         yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
     elif built_in and not _PACKAGE.fullmatch(model.revision):
         yield f"model.revision: {model.revision!r} is no version of a package"
@@ -153,15 +155,16 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         )
     else:
         yield from untrusted.faults_of_names(untrusted.names_of(result))
-    if result.format != FORMAT:
+    if result.format not in (2, FORMAT):  # format 2 lacks what no label stands for
         yield f"format: is {result.format}; score the model again with this version of s2lct"
     if not model.label_rule.strip():
         yield "model.label_rule: is empty"
-    if not untrusted.SHA256.fullmatch(model.weights_sha256):
+    if model.endpoint is None and not untrusted.SHA256.fullmatch(model.weights_sha256):
         yield "model.weights_sha256: is no SHA-256"
     with suppress(ScoringError):  # said before
         asks = asked(options)
-        if asks is not None and not model.label_rule.endswith(f"; {asks}"):
+        rule = answer_rule(asks) if asks and model.endpoint else str(asks)
+        if asks is not None and not model.label_rule.endswith(f"; {rule}"):
             yield "model.label_rule: is not that of the prompt and the label words"
     with suppress(ValueError):  # said before
         if datetime.fromisoformat(result.date.replace("Z", "+00:00")).tzinfo is None:
@@ -230,10 +233,10 @@ def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) ->
 
     for column, right in case_columns(asked_cases).items():
         found(unlike(column, right), f"{column} is not the suite's in {{}}")
-    said = dict(zip(known, columns["label"], strict=True))
-    if found((one for one in said if said[one] not in LABELS), "label is no label in {}"):
+    labels = said_ids(columns)
+    said = dict(zip(known, labels.tolist(), strict=True))
+    if found((one for one in said if said[one] == NO_ANSWER), "label is no label in {}"):
         raise untrusted.RefusedError
-    labels = np.array([LABELS.index(label) for label in said.values()], dtype=np.int64)
     fails = failed_cases(asked_cases, labels).tolist()
     found(unlike("failed", fails), "failed does not follow from the label in {}")
     return labels

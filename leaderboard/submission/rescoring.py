@@ -44,6 +44,10 @@ DEFAULT_BRANCH = "main"
 ROUNDING = 1e-4
 """By how much two labels' probabilities may differ where other machines round otherwise."""
 MOST_NEAR_TIES = 0.02
+CANNOT_BE_ASKED = (
+    "cannot be scored again: the answers are those of {}, and nobody can tell which model answers "
+    "there; without --rescore it can be accepted, and stands as not verified"
+)
 MOST_CONFIG_BYTES = 1 << 20
 MOST_LAYERS = 1_000
 LARGEST_SIZE = 1 << 24
@@ -81,6 +85,10 @@ def ask_again(
     """Ask the model of a result, whose words were checked, cases again that it claims labels of."""
     name, options = result.model.name, result.model.options
     texts = [case.text for case in cases]
+    if (endpoint := result.model.endpoint) is not None:
+        return AskedAgain((CANNOT_BE_ASKED.format(endpoint.url),))
+    if (labels >= len(LABELS)).any():
+        return AskedAgain(("label: a case has none, and a model that is loaded gives each one",))
     try:
         asks = asked(options)
         if name in BUILT_IN:

@@ -1,0 +1,516 @@
+"""Models behind an OpenAI-compatible endpoint, against a server that fails in every way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import Reply, SentimentServer
+from hypothesis import given
+from hypothesis import strategies as st
+from suite_edits import edited_suite
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.identity import content_id, fingerprint_of
+from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
+from s2lct.leaderboard.models.endpoint import EndpointModel, Server, Waits, retry_after
+from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.scored import read_collection, write_collection
+from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.scoring.score import Outcomes, score
+from s2lct.leaderboard.site.report import Scored, html_report
+from s2lct.leaderboard.site.site import build_site
+from s2lct.leaderboard.submission.check import check
+from s2lct.suite.cases import Case, SuiteCases, load_cases
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+KEY = "sk-proj-AKeyOfTheTests0123456789abcdefghij"
+PROMPT = "Sentiment of: {text}"
+QUICK = Waits(requests=4, first=0.01, longest=0.02, patience=5.0, answer=0.5)
+CASES = tuple(
+    Case(f"{name}-{n}", name, "seed", f"{name}-{n}", f"Sentence {n} of {name}.", frozenset({label}))
+    for name, label in (("LC4", 2), ("LC9", 0))
+    for n in range(6)
+)
+SUITE = SuiteCases(
+    "mine", "1.0.0", fingerprint_of([[c.id, c.text, sorted(c.passes)] for c in CASES]), CASES
+)
+runner = CliRunner()
+Rule = Callable[[str, int], Reply]
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return KEY
+
+
+def model_of(server: SentimentServer, waits: Waits = QUICK, **more: Any) -> EndpointModel:
+    place = replace(Server(server.base_url, waits=waits), **more)
+    return EndpointModel("tiny-chat", LabelPrompt(PROMPT), place)
+
+
+def outcomes_with(rule: Rule, cache: Path | None = None) -> tuple[Outcomes, SentimentServer]:
+    with SentimentServer(rule) as server:
+        return score(model_of(server), SUITE, cache=cache), server
+
+
+def always(reply: Reply) -> Rule:
+    return lambda text, before: reply
+
+
+def test_what_is_asked_is_deterministic_and_one_text_at_a_time(key: str) -> None:
+    outcomes, server = outcomes_with(always(Reply("**Positive**")))
+    assert outcomes.failed.tolist() == [False] * 6 + [True] * 6
+    asked = {body["messages"][0]["content"] for body in server.bodies}
+    assert asked == {f"Sentiment of: {case.text}" for case in CASES}
+    for body in server.bodies:
+        assert len(body["messages"]) == 1 and body["model"] == "tiny-chat"
+        assert (body["temperature"], body["seed"], body["max_tokens"]) == (0, 0, 32)
+    assert server.keys == {KEY} and 1 <= server.most_at_once <= 8
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_no_more_requests_are_under_way_than_asked_for(concurrency: int) -> None:
+    with SentimentServer(always(Reply(seconds=0.02))) as server:
+        score(model_of(server, concurrency=concurrency), SUITE)
+    assert server.most_at_once == concurrency
+
+
+FAULTS: dict[str, Reply] = {
+    "429": Reply(status=429),
+    "429 with Retry-After": Reply(status=429, headers={"Retry-After": "0.05"}),
+    "500": Reply(status=500),
+    "503": Reply(status=503, headers={"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
+    "cut before": Reply(cut="before"),
+    "cut within": Reply("positive", cut="within"),
+    "slow": Reply("positive", seconds=0.8),
+    "no JSON": Reply(body=b"<html>busy</html>"),
+    "no choices": Reply(body=b'{"id": "1", "object": "chat.completion", "choices": []}'),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_passes_is_asked_again(fault: str) -> None:
+    outcomes, server = outcomes_with(
+        lambda text, before: FAULTS[fault] if "3 of" in text and before < 2 else Reply("negative")
+    )
+    assert outcomes.labels.tolist() == [0] * 12
+    assert {server.requests[case.text] for case in CASES if "3 of" in case.text} == {3}
+    assert outcomes.endpoint is not None and outcomes.endpoint.requests == 12 + 2 * 2
+
+
+def test_retry_after_is_obeyed_by_every_request() -> None:
+    times: list[float] = []
+
+    def reply(text: str, before: int) -> Reply:
+        times.append(time.monotonic())
+        return Reply(status=429, headers={"Retry-After": "0.6"}) if len(times) == 1 else Reply()
+
+    with SentimentServer(reply) as server:
+        score(model_of(server, concurrency=1), SUITE)
+    assert times[1] - times[0] >= 0.6  # as long as the server said, not the 0.01 of `QUICK`
+
+
+def test_a_server_that_wants_too_much_quiet_is_given_up() -> None:
+    with pytest.raises(ScoringError, match="wants 3,600 seconds of quiet"):
+        outcomes_with(always(Reply(status=429, headers={"Retry-After": "3600"})))
+
+
+@given(st.floats(min_value=0.001, max_value=1e6))
+def test_retry_after_in_seconds(seconds: float) -> None:
+    assert retry_after({"retry-after": f"{seconds}"}) == pytest.approx(seconds)
+
+
+@given(st.text(max_size=30))
+def test_any_retry_after_is_a_time_to_wait(told: str) -> None:
+    assert retry_after({"retry-after": told}) >= 0
+
+
+def test_retry_after_as_a_date() -> None:
+    then = datetime.now(timezone.utc) + timedelta(seconds=90)
+    assert 80 < retry_after({"retry-after": format_datetime(then)}) <= 91
+    for nothing in ("", "soon", "-1", "nan", "inf", "Thu, 01 Jan 1970 00:00:00 GMT"):
+        assert retry_after({"retry-after": nothing}) == 0
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_what_a_server_refuses_is_one_error_and_not_asked_again(status: int, key: str) -> None:
+    refusing = SentimentServer(always(Reply(status=status)))
+    with refusing as server, pytest.raises(ScoringError) as caught:
+        score(model_of(server, concurrency=1), SUITE)
+    told = str(caught.value)
+    assert f"{status}" in told and server.base_url in told and "→" in told
+    assert KEY not in told and len(server.bodies) == 1
+    if status == 401:
+        assert "OPENAI_API_KEY" in told
+
+
+def test_what_fails_for_good_tells_what_is_kept_and_goes_on(tmp_path: Path, key: str) -> None:
+    cache, broken = tmp_path / "kept.sqlite", True
+
+    def reply(text: str, before: int) -> Reply:
+        return Reply(status=500) if broken and text == CASES[8].text else Reply("negative")
+
+    with SentimentServer(reply) as server:
+        with pytest.raises(ScoringError) as caught:
+            score(model_of(server, concurrency=1), SUITE, cache=cache)
+        assert "8 of 12 answers are kept" in caught.value.problem
+        assert "the same command goes on" in caught.value.mend
+        assert KEY not in str(caught.value)
+        broken = False
+        outcomes = score(model_of(server, concurrency=1), SUITE, cache=cache)
+        assert outcomes.labels.tolist() == [0] * 12
+        assert set(server.answered.values()) == {1}
+        # Nothing is asked a third time, and what it took stays the same.
+        again = score(model_of(server), SUITE, cache=cache)
+        assert again.endpoint == outcomes.endpoint and set(server.answered.values()) == {1}
+
+
+def test_another_question_model_or_server_is_asked_anew(tmp_path: Path) -> None:
+    cache = tmp_path / "kept.sqlite"
+    with SentimentServer(always(Reply())) as server, SentimentServer(always(Reply())) as other:
+        for asked, place, name, prompt, tokens in (
+            (12, server, "a", PROMPT, 32), (12, server, "a", PROMPT, 32),
+            (24, server, "b", PROMPT, 32), (36, server, "a", "Say of: {text}", 32),
+            (48, server, "a", PROMPT, 64), (12, other, "a", PROMPT, 32),
+        ):  # fmt: skip
+            model = EndpointModel(
+                name, LabelPrompt(prompt), Server(place.base_url, most_tokens=tokens)
+            )
+            score(model, SUITE, cache=cache)
+            assert len(place.bodies) == asked
+
+
+def test_kept_answers_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "kept.sqlite"
+    with SentimentServer(always(Reply("Grade: bad"))) as server:
+        place = Server(server.base_url, waits=QUICK)
+        first = score(EndpointModel("m", LabelPrompt(PROMPT), place), SUITE, cache=cache)
+        words = LabelPrompt(PROMPT, ("bad", "so-so", "good"))
+        second = score(EndpointModel("m", words, place), SUITE, cache=cache)
+    assert set(first.labels) == {UNREADABLE} and set(second.labels) == {0}
+    assert len(server.bodies) == 12
+
+
+def silent(text: str, before: int) -> Reply:
+    """Two cases of LC4 are refused, one in the field for it; two of LC9 cannot be read."""
+    if "LC4" in text:
+        if text.startswith("Sentence 0"):
+            return Reply("I'm sorry, but I can't help with that.")
+        if text.startswith("Sentence 1"):
+            return Reply("", refusal="No.")
+        return Reply("It is positive.")
+    if text.startswith("Sentence 0"):
+        return Reply("")
+    return Reply("positive or neutral" if text.startswith("Sentence 1") else "Neutral")
+
+
+@pytest.fixture
+def silent_result(tmp_path: Path) -> Path:
+    return write_result(outcomes_with(silent)[0], tmp_path / "results")
+
+
+def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Path) -> None:
+    result = recompute(silent_result)
+    assert result.format == 3
+    lc4, lc9 = result.capabilities["LC4"], result.capabilities["LC9"]
+    assert (lc4.refusals, lc4.unreadable) == (2, 0) and (lc9.refusals, lc9.unreadable) == (0, 2)
+    assert lc4.all and lc4.answered and lc9.answered
+    assert lc4.all.failures == 2 and lc4.answered.failures == 0 and lc4.answered.cases == 4
+    assert lc9.answered.failure_rate == 1
+    overall = result.overall
+    assert (overall.refusals, overall.unreadable) == (2, 2)
+    assert overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
+    assert overall.answered and overall.answered.failure_rate == pytest.approx(0.5)
+    assert result.answers == {"negative": 0, "neutral": 4, "positive": 4}
+    assert read_outcomes(silent_result).labels.tolist() == [
+        *(REFUSED, REFUSED, 2, 2, 2, 2), *(UNREADABLE, UNREADABLE, 1, 1, 1, 1)
+    ]  # fmt: skip
+
+
+def test_what_got_no_label_is_null_on_disk(silent_result: Path) -> None:
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(silent_result.with_suffix(".parquet")).to_pylist()
+    assert [row["label"] for row in rows[:3]] == [None, None, "positive"]
+    assert [row["refused"] for row in rows[:3]] == [True, True, False]
+    assert [row["unreadable"] for row in rows[5:9]] == [False, True, True, False]
+    assert all(row["failed"] for row in rows if row["label"] is None)
+
+
+def test_a_label_beside_a_refusal_is_no_answer(silent_result: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from s2lct.files import sha256_of
+
+    path = silent_result.with_suffix(".parquet")
+    table = pq.read_table(path)
+    number = table.column_names.index("label")
+    pq.write_table(table.set_column(number, "label", pa.array(["neutral"] * len(table))), path)
+    told = json.loads(silent_result.read_text())
+    told["outcomes"]["sha256"] = sha256_of(path)
+    silent_result.write_text(json.dumps(told))
+    with pytest.raises(ScoringError, match="a label is none of"):
+        read_outcomes(silent_result)
+
+
+def test_every_case_answered_leaves_no_trace_of_silence(tmp_path: Path) -> None:
+    path = write_result(outcomes_with(always(Reply("neutral")))[0], tmp_path)
+    overall = read_result(path).overall
+    assert (overall.refusals, overall.unreadable, overall.answered) == (0, 0, None)
+
+
+def test_a_model_that_refuses_everything_has_no_rate_without(tmp_path: Path) -> None:
+    path = write_result(outcomes_with(always(Reply("", refusal="No.")))[0], tmp_path)
+    result = recompute(path)
+    assert result.overall.refusals == 12 and result.overall.failure_rate == 1
+    assert result.overall.answered is None and result.capabilities["LC4"].answered is None
+    build_site(collect(tmp_path), tmp_path / "site")
+    html_report([Scored(result, read_outcomes(path))])
+
+
+def test_what_an_endpoint_took_is_recorded(silent_result: Path) -> None:
+    model = read_result(silent_result).model
+    endpoint = model.endpoint
+    assert endpoint is not None and endpoint.model_reported == SentimentServer.model_reported
+    assert re.fullmatch(r"http://127.0.0.1:\d+/v1", endpoint.url)
+    assert endpoint.requests == 12 and endpoint.prompt_tokens == 12 * 14
+    assert endpoint.completion_tokens > 0
+    assert (model.revision, model.weights_sha256) == ("", "")
+    assert json.dumps(PROMPT) in model.label_rule
+
+
+def test_the_board_says_that_it_cannot_be_scored_again(silent_result: Path, tmp_path: Path) -> None:
+    collection = collect(silent_result.parent)
+    write_collection(collection, tmp_path / "all.parquet")
+    for one in (collection, read_collection(tmp_path / "all.parquet")):
+        (suite,) = one.suites
+        (model,) = suite.models
+        assert model.endpoint.startswith("http://127.0.0.1")
+        assert sorted(set(model.labels.tolist())) == [1, 2, REFUSED, UNREADABLE]
+        ((standing,),) = [of.standings for of in all_standings(one)]
+        assert standing.overall.failures == 8
+        assert standing.silences["LC4"].refusals == 2
+    build_site(collection, tmp_path / "site")
+    (row, *_) = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
+    assert (row["refusals"], row["unreadable"], row["verified"]) == (2, 2, None)
+    assert row["answered_failure_rate"] == pytest.approx(0.5)
+    assert row["endpoint"].startswith("http://127.0.0.1")
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "cannot be scored again" in page
+
+
+def test_report_and_table_show_refusals_where_there_are_some(
+    silent_result: Path, tmp_path: Path
+) -> None:
+    plain = write_result(outcomes_with(always(Reply("neutral")))[0], tmp_path / "plain")
+    for path, shown in ((silent_result, True), (plain, False)):
+        done = runner.invoke(app, ["report", str(path), "--html", str(tmp_path / "report.html")])
+        assert done.exit_code == 0, done.output
+        assert ("refused   unreadable" in done.output) is shown
+        html = (tmp_path / "report.html").read_text()
+        assert ("Refusals and answers that cannot be read" in html) is shown
+        assert ("said nothing: it refused" in html) is shown
+
+
+def test_a_submission_of_an_endpoint_is_a_claim_that_nobody_can_verify(
+    silent_result: Path,
+) -> None:
+    verdict = check(silent_result, SUITE)
+    assert verdict.accepted and not verdict.verified, verdict.reasons
+    again = check(silent_result, SUITE, rescore=True)
+    assert not again.accepted and not again.verified
+    assert "cannot be scored again" in again.reasons[0] and "without --rescore" in again.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("url", "http://user:secret@host/v1", "is no address"),
+        ("url", "javascript:alert(1)", "is no address"),
+        ("url", "https://host/v1?key=1", "is no address"),
+        ("requests", 10**16, "too large"),
+        ("last_day", "some day", "is no ISO date"),
+    ],
+)
+def test_what_no_endpoint_says_is_refused(
+    silent_result: Path, field: str, value: Any, said: str
+) -> None:
+    told = json.loads(silent_result.read_text())
+    told["model"]["endpoint"][field] = value
+    silent_result.write_text(json.dumps(told))
+    assert any(said in reason for reason in check(silent_result, SUITE).reasons)
+    with pytest.raises(ScoringError, match="no usable result"):
+        collect(silent_result.parent)
+
+
+def test_two_servers_are_two_rows_and_a_tag_is_part_of_a_name(tmp_path: Path) -> None:
+    for _ in range(2):
+        with SentimentServer(always(Reply())) as server:
+            model = EndpointModel("llama3:8b-q4", LabelPrompt(PROMPT), Server(server.base_url))
+            write_result(score(model, SUITE), tmp_path)
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    (suite,) = collect(tmp_path).suites
+    assert [model.name for model in suite.models] == ["llama3:8b-q4"] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--base-url", "http://h/v1", "--llm"], "--llm with --base-url"),
+        (["--base-url", "localhost:8000"], "is no address of a server"),
+        (["--base-url", "http://me:secret@h/v1"], "more than a host and a path"),
+        (["--base-url", "https://h/v1?key=secret"], "more than a host and a path"),
+        (["--base-url", "http://h/v1", "--api-key-env", "NO_SUCH_KEY"], "no such variable"),
+        (["--base-url", "http://h/v1", "--label-map", "0=negative"], "no label map"),
+        (["--base-url", "http://h/v1", "--label-words", "Good,good"], "capital letters"),
+        (["--api-key-env", "MY_KEY"], "--api-key-env without --base-url"),
+        (["--prompt", "{text}"], "--base-url URL to ask a server"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_is_asked(
+    options: list[str], problem: str, suite_folder: Path, tmp_path: Path
+) -> None:
+    done = runner.invoke(
+        app, ["score", "m", "--suite", str(suite_folder), "--out", str(tmp_path), *options]
+    )
+    assert done.exit_code == 1
+    assert problem in " ".join(done.output.split()) and "secret" not in done.output
+
+
+def test_without_the_client_the_extra_is_named(
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("s2lct.leaderboard.models.endpoint.find_spec", lambda name: None)
+    done = runner.invoke(
+        app, ["score", "m", "--base-url", "http://h/v1", "--suite", str(suite_folder)]
+    )
+    assert done.exit_code == 1 and 'pip install "s2lct[endpoints]"' in done.output
+
+
+# A suite of 2,000 cases, killed in the middle.
+MANY, CAPABILITIES = 2_000, ("LC1", "LC2", "LC3", "LC4")
+TROUBLE = {
+    101: Reply(status=429, headers={"Retry-After": "0.1"}), 211: Reply(status=500),
+    307: Reply(cut="before"), 401: Reply("positive", cut="within"),
+    503: Reply(status=429, headers={"Retry-After": "0.1"}), 1_201: Reply(status=502),
+    1_301: Reply(cut="before"), 1_409: Reply(cut="within"),
+}  # fmt: skip
+ANSWERS = (
+    ("Positive", 2), ("The sentiment is negative.", 0), ("I can't help with that.", REFUSED),
+    ("**neutral**", 1), ("", UNREADABLE), ("Somewhere between neutral and positive", UNREADABLE),
+    ('{"label": "neutral"}', 1),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def large_suite(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def many(name: str, rows: Any) -> Any:
+        if name not in CAPABILITIES:
+            return rows
+        seed = next(row for row in rows if row["kind"] == "seed")
+        texts = [f"Sentence {n}, {name}." for n in range(MANY // len(CAPABILITIES))]
+        ids = [content_id("seed", name, text) for text in texts]
+        return [
+            seed | {"id": one, "seed_id": one, "text": text}
+            for one, text in zip(ids, texts, strict=True)
+        ]
+
+    out = tmp_path_factory.mktemp("large") / "suite"
+    return edited_suite(suite_folder, out, "1.1.0", many)
+
+
+def answered_by_rule(text: str, before: int) -> Reply:
+    found = re.fullmatch(r"Sentence (\d+), (\w+)\.", text)
+    assert found
+    number = int(found[1])
+    if not before and (trouble := TROUBLE.get(number + 500 * (int(found[2][2:]) - 1))):
+        return trouble
+    return Reply(ANSWERS[number % len(ANSWERS)][0], seconds=0.02 if number % 50 == 0 else 0.002)
+
+
+def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
+    large_suite: Path, tmp_path: Path, key: str
+) -> None:
+    quarter, half = threading.Event(), threading.Event()
+
+    def reply(text: str, before: int) -> Reply:
+        for event, share in ((quarter, 4), (half, 2)):
+            if sum(server.answered.values()) >= MANY // share:
+                event.set()
+        return answered_by_rule(text, before)
+
+    def kept() -> set[str]:
+        (file,) = (tmp_path / "cache").glob("*.sqlite")
+        with sqlite3.connect(file) as connection:
+            return {row[0] for row in connection.execute("SELECT text FROM written")}
+
+    with SentimentServer(reply) as server:
+        command = [
+            *(sys.executable, "-m", "s2lct", "score", "tiny-chat", "--base-url", server.base_url),
+            *("--prompt", PROMPT, "--suite", str(large_suite), "--out", str(tmp_path / "results")),
+            *(part for name in CAPABILITIES for part in ("--capability", name)),
+        ]
+        env = os.environ | {"S2LCT_CACHE": str(tmp_path / "cache"), "OPENAI_LOG": "debug"}
+        logs = [tmp_path / "interrupted.log", tmp_path / "killed.log"]
+        for log, reached, ended in zip(
+            logs, (quarter, half), (signal.SIGINT, signal.SIGKILL), strict=True
+        ):
+            with log.open("wb") as file:
+                running = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=file, stderr=file)
+                assert reached.wait(200)
+                running.send_signal(ended)
+                code = running.wait(60)
+            if ended is signal.SIGINT:
+                assert code == 130 and "The same command goes on" in log.read_text()
+                # Requests under way were answered, and these answers are kept.
+                assert kept() == {fingerprint_of(text) for text in server.answered}
+        before, known = server.answered.copy(), kept()
+        # All that was answered is kept, but for what was under way when it was killed.
+        lost = [text for text in before if fingerprint_of(text) not in known]
+        assert MANY // 2 - 8 <= len(known) < MANY and len(lost) <= 8
+        done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = [case for case in load_cases(large_suite).cases if case.capability in CAPABILITIES]
+    assert len(asked) == MANY
+    # Nothing is lost, and nothing that was kept is asked again.
+    assert set(server.answered) == {case.text for case in asked}
+    again = [text for text, count in server.answered.items() if count > 1]
+    assert {fingerprint_of(text) for text in again}.isdisjoint(known) and len(again) <= len(lost)
+    assert server.most_at_once == 8
+    (path,) = (tmp_path / "results").glob("*.json")
+    result, outcomes = recompute(path), read_outcomes(path)
+    numbers = (int(case.text.split()[1].rstrip(",")) for case in asked)
+    whole = [ANSWERS[number % len(ANSWERS)][1] for number in numbers]
+    assert outcomes.labels.tolist() == whole
+    assert result.overall.refusals == whole.count(REFUSED) > 200
+    assert result.overall.unreadable == whole.count(UNREADABLE) > 500
+    endpoint = result.model.endpoint
+    assert endpoint and f"{endpoint.requests:,} requests" in " ".join(done.stdout.split())
+    # The key came, and stands nowhere.
+    assert server.keys == {KEY}
+    assert KEY not in done.stdout + done.stderr
+    for one in filter(Path.is_file, tmp_path.rglob("*")):
+        assert KEY.encode() not in one.read_bytes(), one

@@ -1,0 +1,124 @@
+"""Answers in words: what means a label, what is a refusal, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.text_answers import (
+    REFUSED,
+    SAID,
+    UNREADABLE,
+    TextAnswer,
+    label_of,
+)
+
+MEANINGS = range(len(LABELS))
+WORDS = st.sampled_from(LABELS)
+
+
+def read(text: str, finish: str = "stop", refusal: str = "") -> int:
+    return label_of(TextAnswer(text, finish, refusal), LABELS, MEANINGS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Negative", "negative"),
+        ("Sentiment: Negative.", "negative"),
+        ("**positive**", "positive"),
+        ("_Neutral_\n", "neutral"),
+        ("# POSITIVE!!!", "positive"),
+        ("The sentiment of this sentence is positive.", "positive"),
+        ("It is a neutral statement; neutral.", "neutral"),
+        ("Negative. The author does not like the coat.", "negative"),
+        ('{"label": "neutral"}', "neutral"),
+        ('{"sentiment": "Positive", "why": "it is not negative"}', "positive"),
+        ('```json\n{"label": "negative"}\n```', "negative"),
+        ('"positive"', "positive"),
+        ('The sentence "I am positive about the coat" is neutral.', "neutral"),
+        ("<think>Is it negative? No, positive.</think>\n\nPositive", "positive"),
+        ("I’m sorry to say: negative.", "negative"),
+        ("As an AI, I'd say positive.", "positive"),
+        ("ＮＥＧＡＴＩＶＥ", "negative"),
+    ],
+)
+def test_one_label_word_is_a_label(text: str, said: str) -> None:
+    assert SAID[read(text)] == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " \n", "…", "7", "null", "Neg", "positively", "non-negative", "negative?",
+        "positive or negative", "neutral/positive", "Mixed, leaning positive", "either positive",
+        "Not negative.", "It isn't negative.", "It isn’t negative.", "Neither positive nor so.",
+        "Negative. No, positive.", "Negative. It is not negative.", "It could be positive.",
+        '{"positive": 0.1, "negative": 0.9}', '{"label": "negative", "label": "positive"}',
+        '{"label": ["negative"], "answer": "positive"}', "<think>It is positive",
+        "The text says \"it was positive for all of us\".",
+    ],
+)  # fmt: skip
+def test_what_names_no_one_label_cannot_be_read(text: str) -> None:
+    assert read(text) == UNREADABLE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't help with that.", "I can’t help with that.", "I cannot classify this sentence.",
+        "I'm sorry, but I can't assist with that request.", "Sorry.", "I am unable to rate it.",
+        "We won't answer.", "As an AI language model, this is beyond me.",
+        "I cannot say whether it is positive or negative.", "I must decline.",
+        "This is against our guidelines.",
+    ],
+)  # fmt: skip
+def test_what_says_that_it_will_not_answer_is_a_refusal(text: str) -> None:
+    assert read(text) == REFUSED
+
+
+def test_what_the_server_tells_comes_first() -> None:
+    assert read("positive", finish="length") == UNREADABLE  # of "positive or negative", perhaps
+    assert read("positive", finish="content_filter") == REFUSED
+    assert read("", refusal="I can't help with that.") == REFUSED
+
+
+def test_other_words_stand_for_the_labels_and_the_longer_is_not_the_shorter() -> None:
+    words, meanings = ("bad", "not bad", "so-so"), (0, 2, 1)
+    said = [
+        label_of(TextAnswer(text), words, meanings) for text in ("Bad.", "NOT BAD", "so-so", "good")
+    ]
+    assert said == [0, 2, 1, UNREADABLE]
+
+
+@given(WORDS, st.sampled_from(["{}", " {}.\n", "**{}**", "Sentiment: {}", '{{"label": "{}"}}']))
+def test_a_word_in_any_case_and_frame_is_its_label(word: str, frame: str) -> None:
+    for shown in (word, word.upper(), word.title()):
+        assert read(frame.format(shown)) == LABELS.index(word)
+
+
+@given(WORDS, WORDS, st.text(alphabet=" ,.;:-\n*_'\"/&", min_size=1, max_size=5))
+def test_two_labels_are_never_one(one: str, other: str, between: str) -> None:
+    assert read(f"{one}{between}{other}") in (
+        {LABELS.index(one), UNREADABLE} if one == other else {UNREADABLE}
+    )
+
+
+@given(st.text(max_size=200), st.sampled_from(["stop", "length", "content_filter", "tool_calls"]))
+def test_any_text_is_read_as_something(text: str, finish: str) -> None:
+    found = read(text, finish)
+    assert 0 <= found <= UNREADABLE
+    # What names no label word gets none.
+    if not any(label in text.casefold() for label in LABELS) and text.isascii():
+        assert found >= len(LABELS)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists, max_leaves=5))
+def test_json_without_a_label_gets_none(value: object) -> None:
+    text = json.dumps({"label": value})
+    if not any(label in text.casefold() for label in LABELS) and "\\u" not in text:
+        assert read(text) >= len(LABELS)
