@@ -387,6 +387,7 @@ def test_two_servers_are_two_rows_and_a_tag_is_part_of_a_name(tmp_path: Path) ->
         (["--base-url", "http://h/v1", "--label-map", "0=negative"], "no label map"),
         (["--base-url", "http://h/v1", "--label-words", "Good,good"], "capital letters"),
         (["--api-key-env", "MY_KEY"], "--api-key-env without --base-url"),
+        (["--concurrency", "4", "--max-tokens", "9"], "--concurrency and --max-tokens without"),
         (["--prompt", "{text}"], "--base-url URL to ask a server"),
     ],
 )

@@ -37,6 +37,9 @@ MODEL = (
 SUITE = "Folder of a built suite, or Hub id\\[@REVISION]."
 
 
+_OF_SERVERS = {"api_key_env", "concurrency", "max_tokens"}
+
+
 class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
     """Options of `score`."""
 
@@ -213,8 +216,9 @@ def _prompt(options: ScoreOptions) -> LabelPrompt | None:
             "--llm with --base-url",
             mend="leave --base-url out to load the models here, or --llm to ask the server",
         )
-    if options.base_url is None and options.api_key_env:
-        raise ScoringError("--api-key-env without --base-url", mend="add --base-url URL")
+    if options.base_url is None and (idle := options.model_fields_set & _OF_SERVERS):
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(idle))
+        raise ScoringError(f"{flags} without --base-url", mend="add --base-url URL to ask a server")
     given = {"--prompt": options.prompt, "--label-words": options.label_words}
     if not options.llm and options.base_url is None:
         if alone := [option for option, value in given.items() if value is not None]:
