@@ -23,6 +23,9 @@ SCORING = Panel(app, "Score models")
     score_models.score,
     "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
     "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
+    "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
+    "s2lct export dist/s2lct --format csv --out cases.csv",
+    "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
 )
 def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:
     """Failure rates side by side, and where they were written."""
@@ -35,6 +38,11 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
             f"{' '.join(map(str, scores.files))} --html report.html"
         )
+    if scores.relative:
+        from s2lct.leaderboard.site.relative_table import relative_table
+
+        console.print(relative_table(scores.relative))
+        console.print(f"Case by case: {', '.join(str(one.file) for one in scores.relative)}")
     for path, result in zip(scores.files, scores.results, strict=True):
         plain = plain_path(result.model, options.out)
         if not result.partial and plain not in (None, path):

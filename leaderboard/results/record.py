@@ -43,6 +43,13 @@ class OptionsRecord(_Strict):
     label_words: tuple[str, ...] | None = None
 
 
+class PredictionsRecord(_Strict):
+    """The file that a team gave with what its model said, which nobody can ask again."""
+
+    file: str
+    sha256: str
+
+
 class ModelRecord(_Strict):
     """Which model."""
 
@@ -53,6 +60,12 @@ class ModelRecord(_Strict):
     options: OptionsRecord = OptionsRecord()
     parameters: int | None = Field(default=None, ge=0)
     licence: str | None = None
+    predictions: PredictionsRecord | None = None
+
+    @property
+    def rescorable(self) -> bool:
+        """Whether the model can be asked again what it said."""
+        return self.predictions is None
 
 
 class RateRecord(_Strict):
@@ -222,6 +235,12 @@ def own_options(options: OptionsRecord) -> str:
     if options.label_words not in (None, LABELS):
         words.append(f"own label words {', '.join(options.label_words or ())}")
     return "; ".join(words)
+
+
+def stands_apart(model: ModelRecord) -> str:
+    """`own_options` of a model, and whether it can be scored again; empty for what is usual."""
+    given = "" if model.rescorable else "given predictions, cannot be scored again"
+    return "; ".join(filter(None, (own_options(model.options), given)))
 
 
 def schema() -> str:

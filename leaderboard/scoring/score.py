@@ -40,7 +40,8 @@ class Outcomes:
     ``weights_sha256`` is empty for a function; ``parameters`` (how many weights) and ``licence``
     are None if unknown; ``label_map`` and ``neutral_band`` are as `score` was given them; ``asks``
     is what a language model was asked; ``counterpart_labels`` are what it said of the suite's
-    counterparts, shape (counterparts,), None where it was not asked them.
+    counterparts, shape (counterparts,), None where it was not asked them; ``predictions`` are file
+    and sha256 of what a team gave instead of a model.
     """
 
     model: str
@@ -56,6 +57,7 @@ class Outcomes:
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     asks: LabelPrompt | None = None
     counterpart_labels: Labels | None = None
+    predictions: Mapping[str, str] | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:

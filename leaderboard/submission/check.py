@@ -153,6 +153,8 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         )
     else:
         yield from untrusted.faults_of_names(untrusted.names_of(result))
+    if not model.rescorable:
+        yield "model: is known by given predictions alone, which nobody can score again"
     if result.format != FORMAT:
         yield f"format: is {result.format}; score the model again with this version of s2lct"
     if not model.label_rule.strip():
