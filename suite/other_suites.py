@@ -20,6 +20,7 @@ from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import capability_id_of
 from s2lct.suite.checklist import read_checklist
+from s2lct.suite.checklist_release import id_of_test
 from s2lct.suite.row_files import is_empty, is_row_file, parsed, rows_of_file
 from s2lct.suite.tables import COLUMNS
 
@@ -120,7 +121,7 @@ def checklist_rows(path: Path) -> list[Row]:
         (
             f"{path.name}, a case of {case.test!r}",
             {
-                "capability": case.test,
+                "capability": id_of_test(case.test),
                 "text": case.text,
                 "labels": [LABELS.index(label) for label in case.passes],
                 "label": LABELS.index(case.expected[0]),

@@ -24,9 +24,9 @@ from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.scoring.ask import Advance, probabilities_of
 from s2lct.leaderboard.scoring.statistics import Rate, evidence, rates_of
 from s2lct.plain_text import spreadsheet_cell
-from s2lct.suite.capability_ids import capability_id_of
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.checklist import RelativeCase, holds_cases, read_relative_cases
+from s2lct.suite.checklist_release import id_of_test
 from s2lct.suite.expectations import Expectation, expectation_of
 from s2lct.suite.other_suites import CHECKLIST
 
@@ -47,7 +47,7 @@ class RelativeTest:
     @property
     def id(self) -> str:
         """What it is called beside the capabilities of a suite."""
-        return capability_id_of(self.name)
+        return id_of_test(self.name)
 
     @property
     def texts(self) -> list[str]:
@@ -119,7 +119,7 @@ def relative_tests(
     asked = {name.casefold() for name in capabilities}
     tests: list[RelativeTest] = []
     for (name, capability, type_, words), found in of_test.items():
-        if asked and capability_id_of(name).casefold() not in asked:
+        if asked and id_of_test(name).casefold() not in asked:
             continue
         if (expectation := expectation_of(words)) is None:
             warnings.warn(
