@@ -57,13 +57,22 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
 
 
 @SCORING.shows(
-    reporting.report, "s2lct report results/vader.json results/afinn.json --html report.html"
+    reporting.report,
+    "s2lct report results/vader.json results/afinn.json --html report.html",
+    "s2lct report results/ checklist-results/ --html report.html",
 )
 def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -> None:
     """Failure rates side by side, and the words that broke each model."""
+    from s2lct.leaderboard.site.beside import by_suite, means_by_suite
     from s2lct.leaderboard.site.report import ResultsTable, shown_name
 
-    console.print(ResultsTable(results))
+    suites = by_suite(results)
+    for group in suites:
+        if len(suites) > 1:
+            console.rule(f"Suite {group[0].suite.name}", align="left")
+        console.print(ResultsTable(group))
+    if len(suites) > 1:
+        console.print(means_by_suite(suites))
     for result in results:
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"

@@ -114,7 +114,8 @@ def read_predictions(
         rule, table = _whole_table(predictions, label_map, neutral_band)
     except ScoringError as error:
         problem = _PLACE.sub(lambda found: chosen[int(found[1])][0], error.problem)
-        raise ScoringError(f"{path}: {problem}", mend=error.mend) from error
+        told = problem if problem != error.problem else f"{path}: {problem}"
+        raise ScoringError(told, mend=error.mend) from error
     first: dict[int, int] = {}
     by_text: dict[str, Array] = {}
     for place, number in enumerate(wanted):
