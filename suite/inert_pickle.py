@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator
-from typing import Any
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 from s2lct.errors import SuiteError
 from s2lct.plain_text import plain
 
 _SHOWN = 200
 _REFUSED = (
-    *(pickle.BYTEARRAY8, pickle.NEXT_BUFFER, pickle.READONLY_BUFFER),
+    *(pickle.NEXT_BUFFER, pickle.READONLY_BUFFER),
     *(pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.PERSID, pickle.BINPERSID),
 )
-"""What no release has: room claimed before it is filled, and objects from elsewhere."""
+"""What no release has: objects from elsewhere."""
 
 
 class StandIn:
@@ -81,11 +82,20 @@ _REBUILT = ("copyreg.__newobj__", "copyreg._reconstructor", "copy_reg._reconstru
 class _Inert(pickle._Unpickler):
     """Python's own reader, for which no name has anything behind it."""
 
-    dispatch = {  # noqa: RUF012
+    read: Callable[[int], bytes]
+    append: Callable[[Any], None]
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
         operation: own
         for operation, own in pickle._Unpickler.dispatch.items()
         if bytes([operation]) not in _REFUSED
     }
+
+    def _load_bytes(self) -> None:
+        """Bytes instead of an array of bytes, which would claim its room before it is filled."""
+        (size,) = struct.unpack("<Q", self.read(8))
+        self.append(self.read(size))
+
+    dispatch[pickle.BYTEARRAY8[0]] = _load_bytes
 
     def __init__(self, content: bytes) -> None:
         super().__init__(io.BytesIO(content), encoding="latin-1")
@@ -114,7 +124,7 @@ def read_inert(content: bytes, told: str) -> Any:
         return _Inert(content).load()
     except (
         pickle.UnpicklingError, EOFError, KeyError, IndexError, ValueError, TypeError,
-        AttributeError, OverflowError, MemoryError, RecursionError, AssertionError, ImportError,
+        AttributeError, OverflowError, MemoryError, RecursionError, AssertionError, struct.error,
     ) as error:  # fmt: skip
         raise SuiteError(
             f"{told}: is no pickle that can be read ({plain(str(error), _SHOWN) or 'cut off'})",

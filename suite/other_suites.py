@@ -208,6 +208,13 @@ def _whole_rows(rows: Iterable[tuple[str, Row]]) -> Iterator[Row]:
                 mend="rename one of them",
             )
         kind = row.get("kind", "seed")
+        try:
+            row["text"].encode()
+        except UnicodeEncodeError:
+            raise ScoringError(
+                f"{where}: its text holds half a character (a lone surrogate)",
+                mend="write the file as UTF-8",
+            ) from None
         own = str(row.get("id") or content_id(kind, capability, row["text"]))
         if "id" not in row:
             labels = labels_of.setdefault(own, row["labels"])
