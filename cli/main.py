@@ -13,7 +13,7 @@ from rich.table import Table
 
 from s2lct.builder import commands
 from s2lct.builder.config import BuildConfig
-from s2lct.cli import analysis, curation, leaderboard, publish, scoring
+from s2lct.cli import analysis, curation, imports, leaderboard, publish, scoring
 from s2lct.cli.command_line import Commands, run
 from s2lct.cli.console import console, error_console, show
 from s2lct.cli.options import Panel, examples
@@ -37,7 +37,7 @@ app = typer.Typer(
     ),
 )
 BUILDING = Panel(app, "Build a suite")
-for _group in (curation, scoring, analysis, publish, leaderboard):
+for _group in (curation, imports, scoring, analysis, publish, leaderboard):
     app.add_typer(_group.app)
 
 

@@ -27,6 +27,9 @@ SCORING = Panel(app, "Score models")
     score_models.score,
     "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
     "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
+    "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
+    "s2lct export dist/s2lct --format csv --out cases.csv",
+    "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
 )
 def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:
     """Failure rates side by side, and where they were written."""
@@ -49,6 +52,11 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
                 f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
                 f"tokens read, {of.completion_tokens:,} written. It cannot be scored again."
             )
+    if scores.relative:
+        from s2lct.leaderboard.site.relative_table import relative_table
+
+        console.print(relative_table(scores.relative))
+        console.print(f"Case by case: {', '.join(str(one.file) for one in scores.relative)}")
     for path, result in zip(scores.files, scores.results, strict=True):
         plain = plain_path(result.model, options.out)
         if not result.partial and plain not in (None, path):
@@ -65,13 +73,22 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
 
 
 @SCORING.shows(
-    reporting.report, "s2lct report results/vader.json results/afinn.json --html report.html"
+    reporting.report,
+    "s2lct report results/vader.json results/afinn.json --html report.html",
+    "s2lct report results/ checklist-results/ --html report.html",
 )
 def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -> None:
     """Failure rates side by side, and the words that broke each model."""
+    from s2lct.leaderboard.site.beside import by_suite, means_by_suite
     from s2lct.leaderboard.site.report import ResultsTable, shown_name
 
-    console.print(ResultsTable(results))
+    suites = by_suite(results)
+    for group in suites:
+        if len(suites) > 1:
+            console.rule(f"Suite {group[0].suite.name}", align="left")
+        console.print(ResultsTable(group))
+    if len(suites) > 1:
+        console.print(means_by_suite(suites))
     for result in results:
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable
 
 from s2lct.plain_text import words
 
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
+_LONGEST, _DIGITS = 31, 6
 _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 """Of columns of tables that have a column a capability."""
 _RESERVED = words(
@@ -27,6 +30,24 @@ def is_capability_id(name: str) -> bool:
     """Whether a capability may have that id: it becomes a config, and a column beside others."""
     taken = name.lower() in _RESERVED or name.lower().endswith(_SUFFIXES)
     return re.fullmatch(ID_PATTERN, name) is not None and not taken
+
+
+def capability_id_of(name: str) -> str:
+    """What a capability is called that somebody else named, in whatever words.
+
+    An id stays as it is. Other names become one that tells them: what an id cannot hold is a
+    hyphen, and one that is too long or taken is cut and gets digits of its hash.
+
+    >>> capability_id_of("simple negations: not negative")
+    'simple-negations-not-negative'
+    """
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    told = re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-_")
+    if is_capability_id(told):
+        return told
+    digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    start = re.sub(r"^[^A-Za-z]+", "", told)[: _LONGEST - _DIGITS - 1].rstrip("-_")
+    return f"{start or 'test'}-{digits}"
 
 
 def spelled(asked: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError, SuiteError
-from s2lct.files import is_folder, regular_bytes
+from s2lct.files import is_folder, is_here, regular_bytes
 from s2lct.hub_calls import data_set, hub_call, said_by
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import natural_order, spelled
 from s2lct.suite.checks import Rows, rows_fingerprint
 from s2lct.suite.known_splits import memberships_of
+from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_folder, rows_of_spec
 from s2lct.suite.read import MOST_DESCRIPTION_BYTES, parse_description, read_suite
 from s2lct.suite.rows import CaseRow
 from s2lct.suite.tables import ALL, COUNTERPART, KINDS, SPLIT, SUITE_FILE
@@ -159,7 +160,8 @@ def load_cases(
     """Read a suite.
 
     Args:
-        suite: a folder that `s2lct build` wrote, a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``,
+        suite: a folder that `s2lct build` wrote or another with tables, a suite of others (see
+            `other_suites`), a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``,
             as `datasets.load_dataset` takes it), or rows: dicts, a `datasets.Dataset`, a
             `DatasetDict` or a dict of them by config, as `s2lct.builder.build` returns.
         kinds: which rows are its `cases`; without any said, those that a failure rate counts.
@@ -194,15 +196,21 @@ def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
     if not isinstance(suite, (str, Path)):
         rows = _checked_rows(_rows(suite), "", written=False)
         # Rows may come in the order of their files' names, LC10 before LC2.
-        ordered = sorted(rows, key=lambda row: natural_order(row.capability))
-        read = CheckedRows("rows", "", rows_fingerprint(ordered), tuple(rows))
+        read = CheckedRows("rows", "", rows_fingerprint(_in_order(rows)), tuple(rows))
         if not rows:
             raise ScoringError(
                 "there is no row in the suite or references that were given",
                 mend="pass rows as `load_dataset` gives them",
             )
         return read
-    read = _from_folder(Path(suite)) if is_folder(Path(suite)) else read_hub(str(suite))[1]
+    if is_folder(Path(suite)):
+        read = _from_folder(Path(suite))
+    elif is_spec(str(suite)):
+        read = _from_others(*rows_of_spec(str(suite)))
+    elif is_here(Path(suite)):
+        raise ScoringError(f"--suite {suite}: a file of what kind?", mend=SUITE_FORMS)
+    else:
+        read = read_hub(str(suite))[1]
     if not read.rows:
         raise ScoringError(f"suite {read.name}: holds no case", mend="build one with more seeds")
     return read
@@ -276,7 +284,19 @@ def _rows(data: Any) -> Iterator[Any]:
     yield from data
 
 
+def _in_order(rows: Sequence[CaseRow]) -> list[CaseRow]:
+    return sorted(rows, key=lambda row: natural_order(row.capability))
+
+
+def _from_others(name: str, rows: Sequence[Mapping[str, Any]]) -> CheckedRows:
+    """A suite that was not built here, of the rows of its files."""
+    checked = _in_order(_checked_rows(rows, f"suite {name}, ", written=False))
+    return CheckedRows(name, "", rows_fingerprint(checked), tuple(checked))
+
+
 def _from_folder(folder: Path) -> CheckedRows:
+    if not (folder / SUITE_FILE).exists() and (rows := rows_of_folder(folder)):
+        return _from_others(str(folder), rows)
     try:
         suite = read_suite(folder)
     except SuiteError as error:
@@ -284,7 +304,7 @@ def _from_folder(folder: Path) -> CheckedRows:
             raise ScoringError(f"--suite {error.problem}", mend=error.mend) from error
         raise ScoringError(
             f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
-            mend="build one with `s2lct build --out DIR`, or pass a Hub id"
+            mend="build one with `s2lct build --out DIR`, or pass a Hub id, or a folder of tables"
             + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
         ) from error
     return CheckedRows(str(folder), suite.version, suite.fingerprint, tuple(suite.checked))

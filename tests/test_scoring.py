@@ -513,11 +513,11 @@ def test_a_comparison_says_plainly_where_nothing_is_shown(result_files: list[Pat
     assert done.output.count("undecided") == 2 + told
 
 
-def test_results_of_different_suites_are_not_put_side_by_side(result_files: list[Path]) -> None:
+def test_results_of_different_suites_are_not_compared(result_files: list[Path]) -> None:
     other = json.loads(result_files[1].read_text())
     other["suite"]["fingerprint"] = "1" * 64
     result_files[1].write_text(json.dumps(other))
-    done = runner.invoke(app, ["report", *map(str, result_files)])
+    done = runner.invoke(app, ["compare", *map(str, result_files)])
     assert done.exit_code == 1
     assert "different suites" in done.output
 

@@ -107,8 +107,8 @@ class CoverageOptions(NeuronOptions):
     suites: Annotated[
         tuple[str, ...],
         Argument(
-            "Folders of built suites, Hub ids, or CheckList's .jsonl\\[.gz]; NAME=SUITE names one "
-            "in tables and plots."
+            "Folders of suites, Hub ids, CheckList's .jsonl\\[.gz] or csv:FILE?text=COLUMN&…; "
+            "NAME=SUITE names one in tables and plots."
         ),
     ]
     curve: Annotated[

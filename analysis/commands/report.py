@@ -17,7 +17,10 @@ class ReportOptions(Options):
 
     results: Annotated[
         tuple[Path, ...],
-        Argument("Result files that `s2lct score` wrote.", path="existing file"),
+        Argument(
+            "Result files that `s2lct score` wrote, or folders of them; of one suite or several.",
+            path="existing",
+        ),
     ]
     html: Annotated[Path | None, Option("Write the report as an HTML page.", path="file")] = None
     recompute: Annotated[bool, Option("Refuse figures that do not follow from the cases.")] = False
@@ -32,21 +35,28 @@ class ReportOptions(Options):
 
 @takes(ReportOptions)
 def report(options: ReportOptions, bars: Bars) -> tuple[Result, ...]:
-    """Put results side by side, worst first, with examples."""
+    """Put results side by side, worst first, with examples.
+
+    Results on several suites, such as a built one and CheckList's cases, stand below each other,
+    the suite of the first result with its examples first.
+    """
     from s2lct.analysis.explain.report import html_section, read_explanations
     from s2lct.leaderboard.results.read import current, read_outcomes, recompute
-    from s2lct.leaderboard.site.report import Scored, check_same_suite, write_html
+    from s2lct.leaderboard.site.beside import by_suite, other_suites_section, result_files
+    from s2lct.leaderboard.site.report import Scored, write_html
 
-    results = tuple(
-        recompute(path) if options.recompute else current(path) for path in options.results
-    )
-    check_same_suite(results)
+    paths = result_files(options.results)
+    results = tuple(recompute(path) if options.recompute else current(path) for path in paths)
+    first, *others = by_suite(results)
     fingerprint = results[0].suite.fingerprint
     explained = [read_explanations(path, fingerprint) for path in options.explanations]
     if options.html is not None:
         scored = [
             Scored(result, read_outcomes(path))
-            for result, path in zip(results, options.results, strict=True)
+            for result, path in zip(results, paths, strict=True)
+            if result in first
         ]
-        write_html(scored, options.html, [html_section(file) for file in explained])
+        sections = [other_suites_section([first, *others])] if others else []
+        sections += [html_section(file) for file in explained]
+        write_html(scored, options.html, sections)
     return results

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +17,37 @@ from s2lct.identity import content_id, fingerprint_of, shuffle_key
 from s2lct.json_lines import as_json_lines
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_cases
-from s2lct.suite.checklist import CheckListCase, read_checklist
+from s2lct.suite.checklist import (
+    CheckListCase,
+    holds_cases,
+    read_checklist,
+    read_relative_cases,
+)
+from s2lct.suite.other_suites import CHECKLIST, is_spec
 from s2lct.suite.read import read_description, read_suite
 from s2lct.suite.tables import COUNTERPART, KINDS
 from s2lct.suite.write import write_suite_files
 
+_PREFIX = f"{CHECKLIST}:"
+
 
 def is_checklist(name: str) -> bool:
     """Whether a suite's name is that of a file of CheckList's JSON lines."""
-    return name.endswith((".jsonl", ".jsonl.gz"))
+    return name.startswith(_PREFIX) or (
+        not is_spec(name) and name.endswith((".jsonl", ".jsonl.gz"))
+    )
 
 
-def load_test_suite(name: str) -> SuiteCases:
-    """A suite by name: a folder or Hub id of a built suite, or CheckList's JSON lines.
+def _checklist_path(name: str) -> Path:
+    return Path(name.removeprefix(_PREFIX))
+
+
+def load_test_suite(name: str, *, relative: bool = False) -> SuiteCases:
+    """A suite by name, as `load_cases` takes it, or CheckList's JSON lines without ``checklist:``.
 
     A case of CheckList's has the name of its test as capability; equal texts of one test are one
-    case.
+    case. With ``relative``, texts of its invariance and directional tests are cases that every
+    label passes: they exercise a model as others do.
 
     Raises:
         AnalysisError: the file cannot be read, is of another task, or contradicts itself.
@@ -40,10 +55,10 @@ def load_test_suite(name: str) -> SuiteCases:
     """
     if not is_checklist(name):
         return load_cases(name)
-    path = Path(name)
+    path = _checklist_path(name)
     _check_task(path)
     cases: dict[str, Case] = {}
-    for read in read_checklist(path):
+    for read in _read(path) if relative else read_checklist(path):
         try:
             case = _as_case(read)
         except UnicodeEncodeError as error:
@@ -58,6 +73,16 @@ def load_test_suite(name: str) -> SuiteCases:
                 mend="decide which labels pass, and leave out the other case",
             )
     return _suite_of(name, cases.values())
+
+
+def _read(path: Path) -> Iterator[CheckListCase]:
+    """The cases of a file, and each text of its relative ones."""
+    relative = read_relative_cases(path)
+    if not relative or holds_cases(path):
+        yield from read_checklist(path)
+    for case in relative:
+        for text in case.texts:
+            yield CheckListCase(case.test, case.capability, text, LABELS, LABELS)
 
 
 def _suite_of(name: str, cases: Iterable[Case]) -> SuiteCases:
@@ -78,6 +103,8 @@ def _check_task(path: Path) -> None:
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             row: Any = json.loads(next((line for line in file if line.strip()), b"{}"))
+        if "expectation" in row:
+            return
         texts, expected = row["texts"], row["expected"]
         if not isinstance(texts, list) or not isinstance(expected, list):
             return
@@ -102,13 +129,14 @@ def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
     found: dict[str, SuiteCases] = {}
     for name in names:
         called, equals, suite = name.partition("=")
-        if not equals or is_here(Path(name)):
-            called, suite = Path(name).name.removesuffix(".gz").removesuffix(".jsonl"), name
+        if not equals or is_here(Path(name)) or is_spec(name):
+            file = name.partition(":")[2].partition("?")[0] if is_spec(name) else name
+            called, suite = Path(file).name.removesuffix(".gz").removesuffix(".jsonl"), name
         if called in found or not called:
             raise AnalysisError(
                 f"suite {name}: another one is called {called!r} too", mend="name it: NAME=SUITE"
             )
-        found[called] = load_test_suite(suite)
+        found[called] = load_test_suite(suite, relative=True)
     return found
 
 
@@ -179,7 +207,7 @@ def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, A
     """
     check_out(out, suite)
     if is_checklist(suite):
-        _write_checklist(Path(suite), reduced.kept, out)
+        _write_checklist(_checklist_path(suite), reduced.kept, out)
         return
     read = read_suite(Path(suite))
     rows_of = {

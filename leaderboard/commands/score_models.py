@@ -23,18 +23,26 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from s2lct.leaderboard.models.classifier import Classifier
     from s2lct.leaderboard.models.endpoint import EndpointModel
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.record import Result
+    from s2lct.leaderboard.scoring.relative import RelativeScore, RelativeScores, RelativeTest
+    from s2lct.leaderboard.scoring.score import Outcomes
+    from s2lct.suite.cases import SuiteCases
 
 LLMS, ENDPOINTS = "Language models", "Models behind an endpoint"
 MODEL = (
     "vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
     "(ID@REVISION pins one); with --base-url what the server calls it."
 )
-SUITE = "Folder of a built suite, or Hub id\\[@REVISION]."
+SUITE = (
+    "Folder of a suite, Hub id\\[@REVISION], checklist:FILE.jsonl\\[.gz], or csv:FILE?text=COLUMN&…"
+)
+GIVEN = "Predictions"
 
 
 _OF_SERVERS = {"api_key_env", "concurrency", "max_tokens"}
@@ -43,9 +51,23 @@ _OF_SERVERS = {"api_key_env", "concurrency", "max_tokens"}
 class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
     """Options of `score`."""
 
-    models: Annotated[tuple[str, ...], Argument(MODEL)]
+    models: Annotated[tuple[str, ...], Argument(MODEL)] = ()
     suite: Annotated[str, Option(SUITE)]
     out: Annotated[Path, Option("Folder for the result files.", path="folder")] = Path("results")
+    predictions: Annotated[
+        Path | None,
+        Option(
+            "Instead of a model: what yours said of the cases that `s2lct export SUITE --format "
+            "csv` writes. CSV, JSON lines or Parquet with id or text, and label or a probability "
+            "a class.",
+            GIVEN,
+            path="existing file",
+        ),
+    ] = None
+    name: Annotated[
+        str | None,
+        Option("With --predictions: what the model is called \\[default: as the file].", GIVEN),
+    ] = None
     kind: Annotated[
         Literal["seed", "expansion"] | None, Option("Only seeds, or only expansions.", CASES)
     ] = None
@@ -99,13 +121,18 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
 
 @dataclass(frozen=True)
 class Scores:
-    """Results that were written, in the order of the models; their files; models without one."""
+    """Results that were written, in the order of the models; their files; models without one.
+
+    ``relative`` has the models' scores on CheckList's invariance and directional tests, if the
+    suite has some.
+    """
 
     results: tuple[Result, ...]
     files: tuple[Path, ...]
     failed: tuple[str, ...]
     sent: tuple[int | None, ...] = ()
     """Of the requests that a result took, how many this run sent; None without an endpoint."""
+    relative: tuple[RelativeScores, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -139,19 +166,19 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
+    from s2lct.leaderboard.scoring.relative import cases_beside, relative_tests, score_relative
     from s2lct.leaderboard.scoring.score import default_cache
     from s2lct.leaderboard.scoring.score import score as outcomes_of
-    from s2lct.suite.cases import load_cases
 
     label_map = check_label_map(options.label_map)
     prompt = _prompt(options)
+    _check_what_is_scored(options)
     check_out_folder(options.out)
-    chosen = load_cases(options.suite).select(
-        options.capability or None, options.kind, options.limit
-    )
+    tests = relative_tests(options.suite, options.capability, options.kind, options.limit)
+    chosen = cases_beside(options.suite, tests, options.capability, options.kind, options.limit)
     selection = SelectionRecord(
         capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
-        if options.capability
+        if options.capability and chosen
         else None,
         kind=options.kind,
         limit=options.limit,
@@ -159,17 +186,34 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     files: list[Path] = []
     failed: list[str] = []
     sent: list[int | None] = []
+    relative: list[RelativeScores] = []
+    cache = default_cache() if options.cache else None
+    if options.predictions is not None:
+        given, given_scores = _of_predictions(options, options.predictions, chosen, tests)
+        files.append(write_result(given, options.out, selection))
+        sent.append(None)
+        relative += _written(given.model, given_scores, options.out, files)
     names = list(dict.fromkeys(options.models))
     for name in names:
         try:
             model = _loaded(options, name, prompt)
-            outcomes = outcomes_of(
+            outcomes = None
+            if chosen is not None:
+                outcomes = outcomes_of(
+                    model,
+                    chosen,
+                    label_map=label_map,
+                    neutral_band=options.neutral_band,
+                    cache=cache,
+                    advance=bars(name, len({case.text for case in chosen.asked})),
+                )
+            scores = score_relative(
                 model,
-                chosen,
+                tests,
                 label_map=label_map,
                 neutral_band=options.neutral_band,
-                cache=default_cache() if options.cache else None,
-                advance=bars(name, len({case.text for case in chosen.asked})),
+                cache=cache,
+                bar=bars,
             )
         except Exception as error:  # somebody's model may fail in any way
             if len(names) == 1:
@@ -177,10 +221,12 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
             warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
             failed.append(name)
         else:
-            files.append(write_result(outcomes, options.out, selection))
-            sent.append(getattr(model, "sent", None))
+            own = [write_result(outcomes, options.out, selection)] if outcomes else []
+            relative += _written(model.name, scores, options.out, own)
+            files += own
+            sent += [getattr(model, "sent", None)] * len(own)
     results = tuple(map(read_result, files))
-    return Scores(results, tuple(files), tuple(failed), tuple(sent))
+    return Scores(results, tuple(files), tuple(failed), tuple(sent), tuple(relative))
 
 
 def _loaded(
@@ -197,6 +243,65 @@ def _loaded(
     from s2lct.leaderboard.models.load import load_classifier
 
     return load_classifier(name, device=options.device, dtype=options.dtype, asks=prompt)
+
+
+def _of_predictions(
+    options: ScoreOptions, path: Path, chosen: SuiteCases | None, tests: Sequence[RelativeTest]
+) -> tuple[Outcomes, tuple[RelativeScore, ...]]:
+    """What a file says that a model said."""
+    from s2lct.labels import check_label_map
+    from s2lct.leaderboard.answers.given import read_predictions
+    from s2lct.leaderboard.results.given import model_name, outcomes_of_predictions
+    from s2lct.leaderboard.scoring.relative import scores_of
+
+    name = model_name(options.name, path)
+    if chosen is None:
+        raise ScoringError(
+            f"--predictions on {options.suite}: nothing is asked for that a result can hold",
+            mend="name a suite, or capabilities, with minimum-functionality cases",
+        )
+    label_map, band = check_label_map(options.label_map), options.neutral_band
+    texts = [text for test in tests for text in test.texts]
+    given = read_predictions(path, chosen, label_map=label_map, neutral_band=band, also=texts)
+    outcomes = outcomes_of_predictions(given, name, label_map, band)
+    return outcomes, scores_of(name, tests, given.rule, given.by_text)
+
+
+def _written(
+    name: str, scores: Sequence[RelativeScore], out: Path, results: Sequence[Path]
+) -> list[RelativeScores]:
+    """A model's scores on relative tests, beside its result if it has one; none without scores."""
+    from s2lct.leaderboard.results.write import file_name
+    from s2lct.leaderboard.scoring.relative import RelativeScores, write_scores
+
+    if not scores:
+        return []
+    stem = results[-1].stem if results else file_name(name)
+    path = out / f"{stem}.relative.csv"
+    write_scores(scores, path)
+    return [RelativeScores(name, tuple(scores), path)]
+
+
+def _check_what_is_scored(options: ScoreOptions) -> None:
+    """Refuse models together with predictions, or neither."""
+    given = options.predictions is not None
+    if given and options.models:
+        raise ScoringError(
+            f"--predictions together with the model {options.models[0]}",
+            mend="score one of them: predictions stand for a model, which --name names",
+        )
+    if not given and not options.models:
+        raise ScoringError(
+            "no model to score", mend=f"name one ({MODEL}), or give --predictions FILE"
+        )
+    if options.name is not None and not given:
+        raise ScoringError(
+            "--name without --predictions", mend="leave it out: a model has its own name"
+        )
+    if given and options.llm:
+        raise ScoringError(
+            "--predictions together with --llm", mend="leave --llm out: nothing is asked"
+        )
 
 
 def _why(name: str, error: Exception) -> str:

@@ -17,7 +17,7 @@ from s2lct.leaderboard.results import scored, untrusted
 from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.hub_results import snapshot
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT, Untrusted, UntrustedReader
-from s2lct.leaderboard.results.record import own_options
+from s2lct.leaderboard.results.record import stands_apart
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, pairs_of
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
@@ -136,12 +136,12 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
     _check_counts(found)
     model_scored = scored.ScoredModel(
         key=found.sha256,
-        **model.model_dump(exclude={"options", "endpoint"}),
+        **model.model_dump(exclude={"options", "endpoint", "predictions"}),
         endpoint=model.endpoint.url if model.endpoint else "",
         date=untrusted.moment(result.date).isoformat(timespec="seconds"),
         verified=verified.get(found.sha256, "")[:10],
         labels=found.labels.astype(np.int8),
-        options=own_options(model.options),
+        options=stands_apart(model),
     )
     suite = result.suite
     return ReadResult(

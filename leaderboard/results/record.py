@@ -58,6 +58,13 @@ class EndpointRecord(_Strict):
     last_day: str
 
 
+class PredictionsRecord(_Strict):
+    """The file that a team gave with what its model said, which nobody can ask again."""
+
+    file: str
+    sha256: str
+
+
 class ModelRecord(_Strict):
     """Which model."""
 
@@ -69,6 +76,12 @@ class ModelRecord(_Strict):
     parameters: int | None = Field(default=None, ge=0)
     licence: str | None = None
     endpoint: EndpointRecord | None = None
+    predictions: PredictionsRecord | None = None
+
+    @property
+    def rescorable(self) -> bool:
+        """Whether the model can be asked again what it said."""
+        return self.endpoint is None and self.predictions is None
 
 
 class RateRecord(_Strict):
@@ -248,6 +261,12 @@ def own_options(options: OptionsRecord) -> str:
     if options.label_words not in (None, LABELS):
         words.append(f"own label words {', '.join(options.label_words or ())}")
     return "; ".join(words)
+
+
+def stands_apart(model: ModelRecord) -> str:
+    """`own_options` of a model, and whether it can be scored again; empty for what is usual."""
+    given = "" if model.predictions is None else "given predictions, cannot be scored again"
+    return "; ".join(filter(None, (own_options(model.options), given)))
 
 
 def schema() -> str:

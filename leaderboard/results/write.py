@@ -24,7 +24,7 @@ _SHORT = 12
 _SUITE_FOLDER = re.compile(r"(?:^|-)[0-9a-f]{12}$")
 _FAITHFUL = re.compile(r"(?:(?!.*--)[\w.-]+/)?(?!.*--)\w[\w.-]*", re.ASCII)
 _LONGEST_SLUG = 100
-_FACTS = ("revision", "weights_sha256", "label_rule", "parameters", "licence")
+_FACTS = ("revision", "weights_sha256", "label_rule", "parameters", "licence", "predictions")
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
@@ -114,6 +114,8 @@ def _stem(
     identity: list[object] = [model.name, model.revision, model.weights_sha256, options]
     if model.endpoint is not None:
         identity += [model.endpoint.url, model.endpoint.max_tokens]
+    if model.predictions is not None:
+        identity.append(model.predictions.sha256)
     digest = _digest_of(json.dumps([identity, suite.fingerprint, rows], sort_keys=True))
     # A part of a file name on any system: not too long, ASCII, no leading dot.
     name = re.sub(r"[^A-Za-z0-9_.-]+", "--", model.name)[:_LONGEST_SLUG].strip("-.") or "model"
@@ -144,7 +146,7 @@ def repository_path(result: record.Result) -> str:
     model = result.model
     revision = (model.revision or model.weights_sha256)[:_SHORT]
     # What a file name cannot say, or says of others too, goes into a digest.
-    rest = record.own_options(model.options)
+    rest = record.stands_apart(model)
     if model.endpoint is not None:
         rest += f"\n{model.endpoint.url}"
     if not _FAITHFUL.fullmatch(model.name):

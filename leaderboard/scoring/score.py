@@ -49,7 +49,8 @@ class Outcomes:
     are None if unknown; ``label_map`` and ``neutral_band`` are as `score` was given them; ``asks``
     is what a language model was asked; ``counterpart_labels`` are what it said of the suite's
     counterparts, shape (counterparts,), None where it was not asked them; ``endpoint`` is what an
-    endpoint says of itself and took, None for a model that can be asked again.
+    endpoint says of itself and took, ``predictions`` are file and sha256 of what a team gave
+    instead of a model: None for a model that can be asked again.
     """
 
     model: str
@@ -66,6 +67,7 @@ class Outcomes:
     asks: LabelPrompt | None = None
     counterpart_labels: Labels | None = None
     endpoint: EndpointUse | None = None
+    predictions: Mapping[str, str] | None = None
 
     @property
     def cases(self) -> tuple[Case, ...]:

@@ -84,9 +84,11 @@ def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats
     ``failed`` says which cases fail, shape (cases,) or (models, cases).
     """
     family = families_of(cases)
-    member = np.zeros((len(cases), int(family.max(initial=-1)) + 1))
-    member[np.arange(len(cases)), family] = 1
-    return failed.astype(np.float64) @ member, member.sum(axis=0)
+    families = int(family.max(initial=-1)) + 1
+    failures = np.zeros((*failed.shape[:-1], families))
+    for own in np.ndindex(failed.shape[:-1]):
+        failures[own] = np.bincount(family, failed[own], families)
+    return failures, np.bincount(family, minlength=families).astype(np.float64)
 
 
 def resampled_rates(failures: Floats, cases: Floats, seed: int) -> Floats:

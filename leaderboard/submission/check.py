@@ -155,6 +155,8 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         )
     else:
         yield from untrusted.faults_of_names(untrusted.names_of(result))
+    if model.predictions is not None:
+        yield "model: is known by given predictions alone, which nobody can score again"
     if result.format not in (2, FORMAT):  # format 2 lacks what no label stands for
         yield f"format: is {result.format}; score the model again with this version of s2lct"
     if not model.label_rule.strip():

@@ -1,0 +1,269 @@
+"""CheckList's release becomes lines of cases, and nothing in a pickle is executed."""
+
+from __future__ import annotations
+
+import collections
+import io
+import json
+import os
+import pickle
+import pickletools
+import sys
+import tarfile
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
+from s2lct.errors import S2lctWarning, SuiteError
+from s2lct.leaderboard.scoring.relative import relative_tests
+from s2lct.suite.cases import load_cases
+from s2lct.suite.import_checklist import import_checklist
+from s2lct.suite.inert_pickle import StandIn, read_inert
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def checklist() -> Iterator[types.SimpleNamespace]:
+    """Classes named as CheckList's are, as long as a pickle of them is made."""
+    suites, tests = (types.ModuleType(f"checklist.{name}") for name in ("test_suite", "test_types"))
+    names = {suites: ["TestSuite"], tests: ["MFT", "INV", "DIR"]}
+    made = types.SimpleNamespace()
+    for module, classes in names.items():
+        for name in classes:
+            kind = type(name, (), {"__module__": module.__name__})
+            setattr(module, name, kind)
+            setattr(made, name, kind)
+    sys.modules |= {"checklist": types.ModuleType("checklist")}
+    sys.modules |= {module.__name__: module for module in names}
+    yield made
+    for name in ("checklist", *(module.__name__ for module in names)):
+        sys.modules.pop(name, None)
+
+
+def released(
+    checklist: types.SimpleNamespace, *tests: tuple[str, str, list[Any], Any], protocol: int = 4
+) -> bytes:
+    """A pickle of a suite: tests of a type, by name, with texts and labels."""
+    suite = checklist.TestSuite()
+    suite.tests, suite.info = collections.OrderedDict(), collections.defaultdict(dict)
+    for type_, name, data, labels in tests:
+        test = getattr(checklist, type_)()
+        test.name, test.data, test.labels = name, data, labels
+        test.expect, test.results = os.path.join, {"preds": np.array([0, 2])}
+        suite.tests[name] = test
+        suite.info[name] |= {"capability": "Of mine", "type": type_}
+    content = pickle.dumps(suite, protocol=protocol)
+    for name in ("checklist", "checklist.test_suite", "checklist.test_types"):
+        sys.modules.pop(name)
+    return content
+
+
+TESTS: list[tuple[str, str, list[Any], Any]] = [
+    ("MFT", "single negative words", ["drab", "grim"], 0),
+    ("MFT", "Q & A: no", ["Is it drab? No", "Is it lovely? No"], ["not_negative", 0]),
+    ("MFT", "simple negations: not negative", ["It isn't drab."], None),
+    ("INV", "typos", [["It shines.", "It shnies."]], None),
+    ("DIR", "intensifiers", [["A drab tram.", "A very drab tram."]], None),
+]
+
+
+def imported(tmp_path: Path, content: bytes) -> list[dict[str, Any]]:
+    source, out = tmp_path / "sentiment_suite.pkl", tmp_path / "out.jsonl"
+    source.write_bytes(content)
+    import_checklist(source, out)
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_release_becomes_lines_of_cases(
+    checklist: types.SimpleNamespace, tmp_path: Path, protocol: int
+) -> None:
+    lines = imported(tmp_path, released(checklist, *TESTS, protocol=protocol))
+    assert [(line["test"], line["type"], line["texts"]) for line in lines] == [
+        ("single negative words", "MFT", ["drab"]),
+        ("single negative words", "MFT", ["grim"]),
+        ("Q & A: no", "MFT", ["Is it drab? No"]),
+        ("Q & A: no", "MFT", ["Is it lovely? No"]),
+        ("simple negations: not negative", "MFT", ["It isn't drab."]),
+        ("typos", "INV", ["It shines.", "It shnies."]),
+        ("intensifiers", "DIR", ["A drab tram.", "A very drab tram."]),
+    ]
+    assert [line["expected"] for line in lines[:5]] == [
+        ["negative"],
+        ["negative"],
+        ["positive", "neutral"],
+        ["negative"],
+        ["positive", "neutral"],
+    ]
+    assert {line["capability"] for line in lines} == {"Of mine"}
+    suite = f"checklist:{tmp_path / 'out.jsonl'}"
+    assert len(load_cases(suite).cases) == 5
+    assert [test.name for test in relative_tests(suite)] == ["typos", "intensifiers"]
+
+
+def test_an_archive_a_folder_and_a_file_give_the_same_bytes(
+    checklist: types.SimpleNamespace, tmp_path: Path
+) -> None:
+    content = released(checklist, *TESTS)
+    folder = tmp_path / "release_data"
+    for name in ("sentiment/sentiment_suite.pkl", "qqp/qqp_suite.pkl"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_bytes(content if "sentiment" in name else b"no pickle")
+    archive = tmp_path / "release_data.tar.gz"
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(folder, "release_data")
+    written: list[bytes] = []
+    for number, source in enumerate(
+        (archive, folder, folder / "sentiment", folder / "sentiment" / "sentiment_suite.pkl")
+    ):
+        out = tmp_path / f"{number}.jsonl.gz"
+        done = runner.invoke(app, ["import", "checklist", str(source), "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        assert "7 cases of 5 tests" in done.output
+        written.append(out.read_bytes())
+    assert len(set(written)) == 1
+
+
+def test_tests_of_which_nothing_is_known_are_left_out(
+    checklist: types.SimpleNamespace, tmp_path: Path
+) -> None:
+    content = released(
+        checklist,
+        *TESTS[:1],
+        ("MFT", "of mine", ["So it is."], None),
+        ("DIR", "direction of mine", [["a", "b"]], None),
+        ("MFT", "pairs", [("a", "b")], 0),
+    )
+    with pytest.warns(S2lctWarning) as told:
+        lines = imported(tmp_path, content)
+    assert {line["test"] for line in lines} == {"single negative words"}
+    assert [str(one.message).partition(":")[0] for one in told] == [
+        "of mine",
+        "direction of mine",
+        "pairs",
+    ]
+
+
+class Calls:
+    """An object whose pickle has a function called."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.call = (function, arguments)
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+def harmful(mark: Path) -> list[Any]:
+    code = f"open({str(mark)!r}, 'w')"
+    return [
+        Calls(os.system, f"touch {mark}"),
+        Calls(eval, code),
+        Calls(exec, code),
+        Calls(open, str(mark), "w"),
+        Calls(getattr, Calls(__import__, "os"), "system"),
+        Calls(os.mkdir, str(mark)),
+        Calls(io.open, str(mark), "w"),
+    ]
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("number", range(7))
+def test_nothing_in_a_pickle_is_executed(
+    checklist: types.SimpleNamespace, tmp_path: Path, number: int, protocol: int
+) -> None:
+    mark = tmp_path / "mark"
+    evil = harmful(mark)[number]
+    content = released(checklist, *TESTS, ("MFT", "evil", [evil, "drab"], evil), protocol=protocol)
+    with pytest.warns(S2lctWarning, match="evil: left out"):
+        lines = imported(tmp_path, content)
+    assert len(lines) == 7
+    assert not mark.exists()
+    assert isinstance(read_inert(pickle.dumps(evil, protocol=protocol), "it"), StandIn)
+    assert not mark.exists()
+    if number in (1, 2, 3):  # the same pickle does harm where it is loaded
+        pickle.loads(pickle.dumps(evil, protocol=protocol))
+        assert mark.exists()
+
+
+def test_nothing_is_imported_and_no_class_of_python_is_touched(tmp_path: Path) -> None:
+    (tmp_path / "found.py").write_text("raise SystemExit('imported')\n")
+    content = b"cfound\nthing\n(S'x'\ntR."
+    sys.path.insert(0, str(tmp_path))
+    try:
+        assert isinstance(read_inert(content, "it"), StandIn)
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert "found" not in sys.modules
+    # An attribute of a class, set by a state with slots, as a pickle may ask for.
+    content = b"\x80\x04cbuiltins\nobject\n(N}X\x01\x00\x00\x00aI1\nst b.".replace(b" ", b"")
+    with pytest.raises(SuiteError):
+        read_inert(content, "it")
+    assert not hasattr(object, "a")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no pickle",
+        pickle.dumps([1, 2, 3])[:-4],
+        b"\x80\x05\x96\x00\x00\x00\x00\x00\x00\x00\x40.",  # 2**62 bytes claimed
+        b"\x80\x05\x8e\x00\x00\x00\x00\x00\x00\x00\x40.",
+        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f.",
+        b"Pevil\n.",
+        b"\x82\x01.",
+        b"(" * 100_000 + b"t" * 100_000,
+    ],
+)
+def test_broken_pickles_are_refused(tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "suite.pkl"
+    source.write_bytes(content)
+    with pytest.raises(SuiteError, match=r"suite\.pkl") as error:
+        import_checklist(source, tmp_path / "out.jsonl")
+    assert "https://github.com/marcotcr/checklist" in error.value.mend
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
+    try:
+        read_inert(content, "it")
+    except SuiteError as error:
+        assert error.problem.startswith("it: is no pickle")
+
+
+@given(st.lists(st.sampled_from([one.code for one in pickletools.opcodes]), max_size=30))
+def test_any_operations_are_read_or_refused(codes: list[str]) -> None:
+    content = b"cos\nsystem\n(S'true'\n" + "".join(codes).encode("latin-1") + b"R."
+    try:
+        read_inert(content, "it")
+    except SuiteError as error:
+        assert error.problem.startswith("it: is no pickle")
+
+
+@pytest.mark.parametrize("content", [pickle.dumps({"a": 1}), pickle.dumps(3)])
+def test_a_pickle_of_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(SuiteError, match="no suite of CheckList's"):
+        imported(tmp_path, content)
+
+
+def test_what_can_be_no_source_or_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SuiteError, match="not one pickle of a sentiment suite, but 0"):
+        import_checklist(tmp_path / "empty", tmp_path / "out.jsonl")
+    with pytest.raises(SuiteError, match=r"--out .*out\.csv"):
+        import_checklist(tmp_path / "empty", tmp_path / "out.csv")
+    archive = tmp_path / "release.tar.gz"
+    archive.write_bytes(b"no archive")
+    with pytest.raises(SuiteError, match=r"release\.tar\.gz"):
+        import_checklist(archive, tmp_path / "out.jsonl")

@@ -1,0 +1,315 @@
+"""Suites that nobody built here: CheckList's cases, tables with columns of their own, folders."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from s2lct.analysis.coverage.suites import load_test_suite, named_suites
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.read import read_result, recompute
+from s2lct.leaderboard.site.site import build_site
+from s2lct.suite.capability_ids import capability_id_of, is_capability_id
+from s2lct.suite.cases import load_cases
+from s2lct.suite.checklist_release import SHORT_NAMES, id_of_test
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+runner = CliRunner()
+NOT_NEGATIVE = "simple negations: not negative"
+CHECKLIST = [
+    {"test": test, "capability": of, "type": "MFT", "case": n, "texts": [text], "expected": passes}
+    for n, (test, of, text, passes) in enumerate(
+        [
+            ("single positive words", "Vocabulary", "lovely", ["positive"]),
+            ("single positive words", "Vocabulary", "splendid", ["positive"]),
+            (NOT_NEGATIVE, "Negation", "The tram isn't ugly.", ["positive", "neutral"]),
+            (NOT_NEGATIVE, "Negation", "The tram isn't ugly.", ["positive", "neutral"]),
+            (NOT_NEGATIVE, "Negation", "The bus is not bad.", ["positive", "neutral"]),
+        ]
+    )
+]
+
+
+def s2lct(*arguments: str | Path, code: int = 0) -> str:
+    done = runner.invoke(app, list(map(str, arguments)))
+    assert done.exit_code == code, done.output
+    return " ".join(done.output.split())
+
+
+@pytest.fixture
+def checklist(tmp_path: Path) -> Path:
+    path = tmp_path / "mft.jsonl.gz"
+    lines = "".join(json.dumps(row) + "\n" for row in CHECKLIST)
+    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
+    return path
+
+
+def write_csv(path: Path, header: Sequence[str], *rows: Sequence[object]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def test_checklists_tests_are_capabilities(checklist: Path) -> None:
+    suite = load_cases(f"checklist:{checklist}")
+    told = [(case.capability, case.text, case.passes, case.kind) for case in suite.cases]
+    assert told == [
+        ("negated-negative", "The tram isn't ugly.", {1, 2}, "seed"),
+        ("negated-negative", "The bus is not bad.", {1, 2}, "seed"),
+        ("single-positive-words", "lovely", {2}, "seed"),
+        ("single-positive-words", "splendid", {2}, "seed"),
+    ]
+    assert suite.name == "checklist:mft.jsonl.gz"
+    again = load_cases(f"checklist:{checklist}")
+    assert again.fingerprint == suite.fingerprint
+    assert not suite.partial
+
+
+def test_a_result_on_checklist_stands_beside_one_on_a_suite(
+    checklist: Path, suite_folder: Path, tmp_path: Path
+) -> None:
+    own, others = tmp_path / "results" / "own", tmp_path / "results" / "checklist"
+    s2lct("score", "vader", "afinn", "--suite", suite_folder, "--out", own)
+    s2lct("score", "vader", "--suite", f"checklist:{checklist}", "--out", others)
+    result = recompute(others / "vader.json")
+    assert list(result.capabilities) == ["negated-negative", "single-positive-words"]
+    assert [one.all.cases for one in result.capabilities.values() if one.all] == [2, 2]
+    page = tmp_path / "report.html"
+    told = s2lct("report", own, others, "--recompute", "--html", page)
+    mean = f"{100 * read_result(own / 'vader.json').overall.failure_rate:.1f}"
+    other = f"{100 * result.overall.failure_rate:.1f}"
+    assert re.search(rf"vader {mean} {other} ", told)
+    assert re.search(r"afinn \d+\.\d – ", told)
+    html = page.read_text(encoding="utf-8")
+    assert "Failure rate on checklist:mft.jsonl.gz" in html
+    assert html.index(">LC4<") < html.index(">negated-negative<")
+    collection = collect(tmp_path / "results")
+    assert [len(suite.models) for suite in collection.suites] == [2, 1]
+    assert not collection.skipped
+    standings = build_site(collection, tmp_path / "site")
+    assert standings[1].capabilities == ("negated-negative", "single-positive-words")
+    assert "negated-negative" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    refused = s2lct("compare", own / "vader.json", others / "vader.json", code=1)
+    assert "different suites" in refused
+
+
+def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "holds no result file" in s2lct("report", tmp_path / "empty", code=1)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"test": NOT_NEGATIVE, "texts": ["The bus is not bad."], "expected": ["negative"]},
+         "stands there twice, with other labels"),
+        ({"test": "negated-negative", "texts": ["So it is."], "expected": ["neutral"]}, ""),
+        ({"test": "x", "texts": ["half \ud800"], "expected": ["neutral"]}, "lone surrogate"),
+        ({"test": "x", "texts": ["a", "b"], "expected": ["neutral"]}, "line 6: is no case"),
+    ],
+)  # fmt: skip
+def test_a_checklist_that_contradicts_itself_is_refused(
+    checklist: Path, row: dict[str, Any], problem: str
+) -> None:
+    lines = gzip.decompress(checklist.read_bytes()) + json.dumps(row | {"capability": ""}).encode()
+    checklist.write_bytes(gzip.compress(lines))
+    if not problem:
+        assert len(load_cases(f"checklist:{checklist}").cases) == 5
+        return
+    with pytest.raises(ScoringError, match=problem):
+        load_cases(f"checklist:{checklist}")
+
+
+HEADER = ("case_id", "functionality", "test_case", "label_gold")
+HATE = [
+    (1, "negated_praise", "I do not admire my neighbours.", "hateful"),
+    (2, "negated_praise", "I don't admire, or trust, my neighbours.", "hateful"),
+    (3, "praise: of a group, in a long sentence", "I admire my neighbours.", "non-hateful"),
+]
+QUERY = (
+    "?text=test_case&label=label_gold&capability=functionality&id=case_id"
+    "&labels=hateful=negative,non-hateful=neutral|positive"
+)
+
+
+def test_a_table_with_columns_of_its_own_is_a_suite(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "hate check.csv", HEADER, *HATE)
+    suite = load_cases(f"csv:{path}{QUERY}")
+    assert [(case.id, case.text, case.passes) for case in suite.cases] == [
+        ("1", HATE[0][2], {0}),
+        ("2", HATE[1][2], {0}),
+        ("3", HATE[2][2], {1, 2}),
+    ]
+    names = [case.capability for case in suite.cases]
+    assert names[0] == names[1] == "negated_praise"
+    assert re.fullmatch(r"praise-of-a-group-in-a-l-[0-9a-f]{6}", names[2])
+    rows = [dict(zip(HEADER, row, strict=True)) for row in HATE]
+    lines = tmp_path / "same.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert load_cases(f"jsonl:{lines}{QUERY}").fingerprint == suite.fingerprint
+    told = s2lct("score", "vader", "--suite", f"csv:{path}{QUERY}", "--out", tmp_path / "r")
+    assert "negated_praise" in told
+    assert recompute(tmp_path / "r" / "vader.json").suite.name == "csv:hate check.csv"
+
+
+def test_a_table_with_usual_names_needs_no_columns_named(tmp_path: Path) -> None:
+    path = write_csv(
+        tmp_path / "mine.csv", ("text", "label"), ("So it is.", "NEUTRAL"), ("Lovely.", "pos|neu")
+    )
+    suite = load_cases(f"csv:{path}")
+    assert [case.passes for case in suite.cases] == [{1}, {1, 2}]
+    assert {case.capability for case in suite.cases} == {"mine"}
+    twice = write_csv(tmp_path / "twice.csv", ("text", "label"), *[("Lovely.", "positive")] * 2)
+    assert len(load_cases(f"csv:{twice}").cases) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("?text=test_case&label=label_gold", "row 2: the label 'hateful' is unknown"),
+        ("?text=nothing&label=label_gold", "row 2: has no column nothing; its columns: case_id"),
+        ("", "row 2: has no column"),
+        ("?colour=red", "'colour=red' names no column"),
+        ("?text=test_case&text=case_id", "a second time"),
+        (QUERY.replace("hateful=negative", "hateful=sad"), "does not say what a label means"),
+        (QUERY + ",hateful=positive", "does not say what a label means"),
+    ],
+)
+def test_columns_that_are_not_there_are_told(tmp_path: Path, query: str, problem: str) -> None:
+    path = write_csv(tmp_path / "hate.csv", HEADER, *HATE)
+    with pytest.raises(ScoringError, match=re.escape(problem)) as error:
+        load_cases(f"csv:{path}{query}")
+    assert error.value.mend
+
+
+def test_labels_0_and_1_are_not_guessed(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "binary.csv", ("text", "label"), ("Lovely.", 1), ("Awful.", 0))
+    with pytest.raises(ScoringError, match="nothing says what they mean") as error:
+        load_cases(f"csv:{path}")
+    assert "labels=0=negative,1=positive" in error.value.mend
+    suite = load_cases(f"csv:{path}?labels=0=negative,1=positive")
+    assert [case.passes for case in suite.cases] == [{2}, {0}]
+    three = write_csv(tmp_path / "three.csv", ("text", "label"), ("Lovely.", 2), ("Awful.", 0))
+    assert [case.passes for case in load_cases(f"csv:{three}").cases] == [{2}, {0}]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_folder_of_tables_is_a_suite_with_its_fingerprint(
+    suite_folder: Path, tmp_path: Path, ending: str
+) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    if ending == "parquet":
+        for path in sorted(suite_folder.rglob("*.parquet")):
+            pq.write_table(pq.read_table(path), folder / f"{path.parent.name}.parquet")
+    else:
+        s2lct("export", suite_folder, "--format", ending, "--out", folder / f"all.{ending}")
+    built, read = load_cases(suite_folder), load_cases(folder)
+    assert read.fingerprint == built.fingerprint
+    assert read.cases == built.cases
+    assert read.counterparts == built.counterparts
+    assert read.name == str(folder)
+
+
+def test_an_expansion_without_its_seed_is_refused_in_a_folder_too(tmp_path: Path) -> None:
+    header = ("id", "capability", "kind", "seed_id", "text", "labels")
+    write_csv(
+        tmp_path / "suite" / "rows.csv", header, ("a", "LC1", "expansion", "b", "So.", "neutral")
+    )
+    with pytest.raises(ScoringError, match="its seed b is not in the suite"):
+        load_cases(tmp_path / "suite")
+
+
+@pytest.mark.parametrize(
+    ("suite", "problem"),
+    [
+        ("csv:", "names no file"),
+        ("csv:missing.csv", "No such file"),
+        ("checklist:missing.jsonl", "No such file"),
+        ("parquet:{}", "is no Parquet file"),
+        ("jsonl:{}", "line 1: is no JSON"),
+        ("{}", "a file of what kind"),
+    ],
+)
+def test_files_that_are_no_suite_are_told(tmp_path: Path, suite: str, problem: str) -> None:
+    path = tmp_path / "some.txt"
+    path.write_text("Once upon a time.\n")
+    with pytest.raises(ScoringError, match=problem):
+        load_cases(suite.format(path))
+
+
+def test_two_names_that_would_be_one_are_refused(tmp_path: Path) -> None:
+    header = ("text", "label", "capability")
+    rows = [("Lovely.", "positive", "a b"), ("Awful.", "negative", "a-b")]
+    path = write_csv(tmp_path / "names.csv", header, *rows)
+    with pytest.raises(ScoringError, match="'a-b' and 'a b' would both be called a-b"):
+        load_cases(f"csv:{path}")
+
+
+@given(st.text(max_size=80))
+def test_every_name_becomes_an_id(name: str) -> None:
+    found = capability_id_of(name)
+    assert is_capability_id(found)
+    assert capability_id_of(found) == found
+
+
+def test_ids_of_the_releases_tests_differ_and_are_short() -> None:
+    assert len({*map(id_of_test, SHORT_NAMES)}) == len(SHORT_NAMES)
+    assert all(len(id_of_test(name)) <= 24 for name in SHORT_NAMES)
+
+
+@pytest.mark.shared_data
+def test_checklists_release_is_a_suite(shared_folder: Path) -> None:
+    folder = shared_folder / "data" / "checklist"
+    suite = load_cases(f"checklist:{folder / 'sentiment_mft.jsonl.gz'}")
+    names = dict.fromkeys(case.capability for case in suite.cases)
+    assert len(names) == 20
+    assert {*SHORT_NAMES.values()} <= {*names}
+    assert all(len(name) <= 24 for name in names)
+    assert len({case.text for case in suite.cases}) > 60_000
+
+
+def test_a_model_is_retrained_on_others_cases(tmp_path: Path) -> None:
+    rows = [
+        (f"The {noun} {verb}.", "positive" if verb == "shines" else "negative")
+        for noun in ("tram", "bus", "boat", "train", "ferry", "lift", "bike", "cab", "van", "coach")
+        for verb in ("shines", "rusts")
+    ]
+    path = write_csv(tmp_path / "verbs.csv", ("text", "label"), *rows)
+    told = s2lct(
+        *("retrain", "embedded-2class", "--suite", f"csv:{path}", "--on", "verbs"),
+        *("--corpus", "none", "--epochs", "1", "--out", tmp_path / "out"),
+    )
+    assert "verbs" in told
+
+
+def test_coverage_takes_suites_of_others(checklist: Path, tmp_path: Path) -> None:
+    relative: Mapping[str, object] = {
+        "test": "typos",
+        "capability": "Robustness",
+        "type": "INV",
+        "texts": ["It shines.", "It shnies."],
+        "expectation": "whatever",
+    }
+    mixed = tmp_path / "mixed.jsonl"
+    mixed.write_text("".join(json.dumps(row) + "\n" for row in [*CHECKLIST, relative]))
+    path = write_csv(tmp_path / "hate.csv", HEADER, *HATE)
+    found = named_suites([f"checklist:{mixed}", f"csv:{path}{QUERY}", f"zipped={checklist}"])
+    assert list(found) == ["mixed", "hate.csv", "zipped"]
+    assert [case.text for case in found["mixed"].cases][-2:] == ["It shines.", "It shnies."]
+    assert len(found["hate.csv"].cases) == 3
+    assert load_test_suite(f"checklist:{mixed}").cases == found["zipped"].cases
