@@ -13,7 +13,8 @@ _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 _RESERVED = words(
     "all both_sides both_sides_pairs capability cases chance chance-corrected chance_corrected "
     "ci_high ci_low compared_with "
-    "contamination-free contamination_free contamination_free_cases date failure_rate interval "
+    "contamination-free contamination_free contamination_free_cases date failure_rate harness "
+    "interval "
     "kind label_rule licence model note one_answer one_answer_share options outside_training "
     "outside_training_cases overall parameters pass-to-fail pass_to_fail passing_expansions "
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
