@@ -239,19 +239,40 @@ def verify(options: VerifyOptions, bars: Bars) -> list[str]:
 class ExportOptions(Options):
     """Options of `export`."""
 
-    suite: Annotated[Path, Argument(SUITE)]
-    out: Annotated[Path, Option("File to write.", path="file")]
+    suite: Annotated[Path, Argument("Folder of a built suite; for lm-eval, or a Hub id.")]
+    out: Annotated[Path, Option("File to write; for lm-eval, a folder.")]
     format: Annotated[
-        Literal["jsonl", "csv", "checklist"],
-        Option("jsonl, csv, or checklist (its test cases as JSON)."),
+        Literal["jsonl", "csv", "checklist", "lm-eval"],
+        Option(
+            "jsonl, csv, checklist (its test cases as JSON), or lm-eval (tasks of "
+            "lm-evaluation-harness)."
+        ),
     ] = "jsonl"
+    prompt: Annotated[
+        str | None,
+        Option(r"With lm-eval: what is asked, with {text}; \n is a new line."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check_out(self) -> ExportOptions:
+        if self.format != "lm-eval" and self.out.is_dir():
+            raise ValueError(f"--out {self.out}: is a folder; name a file")
+        if self.format != "lm-eval" and self.prompt is not None:
+            raise ValueError(f"--prompt: --format {self.format} asks nothing; leave it out")
+        return self
 
 
 @takes(ExportOptions)
 def export(options: ExportOptions, bars: Bars) -> int:
-    """Write a suite's rows to one file."""
+    """Write a suite's rows to one file, or its cases as tasks of lm-evaluation-harness."""
+    from s2lct.labels import TASK
     from s2lct.suite.export import export_suite
 
+    if options.format == "lm-eval":
+        from s2lct.suite.lm_eval_tasks import export_lm_eval
+
+        prompt = TASK.prompt if options.prompt is None else options.prompt
+        return export_lm_eval(options.suite, options.out, prompt)
     return export_suite(options.suite, options.out, options.format)
 
 

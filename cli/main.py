@@ -159,10 +159,16 @@ def show_faults(broken: list[str], options: commands.VerifyOptions) -> None:
     console.print(f"✓ {options.suite} keeps every invariant")
 
 
-@BUILDING.shows(commands.export, "s2lct export dist/s2lct --format csv --out s2lct.csv")
+@BUILDING.shows(
+    commands.export,
+    "s2lct export dist/s2lct --format csv --out s2lct.csv",
+    "s2lct export dist/s2lct --format lm-eval --out tasks",
+)
 def show_export(rows: int, options: commands.ExportOptions) -> None:
     """How much was written where."""
     console.print(f"{rows:,} cases written to {options.out}")
+    if options.format == "lm-eval":
+        console.print(f"Run them: lm_eval --include_path {options.out} --tasks s2lct …")
 
 
 @BUILDING.shows(commands.models, "s2lct models")

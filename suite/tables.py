@@ -20,6 +20,8 @@ COUNTERPART = "counterpart"
 """A row that has its seed's sentence with the opposite answer."""
 ORIGINS = ("masked", "phrase", "attested")
 ALL = "all"
+HARNESS = "harness"
+"""The config of a published suite that other harnesses read; see `harness`."""
 COLUMNS: dict[str, Any] = {
     "id": "string",
     "capability": "string",

@@ -173,9 +173,10 @@ def test_the_first_version_is_a_native_benchmark(publisher: Publisher, suite_fol
     )
     described = yaml.safe_load(files["eval.yaml"])
     assert {"name", "description", "evaluation_framework", "tasks"} <= set(described)
-    assert {task["config"] for task in described["tasks"]} == {"all", *suite["files"]}
-    assert {task["split"] for task in described["tasks"]} == {"test"}
-    assert len({task["id"] for task in described["tasks"]}) == len(described["tasks"])
+    tasks = {task["id"]: (task["config"], task["split"]) for task in described["tasks"]}
+    splits = {"all": "test"} | {name.lower(): name for name in suite["files"]}
+    assert tasks == {task: ("harness", split) for task, split in splits.items()}
+    assert len(described["tasks"]) == len(tasks)
     assert "## 1.2.0" in files["CHANGELOG.md"].decode()
     for file in suite["files"].values():
         assert files[file["path"]] == (suite_folder / file["path"]).read_bytes()
@@ -565,7 +566,7 @@ print(json.dumps({
         }
 
     before = loaded()
-    assert set(before["configs"]) == {"all", *rows(smaller)}
+    assert set(before["configs"]) == {"all", "harness", *rows(smaller)}
     assert before["default"] == sum(map(len, rows(smaller).values()))
     assert before["newest"] == before["first"] == before["streamed"] == rows(smaller)["LC8"]
     assert before["version"] == "1.0.0"
@@ -725,9 +726,16 @@ def test_a_model_gets_its_result_and_its_place(
     result = read_result(path)
     tasks = yaml.safe_load(with_model.server.files("dataset", REPO)["eval.yaml"])["tasks"]
     assert set(ours) == {task["id"] for task in tasks}
-    assert ours["all"].value == pytest.approx(100 * (1 - result.overall.failure_rate), abs=0.01)
-    means = [one.value for name, one in ours.items() if name != "all"]
-    assert ours["all"].value == pytest.approx(sum(means) / len(means), abs=0.01)
+    failures = {
+        name: (own.seed.failures + own.expansion.failures, own.seed.cases + own.expansion.cases)
+        for name, own in result.capabilities.items()
+    }
+    for name, (failed, cases) in failures.items():
+        assert ours[name.lower()].value == pytest.approx(100 * (1 - failed / cases), abs=0.01)
+    # What a run of the task gives: of all cases, whatever their capability.
+    failed, cases = (sum(column) for column in zip(*failures.values(), strict=True))
+    assert ours["all"].value == pytest.approx(100 * (1 - failed / cases), abs=0.01)
+    assert f"{result.overall.failure_rate:.1%}" in ours["all"].notes
     assert {one.dataset_revision for one in ours.values()} == {with_model.tags()["v1.0.0"]}
     card = ModelCard(files["README.md"].decode())
     assert (card.data.license, card.data.tags) == ("mit", ["tiny"])

@@ -13,11 +13,13 @@ import yaml
 
 from s2lct.cards import render_dataset_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
+from s2lct.dataset_script.publish.eval_yaml import EVAL_FILE, eval_yaml, harness_files
 from s2lct.errors import PublishError, SuiteError, VersionError
 from s2lct.hub_calls import said_by
 from s2lct.suite.description import in_order
+from s2lct.suite.harness import harness_splits
 from s2lct.suite.read import WrittenSuite, parse_description, parse_rows, read_suite
-from s2lct.suite.tables import ALL, KINDS, SPLIT, SUITE_FILE, example_of
+from s2lct.suite.tables import KINDS, SUITE_FILE, example_of
 from s2lct.suite.variety import variety_of
 from s2lct.suite.versions import (
     Version,
@@ -76,9 +78,12 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
     variety = variety_of(row for rows in suite.rows.values() for row in rows)
     files = {
-        CARD: render_dataset_card(described, examples, repo, variety).encode(),
+        CARD: render_dataset_card(
+            described, examples, repo, variety, harness_splits(suite.rows)
+        ).encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),
-        "eval.yaml": _eval_yaml(suite).encode(),
+        EVAL_FILE: eval_yaml(suite).encode(),
+        **harness_files(suite),
     }
     for file in suite.described["files"].values():
         files[file["path"]] = (suite.folder / file["path"]).read_bytes()
@@ -92,25 +97,6 @@ def _portable(value: Any) -> Any:
     kind, colon, location = value.rpartition(":")
     path = Path(location)
     return f"{kind}{colon}{path.name}" if path.is_absolute() else value
-
-
-def task_id(config: str) -> str:
-    """The task of a config, in ``eval.yaml`` and in the results of models."""
-    return config.lower()
-
-
-def _eval_yaml(suite: WrittenSuite) -> str:
-    benchmark = {
-        "name": "S²LCT",
-        "description": "Behavioural tests for sentiment models, one linguistic capability at a "
-        "time. The value of a task is the share of its cases passed, in percent: 100 less the "
-        f"failure rate; of the task {ALL}, the mean of the capabilities.",
-        "evaluation_framework": "s2lct",
-        "tasks": [
-            {"id": task_id(name), "config": name, "split": SPLIT} for name in (ALL, *suite.rows)
-        ],
-    }
-    return yaml.safe_dump(benchmark, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _checked(suite: WrittenSuite, repo: str, wanted: Version | None) -> list[str]:

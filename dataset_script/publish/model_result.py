@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import yaml
 
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
-from s2lct.dataset_script.publish.dataset import CARD, task_id
+from s2lct.dataset_script.publish.dataset import CARD
+from s2lct.dataset_script.publish.eval_yaml import task_id
 from s2lct.dataset_script.publish.results import HUB_ID, whole_result
 from s2lct.errors import PublishError, SuiteError
 from s2lct.leaderboard.results.record import Result
@@ -144,7 +145,8 @@ def _eval_results(known: bytes, result: Result, suite: PublishedSuite) -> str:
 def _eval_result_entries(result: Result, suite: PublishedSuite) -> list[EvalResultEntry]:
     """A result as the Hub's evaluation results: a value for all, and for each capability.
 
-    Values are percent of cases passed, because the Hub ranks the highest first.
+    Values are percent of cases passed, as a run of the task by inspect_ai gives: of all cases, too,
+    where the mean of the capabilities stands in the notes alone.
     """
     from huggingface_hub import EvalResultEntry
 
@@ -164,10 +166,17 @@ def _eval_result_entries(result: Result, suite: PublishedSuite) -> list[EvalResu
         f"{_MEAN}; S²LCT {suite.version}; "
         f"model revision {result.model.revision or 'not recorded'}"
     )
-    entries = [entry(ALL, result.overall.failure_rate, notes)]
+    counted = {
+        name: (
+            record.seed.failures + record.expansion.failures,
+            record.seed.cases + record.expansion.cases,
+        )
+        for name, record in result.capabilities.items()
+    }
+    every = [sum(column) for column in zip(*counted.values(), strict=True)]
+    entries = [entry(ALL, every[0] / every[1], notes)]
     for name, record in result.capabilities.items():
-        failures = record.seed.failures + record.expansion.failures
-        cases = record.seed.cases + record.expansion.cases
+        failures, cases = counted[name]
         notes = (
             f"failure rate of seeds {record.seed.failure_rate:.1%}, of expansions "
             f"{record.expansion.failure_rate:.1%}; pass-to-fail {record.pass_to_fail}"

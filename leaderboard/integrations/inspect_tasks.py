@@ -1,0 +1,135 @@
+r"""S²LCT as tasks of inspect_ai, which finds this module by the package's entry point.
+
+``inspect eval s2lct/LC4 --model openai/MODEL`` asks the cases of a capability, ``s2lct/all`` those
+of every one, or of some: ``-T capability=LC4,MINE``. Nothing else imports this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError  # what its command line shows as one line
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import GenerateConfig
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    accuracy,
+    grouped,
+    metric,
+    pattern,
+    stderr,
+)
+from inspect_ai.solver import generate
+
+from s2lct.builder.capabilities.files import capability_files
+from s2lct.errors import BuilderError
+from s2lct.labels import LABELS, SLOT, TASK
+from s2lct.leaderboard.scoring.statistics import families_of
+from s2lct.suite.cases import SuiteCases, load_cases
+from s2lct.suite.harness import ANSWER, checked_prompt
+from s2lct.suite.tables import ALL
+
+INSTALLED = "s2lct"
+"""What `load_dataset` finds after ``s2lct install``."""
+_FAMILY = "family"
+_GROUP = "capability"
+_ERROR = "{group_name} ±"
+
+
+def samples_of(suite: SuiteCases, prompt: str = TASK.prompt) -> list[Sample]:
+    """A sample a case: the prompt with its text, and every label that passes as a target.
+
+    Its metadata have the capability, the kind, the text, the seed, and the family that standard
+    errors are clustered by, called after its first seed.
+    """
+    first: dict[int, str] = {}
+    families = families_of(suite.cases).tolist()
+    return [
+        Sample(
+            input=prompt.replace(SLOT, case.text),
+            target=[LABELS[label] for label in sorted(case.passes)],
+            id=case.id,
+            metadata={
+                _GROUP: case.capability,
+                "kind": case.kind,
+                _FAMILY: first.setdefault(family, case.seed_id),
+                "seed": case.seed_id,
+                "text": case.text,
+            },
+        )
+        for case, family in zip(suite.cases, families, strict=True)
+    ]
+
+
+@metric
+def mean_stderr() -> Metric:
+    """The standard error of the capabilities' mean; no family lies in two of them."""
+    of_capability = stderr(cluster=_FAMILY)
+
+    def error(scores: list[SampleScore]) -> dict[str, float]:
+        parts: dict[str, list[SampleScore]] = {}
+        for one in scores:
+            parts.setdefault(str((one.sample_metadata or {})[_GROUP]), []).append(one)
+        squares = [float(of_capability(part)) ** 2 for part in parts.values()]  # type: ignore[arg-type]
+        return {_ERROR.format(group_name=ALL): float(np.sqrt(sum(squares))) / max(len(parts), 1)}
+
+    return error
+
+
+def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, prompt: str) -> Task:
+    named = capabilities.split(",") if isinstance(capabilities, str) else capabilities
+    try:
+        chosen = load_cases(suite).select(named, limit=limit)
+        samples = samples_of(chosen, checked_prompt(prompt))
+    except BuilderError as error:
+        raise PrerequisiteError(str(error)) from error
+    several = len({case.capability for case in chosen.cases}) > 1
+    return Task(
+        dataset=MemoryDataset(samples, name=f"{chosen.name} {chosen.version}".strip()),
+        solver=generate(),
+        scorer=pattern(ANSWER),
+        metrics=[
+            grouped(accuracy(), _GROUP, all="groups", all_label=ALL),
+            grouped(stderr(cluster=_FAMILY), _GROUP, all=False, name_template=_ERROR),
+            mean_stderr(),
+        ]
+        if several
+        else [accuracy(), stderr(cluster=_FAMILY)],
+        config=GenerateConfig(temperature=0),
+        version=chosen.version or "0",
+        metadata={"suite": chosen.name, "fingerprint": chosen.fingerprint, "prompt": prompt},
+    )
+
+
+@task(name=ALL)
+def every_capability(
+    suite: str = INSTALLED,
+    limit: int | None = None,
+    prompt: str = TASK.prompt,
+    capability: str | list[str] | None = None,
+) -> Task:
+    """The cases of all capabilities, or of some; what stands for all is the mean of these.
+
+    Args:
+        suite: a folder that `s2lct build` wrote, a Hub id, or the name of the installed suite.
+        limit: most cases of a capability; None for all.
+        prompt: what is asked, with ``{text}``.
+        capability: ids, with commas between them; None for all.
+    """
+    return _task(suite, capability, limit, prompt)
+
+
+def _task_of(capability: str) -> Callable[..., Task]:
+    @task(name=capability)
+    def of_capability(
+        suite: str = INSTALLED, limit: int | None = None, prompt: str = TASK.prompt
+    ) -> Task:
+        return _task(suite, [capability], limit, prompt)
+
+    return of_capability
+
+
+CAPABILITY_TASKS = {capability: _task_of(capability) for capability in capability_files()}

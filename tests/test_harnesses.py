@@ -1,0 +1,576 @@
+"""The suite in other harnesses: their own runs, with the figures that `s2lct score` has."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomllib
+import yaml
+from chat_server import ChatServer
+from hub_fixtures import HubClient
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_sayer import save_tiny_sayer
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError, SuiteError
+from s2lct.labels import LABELS, TASK
+from s2lct.leaderboard.models.classifier import Function
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+from s2lct.leaderboard.scoring.score import Outcomes, score
+from s2lct.leaderboard.scoring.statistics import families_of
+from s2lct.suite.cases import load_cases
+from s2lct.suite.harness import ANSWER, harness_rows, harness_splits, shared_answer
+from s2lct.suite.lm_eval_tasks import export_lm_eval
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+ROOT = Path(__file__).parents[1]
+REPO = "s2lct-org/s2lct"
+needs_inspect = pytest.mark.skipif(
+    importlib.util.find_spec("inspect_ai") is None, reason='needs pip install "s2lct[inspect]"'
+)
+needs_lm_eval = pytest.mark.skipif(
+    importlib.util.find_spec("lm_eval") is None, reason='needs pip install "s2lct[lm-eval]"'
+)
+
+
+def accuracies(outcomes: Outcomes) -> dict[str, float]:
+    """Passing shares of each capability, and their mean."""
+    failed: dict[str, list[bool]] = {}
+    for case, fails in zip(outcomes.cases, outcomes.failed.tolist(), strict=True):
+        failed.setdefault(case.capability, []).append(fails)
+    shares = {name: 1 - sum(own) / len(own) for name, own in failed.items()}
+    return shares | {"all": sum(shares.values()) / len(shares)}
+
+
+def answered(asked: str) -> str:
+    """A label that follows from the words asked about, whatever they mean."""
+    return LABELS[sum(map(ord, asked)) % len(LABELS)]
+
+
+def labelled(texts: list[str]) -> list[str]:
+    return [answered(TASK.prompt.replace("{text}", text)) for text in texts]
+
+
+# What is read of a written answer
+
+marks = st.text(st.sampled_from("*_.!\"'`()[]: \t#>-"), max_size=6)
+
+
+@given(label=st.sampled_from(LABELS), before=marks, after=marks, more=st.text(max_size=30))
+def test_a_label_that_stands_alone_on_the_first_line_is_an_answer(
+    label: str, before: str, after: str, more: str
+) -> None:
+    for written in (label, label.upper(), label.title()):
+        found = re.search(ANSWER, f"{before}{written}{after}\n{more}", re.IGNORECASE)
+        assert found and found[1].lower() == label
+
+
+@given(words=st.lists(st.sampled_from([*LABELS, "not", "very", "I"]), min_size=2, max_size=4))
+def test_more_words_than_a_label_are_no_answer(words: list[str]) -> None:
+    for pattern in (ANSWER, shared_answer()):
+        assert not re.search(pattern, " ".join(words), re.IGNORECASE)
+        assert not re.search(pattern, f"{words[0]}ly", re.IGNORECASE)
+        assert not re.search(pattern, "", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("passes", [{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}])
+def test_one_pattern_captures_the_target_of_answers_that_pass(passes: set[int]) -> None:
+    suite = load_cases(
+        [
+            {"id": "a", "capability": "LC1", "kind": "seed", "seed_id": "a"}
+            | {"text": "A film.", "labels": sorted(passes)}
+        ]
+    )
+    (row,) = harness_rows(suite.cases)
+    assert row["passes"] == [LABELS[label] for label in sorted(passes)]
+    for label, name in enumerate(LABELS):
+        found = re.search(shared_answer(), f"**{name.title()}**.", re.IGNORECASE)
+        assert found
+        captured = [part.lower() for part in found.groups() if part]
+        assert (row["target"] in captured) == (label in passes)
+
+
+@given(
+    st.lists(st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,6}", fullmatch=True), unique=True, max_size=6)
+)
+def test_every_capability_has_a_split_of_its_own(capabilities: list[str]) -> None:
+    splits = harness_splits(capabilities)
+    assert list(splits) == capabilities
+    assert len({"test", *splits.values()}) == len(capabilities) + 1
+    assert all(re.fullmatch(r"\w+", split) for split in splits.values())
+
+
+# lm-evaluation-harness
+
+
+@pytest.fixture
+def own_data_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets")
+
+
+def run_lm_eval(tasks: Path, group: str, kind: str, **arguments: Any) -> dict[str, Any]:
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    done = simple_evaluate(
+        model=kind,
+        model_args=arguments,
+        tasks=[group],
+        batch_size=8 if kind == "hf" else 1,
+        device="cpu",
+        bootstrap_iters=0,
+        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
+        apply_chat_template=kind != "hf",
+    )
+    metric = "exact_match,label" if group.endswith("gen") else "acc,none"
+    return {
+        "all" if name == group else result["alias"].removeprefix(" - "): result[metric]
+        for name, result in done["results"].items()
+    }
+
+
+@pytest.fixture(scope="module", params=["gpt2", "llama"])
+def random_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tiny models with random weights; the tokenizer of one begins texts with a token."""
+    import torch
+    from test_language_model import trained_tokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(3)
+    made: Any
+    if request.param == "gpt2":
+        tokenizer = trained_tokenizer(None, eos_token="</s>")
+        made = GPT2LMHeadModel(
+            GPT2Config(
+                vocab_size=len(tokenizer),
+                n_embd=32,
+                n_layer=2,
+                n_head=4,
+                n_positions=256,
+                initializer_range=0.3,
+            )
+        )
+    else:
+        tokenizer = trained_tokenizer("<s> $A", bos_token="<s>", eos_token="</s>")
+        made = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=32,
+                intermediate_size=48,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                num_key_value_heads=2,
+                max_position_embeddings=256,
+                initializer_range=0.3,
+            )
+        )
+    folder = tmp_path_factory.mktemp("random") / request.param
+    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@needs_lm_eval
+@pytest.mark.usefixtures("own_data_cache")
+@pytest.mark.parametrize("prompt", [None, 'Film: {text}\nVerdict {{of}} {% three %}: "'])
+def test_lm_eval_has_the_figures_of_score(
+    random_model: Path, suite_folder: Path, tmp_path: Path, prompt: str | None
+) -> None:
+    tasks = tmp_path / "tasks"
+    given = [] if prompt is None else ["--prompt", prompt.replace("\n", "\\n")]
+    arguments = ["export", str(suite_folder), "--format", "lm-eval", "--out", str(tasks), *given]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    suite = load_cases(suite_folder)
+    assert f"{len(suite.cases):,} cases" in done.output
+    asks = LabelPrompt() if prompt is None else LabelPrompt(prompt)
+    expected = accuracies(score(LanguageModel(str(random_model), asks, dtype="float32"), suite))
+    assert len({round(share, 6) for share in expected.values()}) > 3
+    told = run_lm_eval(tasks, "s2lct", "hf", pretrained=str(random_model), dtype="float32")
+    assert told == pytest.approx(expected)
+
+
+def test_an_export_gives_the_same_files_again_and_spares_others(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    def files() -> dict[str, bytes]:
+        found = [path for path in tasks.rglob("*") if path.is_file()]
+        return {str(path.relative_to(tasks)): path.read_bytes() for path in found}
+
+    tasks = tmp_path / "tasks"
+    export_lm_eval(suite_folder, tasks)
+    first = files()
+    (tasks / "old.yaml").write_text("group: old\n")
+    export_lm_eval(suite_folder, tasks)
+    assert files() == first
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "essay.txt").write_text("Mine.")
+    with pytest.raises(SuiteError, match="holds files that no export wrote"):
+        export_lm_eval(suite_folder, mine)
+    assert [path.name for path in mine.iterdir()] == ["essay.txt"]
+    with pytest.raises(ScoringError, match=r"has no \{text\}"):
+        export_lm_eval(suite_folder, tmp_path / "new", "Good or bad?")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_prompt_goes_with_tasks_alone(suite_folder: Path, tmp_path: Path) -> None:
+    arguments = ["export", str(suite_folder), "--out", str(tmp_path / "x"), "--prompt", "{text}"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert "--prompt" in done.output
+
+
+# inspect_ai
+
+
+def mocked(answers: Callable[[str], str]) -> Any:
+    """A model of inspect's that answers by a rule, with usage, or its tokenizer is fetched."""
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    def answer(messages: list[Any], *_: Any) -> Any:
+        output = ModelOutput.from_content("mockllm/model", answers(messages[-1].text))
+        output.usage = ModelUsage()
+        return output
+
+    return get_model("mockllm/model", custom_outputs=answer)
+
+
+def run_inspect(task: Any, model: Any, folder: Path) -> Any:
+    import inspect_ai
+
+    (log,) = inspect_ai.eval(
+        task, model=model, log_dir=str(folder / "logs"), display="none", log_format="json"
+    )
+    assert log.status == "success", log.error
+    return log
+
+
+def told_by(log: Any) -> dict[str, float]:
+    return {name: one.value for name, one in log.results.scores[0].metrics.items()}
+
+
+@needs_inspect
+def test_inspect_has_the_figures_of_score(suite_folder: Path, tmp_path: Path) -> None:
+    from s2lct.leaderboard.integrations.inspect_tasks import CAPABILITY_TASKS, every_capability
+
+    suite = load_cases(suite_folder)
+    expected = accuracies(score(Function(labelled, "rule"), suite))
+    assert len({round(share, 6) for share in expected.values()}) > 3
+
+    def shown(asked: str) -> str:
+        return f"**{answered(asked).title()}**."
+
+    log = run_inspect(every_capability(suite=str(suite_folder)), mocked(shown), tmp_path)
+    metrics = told_by(log)
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
+    assert log.eval.metadata["fingerprint"] == suite.fingerprint
+    assert {sample.id for sample in log.samples} == {case.id for case in suite.cases}
+    for name in ("LC4", "LC8"):
+        own = run_inspect(CAPABILITY_TASKS[name](str(suite_folder)), mocked(shown), tmp_path)
+        assert told_by(own)["accuracy"] == pytest.approx(expected[name])
+        assert told_by(own)["stderr"] == pytest.approx(metrics[f"{name} ±"])
+    errors = [metrics[f"{name} ±"] for name in expected if name != "all"]
+    assert metrics["all ±"] == pytest.approx(sum(e**2 for e in errors) ** 0.5 / len(errors))
+
+
+@needs_inspect
+def test_errors_are_of_families_and_samples_tell_what_they_are(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    from s2lct.leaderboard.integrations.inspect_tasks import CAPABILITY_TASKS, samples_of
+
+    suite = load_cases(suite_folder)
+    samples = samples_of(suite)
+    families: dict[str, set[int]] = {}
+    for sample, family in zip(samples, families_of(suite.cases).tolist(), strict=True):
+        families.setdefault(sample.metadata["family"], set()).add(family)
+    assert all(len(numbers) == 1 for numbers in families.values())
+    assert len(families) == len(set(families_of(suite.cases).tolist()))
+    by_id = {case.id: case for case in suite.cases}
+    for sample in samples:
+        case = by_id[sample.id]
+        assert sample.input == TASK.prompt.replace("{text}", case.text)
+        assert set(sample.target) == {LABELS[label] for label in case.passes}
+        assert sample.metadata["capability"] == case.capability
+        assert sample.metadata["kind"] == case.kind
+    assert any(len(sample.target) > 1 for sample in samples)
+
+    seeds = {TASK.prompt.replace("{text}", case.text): case.seed_id for case in suite.cases}
+
+    def by_family(asked: str) -> str:
+        return LABELS[int(seeds[asked], 16) % 3]
+
+    log = run_inspect(CAPABILITY_TASKS["LC8"](str(suite_folder)), mocked(by_family), tmp_path)
+    share = told_by(log)["accuracy"]
+    cases = len(log.samples)
+    assert 0 < share < 1
+    # A family fares as one, so its cases tell less than as many of their own.
+    assert told_by(log)["stderr"] > 1.2 * (share * (1 - share) / cases) ** 0.5
+
+
+@needs_inspect
+def test_answers_that_are_none_pass_no_case(suite_folder: Path, tmp_path: Path) -> None:
+    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
+
+    task = every_capability(suite=str(suite_folder), limit=2, capability="lc4,LC1")
+    log = run_inspect(task, mocked(lambda _: "I'd say neutral or positive."), tmp_path)
+    assert len(log.samples) == 4
+    assert set(told_by(log)) == {"LC1", "LC4", "all", "LC1 ±", "LC4 ±", "all ±"}
+    assert set(told_by(log).values()) == {0}
+
+
+@needs_inspect
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"suite": "none/such"}, "neither a folder here nor a data set"),
+        ({"capability": "LC77"}, "has no capability LC77"),
+        ({"prompt": "Good?"}, "has no {text}"),
+        ({"limit": 0}, "takes a whole number from 1 on"),
+    ],
+)
+def test_inspect_says_what_is_wrong_with_a_task(
+    suite_folder: Path, arguments: dict[str, Any], problem: str
+) -> None:
+    from inspect_ai._util.error import PrerequisiteError
+
+    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
+
+    with pytest.raises(PrerequisiteError) as refused:
+        every_capability(**{"suite": str(suite_folder)} | arguments)
+    assert problem in str(refused.value.message)
+
+
+def entry_points() -> Mapping[str, Mapping[str, str]]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        found: Mapping[str, Mapping[str, str]] = tomllib.load(file)["project"]["entry-points"]
+    return found
+
+
+@pytest.fixture
+def as_installed(tmp_path: Path) -> dict[str, str]:
+    """An environment in which this package is installed with the entry points it has now."""
+    about = tmp_path / "site" / "s2lct-0.1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: s2lct\nVersion: 0.1.0\n")
+    (about / "direct_url.json").write_text(
+        json.dumps({"url": "file:///s2lct", "dir_info": {"editable": True}})
+    )
+    lines = [
+        line
+        for group, points in entry_points().items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    path = [str(about.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(path),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "XDG_CACHE_HOME": str(tmp_path / "caches"),
+        "COLUMNS": "120",
+    }
+
+
+class LabelServer(ChatServer):
+    """Answers every question with the label that follows from its words."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda *_: "")
+        self.questions: list[str] = []
+
+    def answer(self, body: dict[str, Any], authorization: str) -> tuple[int, dict[str, Any]]:
+        (message,) = body["messages"]
+        content = message["content"]
+        if not isinstance(content, str):
+            content = "".join(part["text"] for part in content)
+        self.questions.append(content)
+        said = {"role": "assistant", "content": answered(content).title() + "."}
+        return 200, {
+            "id": "1",
+            "created": 0,
+            "model": body["model"],
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+        }
+
+
+@needs_inspect
+@needs_lm_eval
+@pytest.mark.usefixtures("own_data_cache")
+def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
+    suite_folder: Path,
+    tmp_path: Path,
+    as_installed: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    suite = load_cases(suite_folder)
+    questions = {TASK.prompt.replace("{text}", case.text) for case in suite.cases}
+    expected = accuracies(score(Function(labelled, "rule"), suite))
+    with LabelServer() as server:
+        command = [sys.executable, "-c", "from inspect_ai._cli.main import main; main()", "eval"]
+        command += ["s2lct/all", "--model", "openai-api/local/rule", "-T", f"suite={suite_folder}"]
+        command += ["--log-dir", str(tmp_path / "logs"), "--log-format", "json"]
+        done = subprocess.run(
+            [*command, "--display", "plain"],
+            env=as_installed | {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.base_url},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        (file,) = (tmp_path / "logs").glob("*.json")
+        metrics = json.loads(file.read_text())["results"]["scores"][0]["metrics"]
+        assert {name: metrics[name]["value"] for name in expected} == pytest.approx(expected)
+        assert set(server.questions) == questions
+        server.questions.clear()
+        export_lm_eval(suite_folder, tmp_path / "tasks")
+        told = run_lm_eval(
+            tmp_path / "tasks",
+            "s2lct_gen",
+            "local-chat-completions",
+            model="rule",
+            base_url=f"{server.base_url}/chat/completions",
+            tokenizer_backend=None,
+        )
+        assert told == pytest.approx(expected)
+        assert set(server.questions) == questions
+
+
+@needs_inspect
+@needs_lm_eval
+@pytest.mark.usefixtures("own_data_cache")
+def test_a_local_model_has_the_same_figures_in_every_harness(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    from inspect_ai.model import get_model
+
+    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
+
+    suite = load_cases(suite_folder)
+    asked = [TASK.prompt.replace("{text}", case.text) for case in suite.cases]
+    model = save_tiny_sayer(tmp_path / "sayer", LABELS, asked)
+    outcomes = score(LanguageModel(str(model), dtype="float32"), suite)
+    assert len(set(outcomes.labels.tolist())) == len(LABELS)  # it says this and that
+    expected = accuracies(outcomes)
+    export_lm_eval(suite_folder, tmp_path / "tasks")
+    for group in ("s2lct", "s2lct_gen"):
+        arguments = {"pretrained": str(model), "dtype": "float32"}
+        assert run_lm_eval(tmp_path / "tasks", group, "hf", **arguments) == pytest.approx(expected)
+    local = get_model("hf/sayer", model_path=str(model), device="cpu", do_sample=False)
+    metrics = told_by(run_inspect(every_capability(suite=str(suite_folder)), local, tmp_path))
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
+
+
+# The Hub
+
+HUB_TASKS = """
+import json, sys
+import inspect_ai
+from inspect_ai._eval.task.hf import task_create_from_hf
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+LABELS = json.loads(sys.argv[2])
+def answer(messages, *_):
+    asked = messages[-1].text
+    output = ModelOutput.from_content("m", f"**{LABELS[sum(map(ord, asked)) % 3].title()}**.")
+    output.usage = ModelUsage()
+    asked_of.append(asked)
+    return output
+told = {}
+for task in task_create_from_hf("hf/" + sys.argv[1]):
+    asked_of = []
+    model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
+    (log,) = inspect_ai.eval(task, model=model, log_dir="logs", display="none")
+    assert log.status == "success", log.error
+    told[task.name] = {
+        "accuracy": log.results.scores[0].metrics["accuracy"].value,
+        "asked": asked_of,
+        "passes": {s.metadata["id"]: s.metadata["passes"] for s in log.samples},
+        "choices": log.samples[0].choices,
+    }
+print(json.dumps(told))
+"""
+
+
+@needs_inspect
+def test_inspect_runs_what_the_hub_is_told(hub: HubClient, suite_folder: Path) -> None:
+    hub.s2lct("publish", "dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    files = hub.server.files("dataset", REPO)
+    benchmark = yaml.safe_load(files["eval.yaml"])
+    assert benchmark["evaluation_framework"] == "inspect-ai"
+    told = json.loads(hub.fresh_python(HUB_TASKS, REPO, json.dumps(LABELS)).splitlines()[-1])
+    suite = load_cases(suite_folder)
+    outcomes = score(Function(labelled, "rule"), suite)
+    expected = accuracies(outcomes) | {"all": 1 - outcomes.failed.mean()}
+    tasks = {name: f"hf/{REPO}/{name.lower()}" for name in expected}
+    assert set(told) == set(tasks.values())
+    for name, task in tasks.items():
+        cases = [case for case in suite.cases if name in ("all", case.capability)]
+        assert told[task]["accuracy"] == pytest.approx(expected[name])
+        assert told[task]["passes"] == {
+            case.id: [LABELS[label] for label in sorted(case.passes)] for case in cases
+        }
+        assert sorted(told[task]["asked"]) == sorted(
+            TASK.prompt.replace("{text}", case.text) for case in cases
+        )
+        assert told[task]["choices"] == list(LABELS)
+
+
+def test_columns_for_harnesses_change_no_suite(hub: HubClient, suite_folder: Path) -> None:
+    hub.s2lct("publish", "dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    script = """
+import json, sys
+from datasets import load_dataset
+from s2lct.suite.cases import load_cases
+suite = load_cases(sys.argv[1])
+harness = load_dataset(sys.argv[1].partition("@")[0], "harness")
+print(json.dumps({
+    "fingerprint": suite.fingerprint,
+    "cases": [case.id for case in suite.cases],
+    "harness": {split: sorted(rows["id"]) for split, rows in harness.items()},
+}))
+"""
+    told = json.loads(hub.python(script, f"{REPO}@v1.0.0").splitlines()[-1])
+    suite = load_cases(suite_folder)
+    assert told["fingerprint"] == suite.fingerprint
+    assert told["cases"] == [case.id for case in suite.cases]
+    by_split = {"test": sorted(case.id for case in suite.cases)}
+    for case in suite.cases:
+        by_split.setdefault(case.capability, []).append(case.id)
+    assert told["harness"] == {split: sorted(ids) for split, ids in by_split.items()}
+
+
+@needs_lm_eval
+def test_a_published_suite_is_named_by_its_hub_id(hub: HubClient, suite_folder: Path) -> None:
+    hub.s2lct("publish", "dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
+    hub.s2lct("export", f"{REPO}@v1.0.0", "--format", "lm-eval", "--out", "tasks")
+    tasks = hub.home / "tasks"
+    assert not list(tasks.rglob("*.parquet"))
+    script = """
+import json, sys
+from lm_eval.tasks import TaskManager
+loaded = TaskManager(include_path=sys.argv[1], include_defaults=False).load(["s2lct_lc4"])
+(task,) = loaded["tasks"].values()
+print(json.dumps([task.doc_to_target(doc) for doc in task.eval_docs]))
+"""
+    told = json.loads(hub.fresh_python(script, str(tasks)).splitlines()[-1])
+    cases = [case for case in load_cases(suite_folder).cases if case.capability == "LC4"]
+    assert told == [sorted(case.passes) for case in cases]
