@@ -25,6 +25,7 @@ from s2lct.progress import Bars
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
+    from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
 
 LLMS = "Language models"
@@ -49,13 +50,18 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
         bool,
         Option(
             "Folders and Hub ids are language models: the likeliest label word behind a prompt "
-            "counts.",
+            "counts, with each of several prompts.",
             LLMS,
         ),
     ] = False
     prompt: Annotated[
-        str | None, Option(r"With --llm: what is asked, with {text}; \n is a new line.", LLMS)
-    ] = None
+        tuple[str, ...],
+        Option(
+            r"With --llm: what is asked, with {text}; \n is a new line. May be given again "
+            r"\[default: three wordings].",
+            LLMS,
+        ),
+    ] = ()
     label_words: Annotated[
         str | None,
         Option(
@@ -64,9 +70,13 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
             LLMS,
         ),
     ] = None
-    dtype: Annotated[str, Option("auto (bfloat16 on a GPU), float32 or bfloat16.", RUNNING)] = (
-        "auto"
-    )
+    chat_template: Annotated[
+        Literal["auto", "none"],
+        Option("With --llm: ask in the tokenizer's chat template, where it has one.", LLMS),
+    ] = "auto"
+    dtype: Annotated[
+        str, Option("auto (bfloat16 on a GPU), float32, bfloat16 or float16.", RUNNING)
+    ] = "auto"
     cache: Annotated[
         bool, Option("Keep what models said; scoring again costs nothing.", RUNNING)
     ] = True
@@ -74,21 +84,32 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
 
 @dataclass(frozen=True)
 class Scores:
-    """Results that were written, in the order of the models; their files; models without one."""
+    """Results that were written, in the order of the models; their files; models without one.
+
+    A language model has one for each prompt, in their order.
+    """
 
     results: tuple[Result, ...]
     files: tuple[Path, ...]
     failed: tuple[str, ...]
+
+    @property
+    def over_prompts(self) -> list[OverPrompts]:
+        """One a model: its figures, of a language model their means and spread over prompts."""
+        from s2lct.leaderboard.results.prompts import over_prompts
+
+        return over_prompts(self.results)
 
 
 @takes(ScoreOptions)
 def score(options: ScoreOptions, bars: Bars) -> Scores:
     """Score models: a failure rate for each capability.
 
-    A result file each, with what the model said of every case beside it. Of several models one
-    that cannot be scored is left out with a warning.
+    A result file each, with what the model said of every case beside it; of a language model one
+    for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
+    from s2lct.leaderboard.models.language_model import LanguageModel
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
@@ -98,7 +119,7 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     from s2lct.suite.cases import load_cases
 
     label_map = check_label_map(options.label_map)
-    prompt = _prompt(options)
+    prompts = _prompts(options)
     check_out_folder(options.out)
     chosen = load_cases(options.suite).select(
         options.capability or None, options.kind, options.limit
@@ -115,21 +136,31 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     names = list(dict.fromkeys(options.models))
     for name in names:
         try:
-            outcomes = outcomes_of(
-                load_classifier(name, device=options.device, dtype=options.dtype, asks=prompt),
-                chosen,
-                label_map=label_map,
-                neutral_band=options.neutral_band,
-                cache=default_cache() if options.cache else None,
-                advance=bars(name, len({case.text for case in chosen.asked})),
-            )
+            first = prompts[0] if prompts else None
+            model = load_classifier(name, device=options.device, dtype=options.dtype, asks=first)
+            models = [model]
+            if isinstance(model, LanguageModel):
+                models = [model.asking(asks) for asks in prompts]
+            texts = len({case.text for case in chosen.asked})
+            advance = bars(name, texts * len(models))
+            found = [
+                outcomes_of(
+                    one,
+                    chosen,
+                    label_map=label_map,
+                    neutral_band=options.neutral_band,
+                    cache=default_cache() if options.cache else None,
+                    advance=advance,
+                )
+                for one in models
+            ]
         except Exception as error:  # somebody's model may fail in any way
             if len(names) == 1:
                 raise
             warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
             failed.append(name)
         else:
-            files.append(write_result(outcomes, options.out, selection))
+            files += [write_result(outcomes, options.out, selection) for outcomes in found]
     return Scores(tuple(map(read_result, files)), tuple(files), tuple(failed))
 
 
@@ -141,23 +172,29 @@ def _why(name: str, error: Exception) -> str:
     return f"{told}\n  → score it alone to see where it fails"
 
 
-def _prompt(options: ScoreOptions) -> LabelPrompt | None:
-    """What language models are asked; None without ``llm``."""
+def _prompts(options: ScoreOptions) -> list[LabelPrompt]:
+    """What language models are asked, one prompt after the other; nothing without ``llm``."""
+    from s2lct.labels import LABELS, TASK
     from s2lct.leaderboard.models.language_model import LabelPrompt
 
-    given = {"--prompt": options.prompt, "--label-words": options.label_words}
+    given = {
+        "--prompt": options.prompt,
+        "--label-words": options.label_words,
+        "--chat-template": options.chat_template != "auto",
+    }
     if not options.llm:
-        if alone := [option for option, value in given.items() if value is not None]:
+        if alone := [option for option, value in given.items() if value]:
             raise ScoringError(
                 f"{' and '.join(alone)} without --llm",
                 mend="add --llm to score language models, or leave it away",
             )
-        return None
-    asks, words = LabelPrompt(), options.label_words
-    return LabelPrompt(
-        asks.prompt if options.prompt is None else options.prompt.replace("\\n", "\n"),
-        asks.words if words is None else tuple(word.strip() for word in words.split(",")),
-    )
+        return []
+    words = LABELS
+    if options.label_words is not None:
+        words = tuple(word.strip() for word in options.label_words.split(","))
+    chat_template = None if options.chat_template == "auto" else False
+    own = dict.fromkeys(prompt.replace("\\n", "\n") for prompt in options.prompt)
+    return [LabelPrompt(prompt, words, chat_template) for prompt in own or TASK.prompts]
 
 
 class CompareOptions(Options):

@@ -35,7 +35,8 @@ class ChatTemplate:
         self._tokenizer, self._model = tokenizer, model
         if not has_chat_template(tokenizer):
             raise ScoringError(
-                f"model {model}: its tokenizer has no chat template", mend="pass --chat-template none"
+                f"model {model}: its tokenizer has no chat template",
+                mend="pass --chat-template none",
             )
         # A template may put something between its generation prompt and an answer: a space, or
         # the marks of thoughts that are none.

@@ -62,19 +62,22 @@ def _poisoned(_: Any, __: Any, states: Any) -> Any:
 def _reads_first_alone(model: Any, module: Any) -> bool:
     import torch
 
+    poisoned = _said_with(module.register_forward_hook(_poisoned), model)
+    cut = _said_with(module.register_forward_pre_hook(_first), model)
+    if poisoned is None or cut is None or poisoned.shape != cut.shape:
+        return False
+    return torch.allclose(poisoned, cut, rtol=_CLOSE, atol=_CLOSE)
+
+
+def _said_with(hook: Any, model: Any) -> Any:
+    """Logits of two short texts under a hook, which is removed; None where they have none."""
+    import torch
+
     ids = torch.tensor([[2, 3, 4], [4, 3, 2]], device=model.device)
-    said: list[torch.Tensor] = []
-    for register in (
-        lambda: module.register_forward_hook(_poisoned),
-        lambda: module.register_forward_pre_hook(_first),
-    ):
-        hook = register()
-        try:
-            with torch.inference_mode():
-                said.append(model(input_ids=ids).logits.float())
-        except (RuntimeError, TypeError, IndexError):  # it is built otherwise than it looks
-            return False
-        finally:
-            hook.remove()
-    alone, cut = said
-    return alone.shape == cut.shape and torch.allclose(alone, cut, rtol=_CLOSE, atol=_CLOSE)
+    try:
+        with torch.inference_mode():
+            return model(input_ids=ids).logits.float()
+    except (RuntimeError, TypeError, IndexError):  # it is built otherwise than it looks
+        return None
+    finally:
+        hook.remove()

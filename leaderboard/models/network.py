@@ -8,8 +8,8 @@ from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import Array
-from s2lct.leaderboard.models.first_token import first_token_only
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
+from s2lct.leaderboard.models.first_token import first_token_only
 from s2lct.leaderboard.models.pretrained import load_pretrained, place
 from s2lct.threads import batches_at_once
 
