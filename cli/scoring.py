@@ -60,10 +60,11 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
 )
 def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -> None:
     """Failure rates side by side, and the words that broke each model."""
+    from s2lct.leaderboard.results.prompts import over_prompts
     from s2lct.leaderboard.site.report import ResultsTable, shown_name
 
     console.print(ResultsTable(results))
-    for result in results:
+    for result in (model.figures for model in over_prompts(results)):
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"
             for word in result.flipping_words[:5]

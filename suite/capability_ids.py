@@ -11,8 +11,8 @@ ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
 _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 """Of columns of tables that have a column a capability."""
 _RESERVED = words(
-    "all answered_failure_rate both_sides both_sides_pairs capability cases chance chance-corrected chance_corrected "
-    "ci_high ci_low compared_with endpoint refusals unreadable "
+    "all answered_failure_rate both_sides both_sides_pairs capability cases chance "
+    "chance-corrected chance_corrected ci_high ci_low compared_with endpoint refusals unreadable "
     "contamination-free contamination_free contamination_free_cases date failure_rate interval "
     "kind label_rule licence model note one_answer one_answer_share options outside_training "
     "outside_training_cases overall parameters pass-to-fail pass_to_fail passing_expansions "

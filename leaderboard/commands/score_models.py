@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.models.endpoint import EndpointModel
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
+    from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
 
 LLMS, ENDPOINTS = "Language models", "Models behind an endpoint"
@@ -54,14 +55,18 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
         bool,
         Option(
             "Folders and Hub ids are language models: the likeliest label word behind a prompt "
-            "counts.",
+            "counts, with each of several prompts.",
             LLMS,
         ),
     ] = False
     prompt: Annotated[
-        str | None,
-        Option(r"With --llm or --base-url: what is asked, with {text}; \n is a new line.", LLMS),
-    ] = None
+        tuple[str, ...],
+        Option(
+            r"With --llm or --base-url: what is asked, with {text}; \n is a new line. May be given "
+            r"again \[default: three wordings].",
+            LLMS,
+        ),
+    ] = ()
     label_words: Annotated[
         str | None,
         Option(
@@ -70,6 +75,10 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
             LLMS,
         ),
     ] = None
+    chat_template: Annotated[
+        Literal["auto", "none"],
+        Option("With --llm: ask in the tokenizer's chat template, where it has one.", LLMS),
+    ] = "auto"
     base_url: Annotated[
         str | None,
         Option(
@@ -89,9 +98,9 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
     max_tokens: Annotated[
         Count, Option("Most tokens of an answer; models that think first need more.", ENDPOINTS)
     ] = 32
-    dtype: Annotated[str, Option("auto (bfloat16 on a GPU), float32 or bfloat16.", RUNNING)] = (
-        "auto"
-    )
+    dtype: Annotated[
+        str, Option("auto (bfloat16 on a GPU), float32, bfloat16 or float16.", RUNNING)
+    ] = "auto"
     cache: Annotated[
         bool, Option("Keep what models said; scoring again costs nothing.", RUNNING)
     ] = True
@@ -99,7 +108,10 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice):
 
 @dataclass(frozen=True)
 class Scores:
-    """Results that were written, in the order of the models; their files; models without one."""
+    """Results that were written, in the order of the models; their files; models without one.
+
+    A language model has one for each prompt, in their order.
+    """
 
     results: tuple[Result, ...]
     files: tuple[Path, ...]
@@ -107,15 +119,24 @@ class Scores:
     sent: tuple[int | None, ...] = ()
     """Of the requests that a result took, how many this run sent; None without an endpoint."""
 
+    @property
+    def over_prompts(self) -> list[OverPrompts]:
+        """One a model: its figures, of a language model their means and spread over prompts."""
+        from s2lct.leaderboard.results.prompts import over_prompts
+
+        return over_prompts(self.results)
+
 
 @takes(ScoreOptions)
 def score(options: ScoreOptions, bars: Bars) -> Scores:
     """Score models: a failure rate for each capability.
 
-    A result file each, with what the model said of every case beside it. Of several models one
-    that cannot be scored is left out with a warning.
+    A result file each, with what the model said of every case beside it; of a language model one
+    for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
+    from s2lct.leaderboard.models.endpoint import EndpointModel
+    from s2lct.leaderboard.models.language_model import LanguageModel
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -124,7 +145,7 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     from s2lct.suite.cases import load_cases
 
     label_map = check_label_map(options.label_map)
-    prompt = _prompt(options)
+    prompts = _prompts(options)
     check_out_folder(options.out)
     chosen = load_cases(options.suite).select(
         options.capability or None, options.kind, options.limit
@@ -142,23 +163,32 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     names = list(dict.fromkeys(options.models))
     for name in names:
         try:
-            model = _loaded(options, name, prompt)
-            outcomes = outcomes_of(
-                model,
-                chosen,
-                label_map=label_map,
-                neutral_band=options.neutral_band,
-                cache=default_cache() if options.cache else None,
-                advance=bars(name, len({case.text for case in chosen.asked})),
-            )
+            first = prompts[0] if prompts else None
+            model = _loaded(options, name, first)
+            models = [model]
+            if isinstance(model, (LanguageModel, EndpointModel)):
+                models = [model.asking(asks) for asks in prompts]
+            texts = len({case.text for case in chosen.asked})
+            advance = bars(name, texts * len(models))
+            found = [
+                outcomes_of(
+                    one,
+                    chosen,
+                    label_map=label_map,
+                    neutral_band=options.neutral_band,
+                    cache=default_cache() if options.cache else None,
+                    advance=advance,
+                )
+                for one in models
+            ]
         except Exception as error:  # somebody's model may fail in any way
             if len(names) == 1:
                 raise
             warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
             failed.append(name)
         else:
-            files.append(write_result(outcomes, options.out, selection))
-            sent.append(getattr(model, "sent", None))
+            files += [write_result(outcomes, options.out, selection) for outcomes in found]
+            sent += [getattr(one, "sent", None) for one in models]
     results = tuple(map(read_result, files))
     return Scores(results, tuple(files), tuple(failed), tuple(sent))
 
@@ -187,32 +217,47 @@ def _why(name: str, error: Exception) -> str:
     return f"{told}\n  → score it alone to see where it fails"
 
 
-def _prompt(options: ScoreOptions) -> LabelPrompt | None:
-    """What language models are asked; None without ``llm`` and ``base_url``."""
+def _prompts(options: ScoreOptions) -> list[LabelPrompt]:
+    """What language models are asked, one prompt after the other.
+
+    Nothing without ``llm`` and ``base_url``.
+    """
+    from s2lct.labels import LABELS, TASK
     from s2lct.leaderboard.models.language_model import LabelPrompt
 
-    if options.llm and options.base_url is not None:
+    server = options.base_url is not None
+    if options.llm and server:
         raise ScoringError(
             "--llm with --base-url",
             mend="leave --base-url out to load the models here, or --llm to ask the server",
         )
-    if options.base_url is None and (idle := options.model_fields_set & _OF_SERVERS):
+    if not server and (idle := options.model_fields_set & _OF_SERVERS):
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(idle))
         raise ScoringError(f"{flags} without --base-url", mend="add --base-url URL to ask a server")
-    given = {"--prompt": options.prompt, "--label-words": options.label_words}
-    if not options.llm and options.base_url is None:
-        if alone := [option for option, value in given.items() if value is not None]:
+    if server and options.chat_template != "auto":
+        raise ScoringError(
+            f"--chat-template {options.chat_template} with --base-url",
+            mend="leave it out: the server puts questions in the model's own template",
+        )
+    given = {
+        "--prompt": options.prompt,
+        "--label-words": options.label_words,
+        "--chat-template": options.chat_template != "auto",
+    }
+    if not options.llm and not server:
+        if alone := [option for option, value in given.items() if value]:
             raise ScoringError(
                 f"{' and '.join(alone)} without --llm",
                 mend="add --llm to score language models, --base-url URL to ask a server, or leave "
                 "it away",
             )
-        return None
-    asks, words = LabelPrompt(), options.label_words
-    return LabelPrompt(
-        asks.prompt if options.prompt is None else options.prompt.replace("\\n", "\n"),
-        asks.words if words is None else tuple(word.strip() for word in words.split(",")),
-    )
+        return []
+    words = LABELS
+    if options.label_words is not None:
+        words = tuple(word.strip() for word in options.label_words.split(","))
+    chat_template = None if options.chat_template == "auto" else False
+    own = dict.fromkeys(prompt.replace("\\n", "\n") for prompt in options.prompt)
+    return [LabelPrompt(prompt, words, chat_template) for prompt in own or TASK.prompts]
 
 
 class CompareOptions(Options):
