@@ -177,11 +177,20 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
             _share(sides.capabilities[name]) if sides and name in sides.capabilities else None
             for name in capabilities
         ],
+        "prompts": _prompts(standing),
         "flips": [standing.pass_to_fail, standing.passing_expansions],
         "compared": [standing.training_known, " ".join(standing.compared_with)],
         "outside": None if outside is None else [*_figure(outside), outside.cases],
         "said": packed(model.labels),
     }
+
+
+def _prompts(standing: Standing) -> list[float] | None:
+    """Which prompt of how many, and mean, lowest and highest rate over them."""
+    if (of := standing.prompt) is None:
+        return None
+    rates = (of.spread.mean, of.spread.low, of.spread.high)
+    return [of.number, of.count, *(round(rate, _DIGITS) for rate in rates)]
 
 
 def _rounded(value: float | None) -> float | None:

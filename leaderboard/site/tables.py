@@ -25,7 +25,8 @@ _COLUMNS_BEFORE = (
 )  # fmt: skip
 _COLUMNS_BEHIND = (
     "pass_to_fail", "passing_expansions", "both_sides", "both_sides_ci_low", "both_sides_ci_high",
-    "both_sides_pairs", "one_answer", "one_answer_share", "training_data_known",
+    "both_sides_pairs", "prompt", "prompts", "prompts_mean", "prompts_low", "prompts_high",
+    "prompts_pass_to_fail", "one_answer", "one_answer_share", "training_data_known",
     "compared_with", "outside_training", "outside_training_cases", "cases", "parameters",
     "licence", "date", "verified", "label_rule", "weights_sha256", "result_sha256",
 )  # fmt: skip
@@ -75,7 +76,7 @@ def capability_columns(names: Iterable[str]) -> dict[str, str]:
 def _of_model(standing: Standing) -> dict[str, Any]:
     model, outside, overall = standing.model, standing.outside_training, standing.overall
     label, share = standing.one_answer or (None, None)
-    sides = standing.both_sides
+    sides, prompt = standing.both_sides, standing.prompt
     of_name = sides.capabilities if sides else {}
     return {name: getattr(model, name) for name in _OF_MODEL} | {
         "rates": {
@@ -99,6 +100,12 @@ def _of_model(standing: Standing) -> dict[str, Any]:
         "both_sides_ci_low": sides.overall.ci[0] if sides else None,
         "both_sides_ci_high": sides.overall.ci[1] if sides else None,
         "both_sides_pairs": sides.overall.pairs if sides else None,
+        "prompt": prompt.number if prompt else None,
+        "prompts": prompt.count if prompt else None,
+        "prompts_mean": prompt.spread.mean if prompt else None,
+        "prompts_low": prompt.spread.low if prompt else None,
+        "prompts_high": prompt.spread.high if prompt else None,
+        "prompts_pass_to_fail": prompt.pass_to_fail if prompt else None,
         "one_answer": None if label is None else LABELS[label],
         "one_answer_share": share,
         "training_data_known": standing.training_known,
