@@ -5,15 +5,15 @@ Templates are Jinja, which transformers renders in a sandbox: none of a stranger
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import said_by
 
-TODAY = date(2024, 7, 26)
-"""What templates are told that tell a model the date; the same question is asked on any day.
+ON_ANY_DAY = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
+"""In front of a template: one that tells a model the date asks the same question on any day.
 
 It is the day that Llama's templates tell where they know none.
 """
@@ -40,12 +40,14 @@ class ChatTemplate:
             )
         # A template may put something between its generation prompt and an answer: a space, or
         # the marks of thoughts that are none.
+        with self._told():
+            self._template = ON_ANY_DAY + tokenizer.get_chat_template()
         opening, answer = self._rendered("question"), "answer"
         whole = self._rendered("question", answer)
         place = whole.find(answer, len(opening))
         joins = whole.startswith(opening) and place >= 0
         self._joint = whole[len(opening) : place] if joins else ""
-        self.described = [tokenizer.get_chat_template(), self._joint]
+        self.described = [self._template, self._joint]
 
     def completed(self, question: str, words: Sequence[str]) -> list[str]:
         """A question with each word as the answer; special tokens are in it, none must be added."""
@@ -57,18 +59,22 @@ class ChatTemplate:
         turns = [{"role": "user", "content": question}]
         if answer is not None:
             turns.append({"role": "assistant", "content": answer})
-        try:
+        with self._told():
             rendered: str = self._tokenizer.apply_chat_template(
                 turns,
+                chat_template=self._template,
                 tokenize=False,
                 add_generation_prompt=answer is None,
-                # Names that templates of several families know.
-                enable_thinking=False,
-                strftime_now=TODAY.strftime,
+                enable_thinking=False,  # as the templates of several families call it
             )
+        return rendered
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
         except Exception as error:  # a template may raise whatever it likes
             raise ScoringError(
                 f"model {self._model}: its chat template cannot be used ({said_by(error)})",
                 mend="pass --chat-template none, which asks without it",
             ) from error
-        return rendered
