@@ -79,6 +79,7 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
 )
 def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -> None:
     """Failure rates side by side, and the words that broke each model."""
+    from s2lct.leaderboard.results.prompts import over_prompts
     from s2lct.leaderboard.site.beside import by_suite, means_by_suite
     from s2lct.leaderboard.site.report import ResultsTable, shown_name
 
@@ -89,7 +90,7 @@ def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -
         console.print(ResultsTable(group))
     if len(suites) > 1:
         console.print(means_by_suite(suites))
-    for result in results:
+    for result in (model.figures for group in suites for model in over_prompts(group)):
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"
             for word in result.flipping_words[:5]

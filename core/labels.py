@@ -24,6 +24,7 @@ class Task:
         name: of the task.
         labels: their names.
         prompt: what a language model is asked, with `SLOT` where the text stands.
+        other_prompts: the same in other words; one prompt's figure says little of a model.
         low, middle, high: labels on a scale. A model whose classes mean only low and high says
             middle where p(high) lies strictly within ``middle_band``.
         middle_band: two bounds.
@@ -35,6 +36,7 @@ class Task:
     name: str
     labels: tuple[str, ...]
     prompt: str
+    other_prompts: tuple[str, ...]
     low: int
     middle: int
     high: int
@@ -58,8 +60,9 @@ class Task:
             # Results keep a label in two bits, with one value for texts that were not asked.
             if not 2 <= len(number) == len(labels) <= 3 or not 0 <= low <= high <= 1:
                 raise ValueError("labels are two or three, and bounds of a band in order")
-            if SLOT not in content["prompt"]:
-                raise ValueError(f"the prompt has no {SLOT}")
+            others = tuple(content.get("other_prompts", ()))
+            if not all(SLOT in prompt for prompt in (content["prompt"], *others)):
+                raise ValueError(f"a prompt has no {SLOT}")
 
             def numbers(names: Iterable[str]) -> tuple[int, ...]:
                 return tuple(number[name] for name in names)
@@ -68,6 +71,7 @@ class Task:
                 name=str(content["name"]),
                 labels=labels,
                 prompt=content["prompt"],
+                other_prompts=others,
                 low=number[scale["low"]],
                 middle=number[scale["middle"]],
                 high=number[scale["high"]],
@@ -87,6 +91,11 @@ class Task:
                 f"{path}: defines no task ({type(error).__name__}: {error})",
                 mend=f"write it like {_TASK_FILE}",
             ) from error
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """All that a language model is asked, the usual one first."""
+        return self.prompt, *self.other_prompts
 
     @property
     def ends(self) -> tuple[str, str]:

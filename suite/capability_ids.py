@@ -20,6 +20,7 @@ _RESERVED = words(
     "interval kind label_rule licence mean model note one_answer one_answer_share options "
     "outside_training "
     "outside_training_cases overall parameters pass-to-fail pass_to_fail passing_expansions "
+    "prompt prompts prompts_high prompts_low prompts_mean prompts_pass_to_fail "
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
     "suite_version training_data_known verified weights weights_sha256"
 ) | {"outside training data"}

@@ -13,6 +13,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_models import SENTENCES as TEXTS
+from tiny_models import trained_tokenizer
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
@@ -28,14 +30,6 @@ from s2lct.suite.cases import load_cases
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 runner = CliRunner()
-TEXTS = [
-    "A dull film.",
-    "The young actors give wonderful performances in this beautiful drama, and so does the dog.",
-    "Is it bad? Yes.",
-    "I don't think it is {text} or naïve… 😀",
-    "x",
-    "The story takes place in the winter of 1962.",
-]
 PROMPTS = [
     LabelPrompt(),
     # Words of several tokens, of different numbers of tokens, and with common beginnings.
@@ -43,31 +37,6 @@ PROMPTS = [
     LabelPrompt('Film: {text}\nVerdict: "', ("bad", "good")),
     LabelPrompt("{text}", ("negative", "neutral", "positive")),
 ]
-
-
-def trained_tokenizer(template: str | None, **special: str) -> Any:
-    """A byte-pair tokenizer trained on a few sentences; words take one to several tokens."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    named = ["<s>", "</s>", "<pad>"]
-    tokenizer.train_from_iterator(
-        TEXTS + ["Review: Sentiment (negative, neutral or positive): negative negative"] * 3,
-        trainers.BpeTrainer(
-            vocab_size=330,
-            special_tokens=named,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )
-    if template:
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=template, special_tokens=[(name, named.index(name)) for name in named[:2]]
-        )
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
 
 
 @pytest.fixture(scope="module")

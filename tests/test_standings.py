@@ -26,6 +26,7 @@ from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT
 from s2lct.leaderboard.results.read import current, read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.record import FORMAT
 from s2lct.leaderboard.results.scored import (
     UNSCORED,
     ScoredModel,
@@ -505,7 +506,7 @@ def test_results_of_the_first_format_are_read_and_take_their_suite_s_families(
     assert read_collection(tmp_path / "one.parquet").suites[0].cases == alone.suites[0].cases
     # Its figures are those of this version, computed from its cases.
     now = current(old)
-    assert now.format == 2 and now.overall.chance is not None
+    assert now.format == FORMAT and now.overall.chance is not None
     assert now.capabilities["LC9"].seed.ci != (0, 0)
     assert recompute(old) == now
     changed(lambda told: told["capabilities"]["LC9"]["seed"].update(failures=0))(old)

@@ -25,10 +25,8 @@ from s2lct.progress import Bars
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from s2lct.leaderboard.models.classifier import Classifier
-    from s2lct.leaderboard.models.endpoint import EndpointModel
-    from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
+    from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
     from s2lct.leaderboard.scoring.relative import RelativeScore, RelativeScores, RelativeTest
     from s2lct.leaderboard.scoring.score import Outcomes
@@ -43,9 +41,6 @@ SUITE = (
     "Folder of a suite, Hub id\\[@REVISION], checklist:FILE.jsonl\\[.gz], or csv:FILE?text=COLUMN&…"
 )
 GIVEN = "Predictions"
-
-
-_OF_SERVERS = {"api_key_env", "concurrency", "max_tokens"}
 
 
 class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
@@ -76,14 +71,18 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
         bool,
         Option(
             "Folders and Hub ids are language models: the likeliest label word behind a prompt "
-            "counts.",
+            "counts, with each of several prompts.",
             LLMS,
         ),
     ] = False
     prompt: Annotated[
-        str | None,
-        Option(r"With --llm or --base-url: what is asked, with {text}; \n is a new line.", LLMS),
-    ] = None
+        tuple[str, ...],
+        Option(
+            r"With --llm or --base-url: what is asked, with {text}; \n is a new line. May be given "
+            r"again \[default: three wordings].",
+            LLMS,
+        ),
+    ] = ()
     label_words: Annotated[
         str | None,
         Option(
@@ -92,6 +91,10 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
             LLMS,
         ),
     ] = None
+    chat_template: Annotated[
+        Literal["auto", "none"],
+        Option("With --llm: ask in the tokenizer's chat template, where it has one.", LLMS),
+    ] = "auto"
     base_url: Annotated[
         str | None,
         Option(
@@ -111,9 +114,9 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
     max_tokens: Annotated[
         Count, Option("Most tokens of an answer; models that think first need more.", ENDPOINTS)
     ] = 32
-    dtype: Annotated[str, Option("auto (bfloat16 on a GPU), float32 or bfloat16.", RUNNING)] = (
-        "auto"
-    )
+    dtype: Annotated[
+        str, Option("auto (bfloat16 on a GPU), float32, bfloat16 or float16.", RUNNING)
+    ] = "auto"
     cache: Annotated[
         bool, Option("Keep what models said; scoring again costs nothing.", RUNNING)
     ] = True
@@ -123,8 +126,8 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
 class Scores:
     """Results that were written, in the order of the models; their files; models without one.
 
-    ``relative`` has the models' scores on CheckList's invariance and directional tests, if the
-    suite has some.
+    A language model has one for each prompt, in their order. ``relative`` has the models' scores on
+    CheckList's invariance and directional tests, if the suite has some.
     """
 
     results: tuple[Result, ...]
@@ -142,6 +145,7 @@ class Scores:
                 {
                     "model": result.model.name,
                     "revision": result.model.revision,
+                    "prompt": result.model.options.prompt,
                     "partial": result.partial,
                     "overall": result.overall.model_dump(mode="json"),
                     "capabilities": {
@@ -154,15 +158,25 @@ class Scores:
             "failed": list(self.failed),
         }
 
+    @property
+    def over_prompts(self) -> list[OverPrompts]:
+        """One a model: its figures, of a language model their means and spread over prompts."""
+        from s2lct.leaderboard.results.prompts import over_prompts
+
+        return over_prompts(self.results)
+
 
 @takes(ScoreOptions)
 def score(options: ScoreOptions, bars: Bars) -> Scores:
     """Score models: a failure rate for each capability.
 
-    A result file each, with what the model said of every case beside it. Of several models one
-    that cannot be scored is left out with a warning.
+    A result file each, with what the model said of every case beside it; of a language model one
+    for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
+    from s2lct.leaderboard.commands.chosen_models import check_choice, loaded, prompts_of
+    from s2lct.leaderboard.models.endpoint import EndpointModel
+    from s2lct.leaderboard.models.language_model import LanguageModel
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -171,8 +185,8 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     from s2lct.leaderboard.scoring.score import score as outcomes_of
 
     label_map = check_label_map(options.label_map)
-    prompt = _prompt(options)
-    _check_what_is_scored(options)
+    prompts = prompts_of(options)
+    check_choice(options)
     check_out_folder(options.out)
     tests = relative_tests(options.suite, options.capability, options.kind, options.limit)
     chosen = cases_beside(options.suite, tests, options.capability, options.kind, options.limit)
@@ -196,53 +210,49 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     names = list(dict.fromkeys(options.models))
     for name in names:
         try:
-            model = _loaded(options, name, prompt)
-            outcomes = None
+            model = loaded(options, name, prompts[0] if prompts else None)
+            models = [model]
+            if isinstance(model, (LanguageModel, EndpointModel)):
+                models = [model.asking(asks) for asks in prompts]
+            found: list[Outcomes | None] = [None] * len(models)
             if chosen is not None:
-                outcomes = outcomes_of(
-                    model,
-                    chosen,
+                texts = len({case.text for case in chosen.asked})
+                advance = bars(name, texts * len(models))
+                found = [
+                    outcomes_of(
+                        one,
+                        chosen,
+                        label_map=label_map,
+                        neutral_band=options.neutral_band,
+                        cache=cache,
+                        advance=advance,
+                    )
+                    for one in models
+                ]
+            scores = [
+                score_relative(
+                    one,
+                    tests,
                     label_map=label_map,
                     neutral_band=options.neutral_band,
                     cache=cache,
-                    advance=bars(name, len({case.text for case in chosen.asked})),
+                    bar=bars,
                 )
-            scores = score_relative(
-                model,
-                tests,
-                label_map=label_map,
-                neutral_band=options.neutral_band,
-                cache=cache,
-                bar=bars,
-            )
+                for one in models
+            ]
         except Exception as error:  # somebody's model may fail in any way
             if len(names) == 1:
                 raise
             warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
             failed.append(name)
         else:
-            own = [write_result(outcomes, options.out, selection)] if outcomes else []
-            relative += _written(model.name, scores, options.out, own)
-            files += own
-            sent += [getattr(model, "sent", None)] * len(own)
+            for one, outcomes, of_tests in zip(models, found, scores, strict=True):
+                own = [write_result(outcomes, options.out, selection)] if outcomes else []
+                relative += _written(one.name, of_tests, options.out, own)
+                files += own
+                sent += [getattr(one, "sent", None)] * len(own)
     results = tuple(map(read_result, files))
     return Scores(results, tuple(files), tuple(failed), tuple(sent), tuple(relative))
-
-
-def _loaded(
-    options: ScoreOptions, name: str, prompt: LabelPrompt | None
-) -> Classifier | EndpointModel:
-    """The model of a name: a server's with ``base_url``, else one that is loaded here."""
-    if options.base_url is not None and prompt is not None:
-        from s2lct.leaderboard.models.endpoint import EndpointModel, Server
-
-        server = Server(
-            options.base_url, options.api_key_env, options.concurrency, options.max_tokens
-        )
-        return EndpointModel(name, prompt, server)
-    from s2lct.leaderboard.models.load import load_classifier
-
-    return load_classifier(name, device=options.device, dtype=options.dtype, asks=prompt)
 
 
 def _of_predictions(
@@ -282,62 +292,12 @@ def _written(
     return [RelativeScores(name, tuple(scores), path)]
 
 
-def _check_what_is_scored(options: ScoreOptions) -> None:
-    """Refuse models together with predictions, or neither."""
-    given = options.predictions is not None
-    if given and options.models:
-        raise ScoringError(
-            f"--predictions together with the model {options.models[0]}",
-            mend="score one of them: predictions stand for a model, which --name names",
-        )
-    if not given and not options.models:
-        raise ScoringError(
-            "no model to score", mend=f"name one ({MODEL}), or give --predictions FILE"
-        )
-    if options.name is not None and not given:
-        raise ScoringError(
-            "--name without --predictions", mend="leave it out: a model has its own name"
-        )
-    if given and options.llm:
-        raise ScoringError(
-            "--predictions together with --llm", mend="leave --llm out: nothing is asked"
-        )
-
-
 def _why(name: str, error: Exception) -> str:
     if isinstance(error, BuilderError):
         return str(error)
     first = next(iter(str(error).strip().splitlines()), "")
     told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
     return f"{told}\n  → score it alone to see where it fails"
-
-
-def _prompt(options: ScoreOptions) -> LabelPrompt | None:
-    """What language models are asked; None without ``llm`` and ``base_url``."""
-    from s2lct.leaderboard.models.language_model import LabelPrompt
-
-    if options.llm and options.base_url is not None:
-        raise ScoringError(
-            "--llm with --base-url",
-            mend="leave --base-url out to load the models here, or --llm to ask the server",
-        )
-    if options.base_url is None and (idle := options.model_fields_set & _OF_SERVERS):
-        flags = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(idle))
-        raise ScoringError(f"{flags} without --base-url", mend="add --base-url URL to ask a server")
-    given = {"--prompt": options.prompt, "--label-words": options.label_words}
-    if not options.llm and options.base_url is None:
-        if alone := [option for option, value in given.items() if value is not None]:
-            raise ScoringError(
-                f"{' and '.join(alone)} without --llm",
-                mend="add --llm to score language models, --base-url URL to ask a server, or leave "
-                "it away",
-            )
-        return None
-    asks, words = LabelPrompt(), options.label_words
-    return LabelPrompt(
-        asks.prompt if options.prompt is None else options.prompt.replace("\\n", "\n"),
-        asks.words if words is None else tuple(word.strip() for word in words.split(",")),
-    )
 
 
 class CompareOptions(Printed):

@@ -7,10 +7,11 @@ common beginning are counted: no assumption is needed on where a tokenizer split
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, takewhile
 from typing import Any, NamedTuple
 
@@ -20,13 +21,17 @@ from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS, SLOT, TASK
 from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.leaderboard.models.chat_template import ChatTemplate, has_chat_template
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
 from s2lct.leaderboard.models.network import TOKENS_A_BATCH
 from s2lct.leaderboard.models.pretrained import load_pretrained, place
 
 PROMPT = TASK.prompt
+TOKENS_A_BATCH_ON_GPU = 16_384
+"""Fewer than a classifier takes: there is a logit for each word that it knows."""
 OPENING = ('"', "'", "“", "‘", "«", "(", "[")
 """Behind these a word follows without a space."""
+IN_TEMPLATE = " in the chat template of its tokenizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +40,13 @@ class LabelPrompt:
 
     They stand for negative, neutral and positive; or two for negative and positive, and neutral
     where it is undecided (see `LabelRule`). Words that cannot be told apart are a ScoringError.
+    ``chat_template`` says whether the prompt is asked in the tokenizer's chat template; None where
+    there is one.
     """
 
     prompt: str = PROMPT
     words: tuple[str, ...] = LABELS
+    chat_template: bool | None = None
 
     def __post_init__(self) -> None:
         if SLOT not in self.prompt:
@@ -66,9 +74,13 @@ class LabelPrompt:
         """What the words mean, in their order."""
         return LABELS if len(self.words) == len(LABELS) else TASK.ends
 
+    def about(self, text: str) -> str:
+        """The prompt with a text."""
+        return self.prompt.replace(SLOT, text)
+
     def completed(self, text: str) -> list[str]:
-        """The prompt with a text, completed with each word."""
-        asked = self.prompt.replace(SLOT, text)
+        """The prompt with a text, completed with each word, outside of any chat template."""
+        asked = self.about(text)
         space = "" if asked[-1:].isspace() or asked.endswith(OPENING) else " "
         return [f"{asked}{space}{word}" for word in self.words]
 
@@ -76,6 +88,7 @@ class LabelPrompt:
         return (
             f"the likeliest of the words {json.dumps(self.words, ensure_ascii=False)} behind the "
             f"prompt {json.dumps(self.prompt, ensure_ascii=False)}"
+            f"{IN_TEMPLATE if self.chat_template else ''}"
         )
 
 
@@ -97,8 +110,13 @@ class _Question(NamedTuple):
 class LanguageModel:
     """A causal language model of transformers, by Hub id or folder, as a `Classifier`.
 
-    Its fingerprint covers prompt and words, so that kept outcomes are those of this question.
+    Its fingerprint covers prompt, words and chat template, so that kept outcomes are those of this
+    question.
     """
+
+    asks: LabelPrompt
+    classes: tuple[str, ...]
+    fingerprint: str
 
     def __init__(
         self,
@@ -114,11 +132,9 @@ class LanguageModel:
         tokenizer, model, self.revision = load_pretrained(name, revision, continues=True)
         place(model, device, dtype)
         self.name, self.tokenizer, self.model = name, tokenizer, model
-        self.asks = asks or LabelPrompt()
-        self.classes = self.asks.classes
         self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
-        answers = model_fingerprint(tokenizer, model)
-        self.fingerprint = fingerprint_of([answers, self.asks.prompt, self.asks.words])
+        self._continues = model_fingerprint(tokenizer, model)
+        self._ask(asks or LabelPrompt())
         places = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._most_tokens = min(tokenizer.model_max_length, places or 1 << 30)
         known = inspect.signature(model.forward).parameters
@@ -135,6 +151,20 @@ class LanguageModel:
                 '"is_decoder": true in its config.json)',
             )
 
+    def asking(self, asks: LabelPrompt) -> LanguageModel:
+        """The same model, which shares the weights, with another question."""
+        other = copy.copy(self)
+        other._ask(asks)
+        return other
+
+    def _ask(self, asks: LabelPrompt) -> None:
+        chats = asks.chat_template
+        chats = has_chat_template(self.tokenizer) if chats is None else chats
+        self._chat = ChatTemplate(self.tokenizer, self.name) if chats else None
+        self.asks, self.classes = replace(asks, chat_template=chats), asks.classes
+        described = [self._continues, asks.prompt, asks.words]
+        self.fingerprint = fingerprint_of(described + (self._chat.described if self._chat else []))
+
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the log-likelihoods of the words, summed over their tokens.
 
@@ -143,10 +173,12 @@ class LanguageModel:
         """
         questions = [self._question(number, text) for number, text in enumerate(texts)]
         questions.sort(key=lambda question: -question.longest)
+        on_gpu = self.model.device.type == "cuda"
+        most = TOKENS_A_BATCH_ON_GPU if on_gpu else TOKENS_A_BATCH
         batch: list[_Question] = []
         rows = 0
         for question in questions:
-            if batch and (rows + len(question.rows)) * batch[0].longest > TOKENS_A_BATCH:
+            if batch and (rows + len(question.rows)) * batch[0].longest > most:
                 yield self._answers(batch)
                 batch, rows = [], 0
             batch.append(question)
@@ -155,8 +187,7 @@ class LanguageModel:
             yield self._answers(batch)
 
     def _question(self, number: int, text: str) -> _Question:
-        encoded = self.tokenizer(self.asks.completed(text))["input_ids"]
-        strings = [self._without_end(ids) for ids in encoded]
+        strings = self._strings(text)
         longest = max(map(len, strings))
         if longest > self._most_tokens:
             raise ScoringError(
@@ -184,6 +215,15 @@ class LanguageModel:
             read = next(n for n, row in enumerate(rows) if row[: len(string) - 1] == string[:-1])
             words.append([(read, at - 1, string[at]) for at in range(shared, len(string))])
         return _Question(number, rows, words)
+
+    def _strings(self, text: str) -> list[tuple[int, ...]]:
+        """The tokens of the question about a text, answered with each word."""
+        if self._chat is None:
+            encoded = self.tokenizer(self.asks.completed(text))["input_ids"]
+            return [self._without_end(ids) for ids in encoded]
+        # The template has written all special tokens: a tokenizer would put a second BOS.
+        completed = self._chat.completed(self.asks.about(text), self.asks.words)
+        return list(map(tuple, self.tokenizer(completed, add_special_tokens=False)["input_ids"]))
 
     def _without_end(self, ids: list[int]) -> tuple[int, ...]:
         """Without the tokens that end a text."""

@@ -31,8 +31,8 @@ def load_classifier(
 ) -> Classifier:
     """A classifier by name: a built-in one, a folder, or a Hub id, ``ID@REVISION``.
 
-    With ``asks``, folders and Hub ids are language models. ``dtype`` is ``auto`` (bfloat16 on a
-    GPU), ``float32`` or ``bfloat16``. Raises a ScoringError where there is none of use.
+    With ``asks``, folders and Hub ids are language models. ``dtype`` is one of `DTYPES`, of which
+    ``auto`` is bfloat16 on a GPU, else float32. Raises a ScoringError where there is none of use.
     """
     if name in WORD_LISTS:
         baseline = WORD_LISTS[name]

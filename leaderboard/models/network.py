@@ -9,6 +9,7 @@ from typing import Any
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
+from s2lct.leaderboard.models.first_token import first_token_only
 from s2lct.leaderboard.models.pretrained import load_pretrained, place
 from s2lct.threads import batches_at_once
 
@@ -68,9 +69,10 @@ class Network:
         training = self.model.training
         self.model.eval()
         try:
-            yield from batches_at_once(
-                answered, self.batches(texts), on_cpu=self.model.device.type == "cpu"
-            )
+            with first_token_only(self.model):
+                yield from batches_at_once(
+                    answered, self.batches(texts), on_cpu=self.model.device.type == "cpu"
+                )
         finally:
             self.model.train(training)
 

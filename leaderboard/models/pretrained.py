@@ -15,6 +15,7 @@ from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, pretrained, said_by
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 _SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
 
 
@@ -25,12 +26,13 @@ def place(model: Any, device: str, dtype: str) -> None:
     """
     import torch
 
-    if dtype not in ("auto", "float32", "bfloat16"):
-        raise ScoringError(f"--dtype {dtype}: no such", mend="pass auto, float32 or bfloat16")
+    if dtype not in DTYPES:
+        raise ScoringError(f"--dtype {dtype}: no such", mend=f"pass {' or '.join(DTYPES)}")
     chosen = usable_device(device)
-    halved = dtype == "bfloat16" or (dtype == "auto" and chosen.startswith("cuda"))
+    if dtype == "auto":
+        dtype = "bfloat16" if chosen.startswith("cuda") else "float32"
     try:
-        model.eval().to(torch.bfloat16 if halved else torch.float32).to(chosen)
+        model.eval().to(getattr(torch, dtype)).to(chosen)
     except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
         raise ScoringError(
             f"--device {device}: the model cannot be put there ({said_by(error)})",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -134,6 +135,7 @@ def _read_folder(
 def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResult:
     result, model = found.result, found.result.model
     _check_counts(found)
+    prompt = model.options.prompt
     model_scored = scored.ScoredModel(
         key=found.sha256,
         **model.model_dump(exclude={"options", "endpoint", "predictions"}),
@@ -142,6 +144,7 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
         verified=verified.get(found.sha256, "")[:10],
         labels=found.labels.astype(np.int8),
         options=stands_apart(model),
+        prompt="" if prompt is None else json.dumps(prompt, ensure_ascii=False),
     )
     suite = result.suite
     return ReadResult(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.labels import LABELS, Label
+from s2lct.labels import LABELS, TASK, Label
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
@@ -18,6 +18,7 @@ from s2lct.leaderboard.models.word_lists import WORD_LISTS
 FORMAT: Literal[3] = 3
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
+OTHER_PROMPTS = TASK.other_prompts
 Proportion = Field(ge=0, le=1)
 Count = Field(ge=0)
 
@@ -41,6 +42,7 @@ class OptionsRecord(_Strict):
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     prompt: str | None = None
     label_words: tuple[str, ...] | None = None
+    chat_template: bool = False
 
 
 class EndpointRecord(_Strict):
@@ -241,7 +243,7 @@ def asked(options: OptionsRecord) -> LabelPrompt | None:
     """What a language model was asked; None for others. A `ScoringError` for no question."""
     if options.prompt is None or options.label_words is None:
         return None
-    return LabelPrompt(options.prompt, options.label_words)
+    return LabelPrompt(options.prompt, options.label_words, options.chat_template)
 
 
 def own_options(options: OptionsRecord) -> str:
@@ -256,10 +258,14 @@ def own_options(options: OptionsRecord) -> str:
     low, high = options.neutral_band
     if not (math.isclose(low, NEUTRAL_BAND[0]) and math.isclose(high, NEUTRAL_BAND[1])):
         words.append(f"own neutral band {low:.6g} to {high:.6g}")
-    if options.prompt not in (None, PROMPT):
+    if options.prompt in OTHER_PROMPTS:
+        words.append(f"default prompt {OTHER_PROMPTS.index(options.prompt) + 2}")
+    elif options.prompt not in (None, PROMPT):
         words.append(f"own prompt {json.dumps(options.prompt, ensure_ascii=False)}")
     if options.label_words not in (None, LABELS):
         words.append(f"own label words {', '.join(options.label_words or ())}")
+    if options.chat_template:
+        words.append("chat template")
     return "; ".join(words)
 
 

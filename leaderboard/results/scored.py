@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +42,7 @@ _MODEL_COLUMNS = {
     "weights_sha256": "weights_sha256", "label_rule": "label_rule", "options": "options",
     "parameters": "parameters", "licence": "licence", "date": "date", "verified": "verified",
     "endpoint": "endpoint",
+    "prompt": "prompt",
 }  # fmt: skip
 """Columns by the fields of `ScoredModel`."""
 LabelIds = npt.NDArray[np.int8]
@@ -61,8 +63,15 @@ class ScoredModel:
     verified: str  # the day on which it was scored again and found the same; empty if never
     labels: LabelIds  # of the suite's cases, shape (cases,); `UNSCORED` where it was not asked
     options: str = ""  # `record.own_options`; with some it stands apart from the plain one
+    prompt: str = ""  # what a language model was asked, as JSON text; empty for others
     counterpart_labels: LabelIds | None = None  # of the suite's counterparts; None if asked none
     endpoint: str = ""  # the address of the server that answered; with one nobody can ask it again
+
+    @property
+    def but_prompt(self) -> tuple[str, ...]:
+        """What results have in common that differ in the prompt alone; see `prompts`."""
+        rule = self.label_rule.replace(self.prompt, "", 1)
+        return self.name, self.revision, self.weights_sha256, self.endpoint, rule
 
 
 @dataclass(frozen=True)
@@ -259,10 +268,12 @@ def _checked(model: ScoredModel) -> ScoredModel:
     _refuse({"model.name": model.name, "model.revision": model.revision})
     if not untrusted.SHA256.fullmatch(model.key):
         raise ValueError(f"{model.name} has no SHA-256 of its result")
-    words = (model.label_rule, model.options, model.licence or "", model.verified, model.endpoint)
-    for text in words:
+    words = (model.label_rule, model.options, model.licence or "", model.verified)
+    for text in (*words, model.endpoint, model.prompt):
         if not text.isprintable() or len(text) > LONGEST_TEXT:
             raise ValueError(f"{model.name} holds control characters or too long a text")
+    if model.prompt and not isinstance(json.loads(model.prompt), str):
+        raise ValueError(f"{model.name} has a prompt that is no text")
     for date in filter(None, (model.date, model.verified)):
         untrusted.moment(date)
     return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.results import scored
 from s2lct.leaderboard.results.collection import precedence
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
+from s2lct.leaderboard.results.prompts import Spread, prompt_order
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.both_sides import BothSides, both_sides, pairs_of
 from s2lct.leaderboard.scoring.score import Silence, silences
@@ -25,7 +27,18 @@ MOST_TESTED = 200
 _MOST_TEST_CELLS = 40_000_000
 _TINY = 1e-9
 _LEAST_SPREAD = 1e-7
-Failures = npt.NDArray[np.bool_]
+Failures = npt.NDArray[np.bool_] | statistics.Floats
+"""Which cases fail; of a model with several prompts, with what share of them."""
+
+
+@dataclass(frozen=True)
+class PromptOf:
+    """Which of the prompts of a model a result is of, and the model's figures over all of them."""
+
+    number: int  # from 1 on
+    count: int
+    spread: Spread
+    pass_to_fail: float  # the mean over prompts
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,9 @@ class Standing:
 
     model: scored.ScoredModel
     cases: int
-    rank: tuple[int, int] | None  # best and worst that the cases leave open; of the whole suite
+    # Best and worst that the cases leave open; of the whole suite. Models are ranked, by their
+    # means over prompts: results with several prompts of a model have one rank.
+    rank: tuple[int, int] | None
     overall: statistics.Rate  # the mean of the capabilities' failure rates
     chance: float  # the failure rate of the best answer that does not read
     capabilities: dict[str, statistics.CapabilityResult]
@@ -46,6 +61,12 @@ class Standing:
     outside_training: statistics.Rate | None
     both_sides: BothSides | None  # None where it was not asked a counterpart
     silences: dict[str, Silence]  # what got no label, see `score.silences`; mostly empty
+    prompt: PromptOf | None = None  # None where there is one result of the model
+
+    @property
+    def mean(self) -> float:
+        """The failure rate that the model is ranked by: over its prompts, where it has several."""
+        return self.prompt.spread.mean if self.prompt else self.overall.failure_rate
 
     @property
     def chance_corrected(self) -> float | None:
@@ -130,7 +151,8 @@ def _both_sides(suite: scored.SuiteOutcomes) -> list[BothSides | None]:
 
 def _place(one: Standing) -> tuple[object, ...]:
     names = one.model.name, one.model.revision, one.model.key
-    return one.rank is None, one.overall.failure_rate, *names
+    number = one.prompt.number if one.prompt else 0
+    return one.rank is None, one.mean, *names[:2], number, names[2]
 
 
 def _standings_of(
@@ -151,7 +173,12 @@ def _standings_of(
         if chosen:
             found = statistics.model_figures([cases[n] for n in chosen], failed[members][:, chosen])
             outside |= {n: one.overall for n, one in zip(members, found, strict=True)}
-    ranks = rank_intervals(*_resampled_means(cases, failed, seed)).tolist() if ranked else None
+    prompts, group_of = _prompts_of(models, figures)
+    ranks: list[list[int]] | None = None
+    if ranked:
+        groups = [group_of == number for number in range(group_of.max() + 1)]
+        shares = np.stack([failed[members].mean(axis=0) for members in groups])
+        ranks = rank_intervals(*_resampled_means(cases, shares, seed))[group_of].tolist()
     known = chance.reference_means(chance.references(cases))
     _, best = chance.chance_of(known)
     answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
@@ -171,9 +198,38 @@ def _standings_of(
             outside_training=outside.get(n),
             both_sides=sides[n],
             silences=silences(cases, labels[n]),
+            prompt=prompts[n],
         )
         for n, model in enumerate(models)
     ]
+
+
+def _prompts_of(
+    models: Sequence[scored.ScoredModel], figures: Sequence[statistics.ModelFigures]
+) -> tuple[list[PromptOf | None], statistics.Integers]:
+    """Each result's place among those that differ in the prompt alone, and the model it is of.
+
+    Models are numbered from 0 on, shape (results,).
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, model in enumerate(models):
+        key = model.but_prompt if model.prompt else ("", model.key)
+        groups.setdefault(key, []).append(number)
+    found: list[PromptOf | None] = [None] * len(models)
+    group_of = np.zeros(len(models), dtype=np.int64)
+    for group, members in enumerate(groups.values()):
+        group_of[members] = group
+        if len(members) < 2:
+            continue
+        members.sort(key=lambda number: prompt_order(json.loads(models[number].prompt)))
+        spread = Spread.of([figures[number].overall.failure_rate for number in members])
+        flipped = [
+            sum(of.pass_to_fail for of in figures[number].capabilities.values())
+            for number in members
+        ]
+        for place, number in enumerate(members, 1):
+            found[number] = PromptOf(place, len(members), spread, float(np.mean(flipped)))
+    return found, group_of
 
 
 def _resampled_means(

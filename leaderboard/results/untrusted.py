@@ -178,6 +178,8 @@ def faults_of_words(result: Result) -> Iterator[str]:
         yield f"model.parameters: is {model.parameters:.1e}, too large to be true"
     if (model.options.prompt is None) != (model.options.label_words is None):
         yield "model.options: prompt and label_words belong together"
+    if model.options.chat_template and model.options.prompt is None:
+        yield "model.options: chat_template goes with a prompt"
     try:
         asked(model.options)
     except ScoringError as error:

@@ -55,6 +55,7 @@ def write_result(
         neutral_band=outcomes.neutral_band,
         prompt=asks.prompt if asks else None,
         label_words=asks.words if asks else None,
+        chat_template=bool(asks and asks.chat_template),
     )
     facts = {name: getattr(outcomes, name) for name in _FACTS}
     endpoint = None

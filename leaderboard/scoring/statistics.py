@@ -78,10 +78,11 @@ def families_of(cases: Sequence[Case]) -> Integers:
     return np.array([number_of[key] for key in keys], dtype=np.int64)
 
 
-def family_counts(cases: Sequence[Case], failed: Failed) -> tuple[Floats, Floats]:
+def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Floats, Floats]:
     """Failures of each family, shape (families,) or (models, families), and its cases, (families,).
 
-    ``failed`` says which cases fail, shape (cases,) or (models, cases).
+    ``failed`` says which cases fail, or what share of several answers to them, shape (cases,) or
+    (models, cases).
     """
     family = families_of(cases)
     families = int(family.max(initial=-1)) + 1

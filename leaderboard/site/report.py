@@ -24,11 +24,13 @@ from s2lct.leaderboard.results.comparison import (
     shown_p,
     verdicts,
 )
-from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, Result, ShareRecord
+from s2lct.leaderboard.results.prompts import PROMPTS_WORDS, OverPrompts, Spread, over_prompts
+from s2lct.leaderboard.results.record import Result, ShareRecord
 from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, MEAN_WORDS, flips
+from s2lct.leaderboard.site import silence
 from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
@@ -38,20 +40,17 @@ _LONGEST_CAPABILITY = 24
 _HEADS = {"all": 5, "seeds": 5, "exp.": 5, "p→f": 4}
 _BOTH_HEADS = _HEADS | {"both": 5}
 _GAP = 3
-_MEANS, _BOTH_MEANS = 46, 55
+_SPREAD_HEADS = {"prompts": 10}
+_MEANS, _BOTH_MEANS, _SPREAD_MEANS = 46, 55, 12
 _COMPARED_NAME = 12
-_SILENT_HEADS = ("refused", "unreadable", "without these %")
-SILENT_WORDS = (
-    "Refused, unreadable: cases that a model refused, or whose answers name no one label; they "
-    "fail. Without these: the failure rate of the cases with a label"
-)
 
 
 class Scored(NamedTuple):
-    """A result with the outcomes that it was made from."""
+    """A result with the outcomes that it was made from; ``prompts`` where it is of several."""
 
     result: Result
     outcomes: Outcomes
+    prompts: OverPrompts | None = None
 
 
 def _capabilities_of(results: Sequence[Result]) -> list[str]:
@@ -96,16 +95,21 @@ def one_answer_warning(result: Result) -> str:
 class ResultsTable:
     """Results in the terminal, in percent: means beside chance, then capabilities in blocks.
 
-    It is as wide as the console that prints it.
+    Results of one model that differ in the prompt alone are one. It is as wide as the console that
+    prints it.
     """
 
     results: Sequence[Result]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Tables, what their columns mean, and warnings."""
-        ordered = sorted(self.results, key=_worst_first)
+        models = sorted(over_prompts(self.results), key=lambda one: _worst_first(one.figures))
+        ordered = [one.figures for one in models]
         both = any(one.overall.both_sides for one in ordered)
+        spread = any(one.several for one in models)
         heads, means = (_BOTH_HEADS, _BOTH_MEANS) if both else (_HEADS, _MEANS)
+        if spread:
+            heads, means = heads | _SPREAD_HEADS, means + _SPREAD_MEANS
         width = sum(heads.values()) + len(heads) - 1
         whole = [shown_name(one) for one in ordered]
         names = _column_names(whole, width)
@@ -115,20 +119,20 @@ class ResultsTable:
                 yield Text("\n".join([*numbered, ""]), overflow="fold")
                 numbered = names
             whole = numbered
-        yield _means_table(ordered, whole, both=both)
-        if any_silent(ordered):
+        yield _means_table(models, whole, both=both, spread=spread)
+        if silent := silence.any_silent(ordered):
             yield Text()
             yield _silent_table(ordered, whole)
         capabilities = _capabilities_of(ordered)
         named = min(_LONGEST_CAPABILITY, max([4, *map(len, capabilities)]))
         at_once = max(1, (options.max_width - named) // (width + _GAP))
-        for start in range(0, len(ordered), at_once):
+        for start in range(0, len(models), at_once):
             some = slice(start, start + at_once)
             yield Text()
-            yield _capabilities_table(ordered[some], names[some], capabilities, named, heads)
+            yield _capabilities_table(models[some], names[some], capabilities, named, heads)
         yield Text(
             "\nFailure rates in %; p→f: expansions that turned a pass into a fail. "
-            f"{'. '.join(_words(both=both, silent=any_silent(ordered)).values())}.",
+            f"{'. '.join(_words(both=both, spread=spread, silent=silent).values())}.",
             style="dim",
         )
         for result in ordered:
@@ -154,20 +158,29 @@ def _table(first: Mapping[str, Any], *headings: str) -> Table:
     return table
 
 
-def _words(*, both: bool, silent: bool) -> dict[str, str]:
+def _words(*, both: bool, spread: bool, silent: bool) -> dict[str, str]:
     """What the figures mean, by the names of their explanations."""
     words = {"mean": MEAN_WORDS, "interval": INTERVAL_WORDS, "chance": chance.CHANCE_WORDS}
+    words |= {"prompts": PROMPTS_WORDS} if spread else {}
     words |= {BOTH_SIDES: BOTH_SIDES_WORDS} if both else {}
-    return words | ({"silent": SILENT_WORDS} if silent else {})
+    return words | ({"silent": silence.SILENT_WORDS} if silent else {})
 
 
 def _shown_share(of: ShareRecord | None) -> str:
     return percent(of.share) if of else "–"
 
 
-def _means_table(ordered: Sequence[Result], names: Sequence[str], *, both: bool) -> Table:
+def _shown_spread(of: Spread | None) -> str:
+    return f"{percent(of.low)}–{percent(of.high)}" if of else ""
+
+
+def _means_table(
+    models: Sequence[OverPrompts], names: Sequence[str], *, both: bool, spread: bool
+) -> Table:
     rows: list[tuple[float, int, list[str], str]] = []
-    for place, (one, name) in enumerate(zip(ordered, names, strict=True)):
+    ordered = [of.figures for of in models]
+    for place, (of_model, name) in enumerate(zip(models, names, strict=True)):
+        one = of_model.figures
         low, high = one.overall.ci
         # The mean of other cases than the neighbours' would be compared all the same.
         apart = one.partial and len(ordered) > 1
@@ -180,6 +193,8 @@ def _means_table(ordered: Sequence[Result], names: Sequence[str], *, both: bool)
         cells = [name, *(["–"] * len(figures) if apart else figures), flipped]
         if both:
             cells.append("–" if apart else _shown_share(one.overall.both_sides))
+        if spread:
+            cells.append(_shown_spread(of_model.overall if of_model.several else None))
         rows.append((1.0 if apart else -one.overall.failure_rate, place, cells, ""))
     fullest = max(ordered, key=lambda one: one.overall.cases)
     references = fullest.references or {}
@@ -194,35 +209,25 @@ def _means_table(ordered: Sequence[Result], names: Sequence[str], *, both: bool)
             cells.append("–" if share is None else percent(share))
         rows.append((-rate, place, cells, "dim"))
     headings = ("mean %", "95 % interval", "chance-\ncorrected", "p→f")
-    table = _table({}, *headings, *(["both\nsides %"] if both else []))
+    more = (["both\nsides %"] if both else []) + (["over\nprompts %"] if spread else [])
+    table = _table({}, *headings, *more)
     for _, _, cells, style in sorted(rows):
         table.add_row(*map(Text, cells), style=style)
     return table
 
 
-def any_silent(results: Sequence[Result]) -> bool:
-    """Whether some model refused a case or answered in a way that cannot be read."""
-    return any(one.overall.refusals or one.overall.unreadable for one in results)
-
-
-def without_silent(of: OverallRecord | CapabilityRecord) -> str:
-    """The failure rate of what got a label, in percent; a dash where there is none."""
-    whole = of if isinstance(of, OverallRecord) else of.all
-    rate = of.answered if of.refusals or of.unreadable else whole
-    return percent(rate.failure_rate) if rate else "–"
-
-
 def _silent_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
-    table = _table({}, *_SILENT_HEADS)
+    table = _table({}, *silence.SILENT_HEADS)
     for result, name in zip(ordered, names, strict=True):
-        of = result.overall
-        cells = (name, f"{of.refusals:,}", f"{of.unreadable:,}", without_silent(of))
+        of, rate = result.overall, silence.without_silent(result.overall)
+        shown = "–" if rate is None else percent(rate)
+        cells = (name, f"{of.refusals:,}", f"{of.unreadable:,}", shown)
         table.add_row(*map(Text, cells))
     return table
 
 
 def _capabilities_table(
-    results: Sequence[Result],
+    models: Sequence[OverPrompts],
     names: Sequence[str],
     capabilities: Sequence[str],
     named: int,
@@ -232,7 +237,7 @@ def _capabilities_table(
     headings = [f"{name[: len(titles)]:>{len(titles)}}\n{titles}" for name in names]
     table = _table({"min_width": named, "max_width": named}, *headings)
     for capability in capabilities:
-        cells = [_cells(one.capabilities.get(capability), heads) for one in results]
+        cells = [_cells(one, capability, heads) for one in models]
         table.add_row(*map(Text, (capability, *cells)))
     return table
 
@@ -243,13 +248,16 @@ def _in_cells(values: Sequence[str], heads: Mapping[str, int]) -> str:
     )
 
 
-def _cells(of: CapabilityRecord | None, heads: Mapping[str, int]) -> str:
+def _cells(model: OverPrompts, capability: str, heads: Mapping[str, int]) -> str:
+    of = model.figures.capabilities.get(capability)
     if of is None:
         return "–"
     kinds = (of.all, of.seed, of.expansion)
     rates = [percent(one.failure_rate) if one and one.cases else "–" for one in kinds]
     both = [_shown_share(of.both_sides)] if "both" in heads else []
-    return _in_cells([*rates, str(of.pass_to_fail), *both], heads)
+    spread = [_shown_spread(model.capabilities[capability] if model.several else None)]
+    own = spread if "prompts" in heads else []
+    return _in_cells([*rates, str(of.pass_to_fail), *both, *own], heads)
 
 
 def comparison_table(
@@ -339,14 +347,19 @@ def _failing_seeds(outcomes: Outcomes, capability: str) -> list[tuple[Case, str]
 def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> str:
     """The report as one HTML page that needs no network, with safe HTML of other analyses."""
     check_same_suite([one.result for one in scored])
+    outcomes_of = {id(one.result): one.outcomes for one in scored}
+    models = [
+        Scored(one.figures, outcomes_of[id(one.results[0])], one if one.several else None)
+        for one in over_prompts([one.result for one in scored])
+    ]
     environment = page_templates("s2lct.leaderboard.site")
     environment.filters |= {"percent": percent, "marked": marked, "decimals": _decimals}
     outcomes = max(scored, key=lambda one: len(one.outcomes.asked)).outcomes
     known = chance.references(outcomes.cases, outcomes.counterparts)
     both = any(one.result.overall.both_sides for one in scored)
-    silent = any_silent([one.result for one in scored])
+    silent = silence.any_silent([one.result for one in scored])
     return environment.get_template("report.html.jinja").render(
-        scored=sorted(scored, key=lambda one: _worst_first(one.result)),
+        scored=sorted(models, key=lambda one: _worst_first(one.result)),
         sections=sections,
         capabilities=_capabilities_of([one.result for one in scored]),
         references=known,
@@ -354,9 +367,9 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
         chance_corrected=chance.chance_corrected,
         shown_name=shown_name,
         warning=one_answer_warning,
-        words=_words(both=both, silent=silent),
+        words=_words(both=both, spread=any(one.prompts for one in models), silent=silent),
         silent=silent,
-        without_silent=without_silent,
+        without_silent=silence.without_silent,
         both=both,
         labels=LABELS,
         failing_seeds=_failing_seeds,

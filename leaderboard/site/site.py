@@ -180,6 +180,7 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
             _share(sides.capabilities[name]) if sides and name in sides.capabilities else None
             for name in capabilities
         ],
+        "prompts": _prompts(standing),
         "flips": [standing.pass_to_fail, standing.passing_expansions],
         "compared": [standing.training_known, " ".join(standing.compared_with)],
         "outside": None if outside is None else [*_figure(outside), outside.cases],
@@ -198,6 +199,14 @@ def _silence(of: Silence | None) -> list[float | None]:
         return [0, 0, None]
     rate = of.answered.failure_rate if of.answered else None
     return [of.refusals, of.unreadable, _rounded(rate)]
+
+
+def _prompts(standing: Standing) -> list[float] | None:
+    """Which prompt of how many, and mean, lowest and highest rate over them."""
+    if (of := standing.prompt) is None:
+        return None
+    rates = (of.spread.mean, of.spread.low, of.spread.high)
+    return [of.number, of.count, *(round(rate, _DIGITS) for rate in rates)]
 
 
 def _rounded(value: float | None) -> float | None:

@@ -25,7 +25,8 @@ _COLUMNS_BEFORE = (
 )  # fmt: skip
 _COLUMNS_BEHIND = (
     "pass_to_fail", "passing_expansions", "both_sides", "both_sides_ci_low", "both_sides_ci_high",
-    "both_sides_pairs", "refusals", "unreadable", "answered_failure_rate", "one_answer",
+    "both_sides_pairs", "refusals", "unreadable", "answered_failure_rate", "prompt", "prompts",
+    "prompts_mean", "prompts_low", "prompts_high", "prompts_pass_to_fail", "one_answer",
     "one_answer_share", "training_data_known",
     "compared_with", "outside_training", "outside_training_cases", "cases", "parameters",
     "licence", "date", "verified", "endpoint", "label_rule", "weights_sha256", "result_sha256",
@@ -76,7 +77,7 @@ def capability_columns(names: Iterable[str]) -> dict[str, str]:
 def _of_model(standing: Standing) -> dict[str, Any]:
     model, outside, overall = standing.model, standing.outside_training, standing.overall
     label, share = standing.one_answer or (None, None)
-    sides, silence = standing.both_sides, standing.silences.get("overall")
+    sides, prompt, silence = standing.both_sides, standing.prompt, standing.silences.get("overall")
     answered = silence.answered if silence else overall
     of_name = sides.capabilities if sides else {}
     return {name: getattr(model, name) for name in _OF_MODEL} | {
@@ -104,6 +105,12 @@ def _of_model(standing: Standing) -> dict[str, Any]:
         "refusals": silence.refusals if silence else 0,
         "unreadable": silence.unreadable if silence else 0,
         "answered_failure_rate": answered.failure_rate if answered else None,
+        "prompt": prompt.number if prompt else None,
+        "prompts": prompt.count if prompt else None,
+        "prompts_mean": prompt.spread.mean if prompt else None,
+        "prompts_low": prompt.spread.low if prompt else None,
+        "prompts_high": prompt.spread.high if prompt else None,
+        "prompts_pass_to_fail": prompt.pass_to_fail if prompt else None,
         "one_answer": None if label is None else LABELS[label],
         "one_answer_share": share,
         "training_data_known": standing.training_known,

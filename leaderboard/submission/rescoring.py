@@ -117,6 +117,7 @@ def _facts_of_strangers(result: Result, texts: list[str], limits: Limits) -> dic
         "texts": texts,
         "prompt": options.prompt,
         "words": options.label_words,
+        "chat_template": options.chat_template,
     }
     answer = _answered(request, limits)
     try:

@@ -45,7 +45,10 @@ def asked_model(request: dict[str, Any]) -> dict[str, Any]:
     from s2lct.leaderboard.models.load import load_classifier
 
     torch.use_deterministic_algorithms(True, warn_only=True)
-    asks = LabelPrompt(request["prompt"], tuple(request["words"])) if request["prompt"] else None
+    asks = None
+    if request["prompt"]:
+        words, chat_template = tuple(request["words"]), request["chat_template"]
+        asks = LabelPrompt(request["prompt"], words, chat_template)
     try:
         model = load_classifier(request["folder"], device="cpu", dtype="float32", asks=asks)
         facts = facts_of(model, request["texts"])

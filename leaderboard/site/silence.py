@@ -1,0 +1,26 @@
+"""Cases that a model refused, or whose answers cannot be read, beside its failure rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, Result
+
+SILENT_HEADS = ("refused", "unreadable", "without these %")
+SILENT_WORDS = (
+    "Refused, unreadable: cases that a model refused, or whose answers name no one label; they "
+    "fail. Without these: the failure rate of the cases with a label"
+)
+
+
+def any_silent(results: Sequence[Result]) -> bool:
+    """Whether some model refused a case or answered in a way that cannot be read."""
+    return any(one.overall.refusals or one.overall.unreadable for one in results)
+
+
+def without_silent(of: OverallRecord | CapabilityRecord) -> float | None:
+    """The failure rate of what got a label; None where nothing did."""
+    if of.refusals or of.unreadable:
+        return of.answered.failure_rate if of.answered else None
+    whole = of if isinstance(of, OverallRecord) else of.all
+    return whole.failure_rate if whole else None
