@@ -38,6 +38,12 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
             f"{' '.join(map(str, scores.files))} --html report.html"
         )
+    for result in scores.results:
+        if (given := result.model.predictions) is not None:
+            console.print(
+                f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
+                "again, and are no submission to a leaderboard."
+            )
     if scores.relative:
         from s2lct.leaderboard.site.relative_table import relative_table
 
