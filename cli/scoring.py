@@ -24,7 +24,6 @@ SCORING = Panel(app, "Score models")
     "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
     "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
     "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
-    "s2lct export dist/s2lct --format csv --out cases.csv",
     "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
 )
 def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:

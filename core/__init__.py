@@ -26,6 +26,7 @@ _MODULES = {
         "models",
         "verify",
     ),
+    "suite.commands": ("import_checklist",),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "serve_leaderboard"),
     "leaderboard.commands.score_models": ("compare", "score"),
     "leaderboard.commands.submissions": ("check", "check_changes", "check_pulls"),

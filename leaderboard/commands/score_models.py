@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from s2lct.errors import BuilderError, S2lctWarning, ScoringError
+from s2lct.errors import BuilderError, OptionError, S2lctWarning, ScoringError
 from s2lct.options import (
     CASES,
     RUNNING,
@@ -225,8 +225,8 @@ def _check_what_is_scored(options: ScoreOptions) -> None:
             mend="score one of them: predictions stand for a model, which --name names",
         )
     if not given and not options.models:
-        raise ScoringError(
-            "no model to score", mend=f"name one ({MODEL}), or give --predictions FILE"
+        raise OptionError(
+            "--models: no model to score", mend=f"name one ({MODEL}), or give --predictions FILE"
         )
     if options.name is not None and not given:
         raise ScoringError(
