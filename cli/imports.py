@@ -25,7 +25,6 @@ COMMANDS = Panel(imports)
 @COMMANDS.shows(
     commands.import_checklist,
     "s2lct import checklist release_data.tar.gz --out checklist.jsonl.gz",
-    "s2lct score vader --suite checklist:checklist.jsonl.gz --out checklist-results/",
     name="checklist",
 )
 def show_imported(imported: Imported, options: commands.ImportChecklistOptions) -> None:

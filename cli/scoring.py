@@ -28,7 +28,6 @@ SCORING = Panel(app, "Score models")
     "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
     "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
     "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
-    "s2lct export dist/s2lct --format csv --out cases.csv",
     "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
 )
 def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:
@@ -51,6 +50,11 @@ def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions)
                 f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
                 f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
                 f"tokens read, {of.completion_tokens:,} written. It cannot be scored again."
+            )
+        if (given := result.model.predictions) is not None:
+            console.print(
+                f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
+                "again, and are no submission to a leaderboard."
             )
     if scores.relative:
         from s2lct.leaderboard.site.relative_table import relative_table

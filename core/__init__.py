@@ -34,6 +34,7 @@ _MODULES = {
         "verify",
     ),
     "leaderboard.commands.gates": ("gate",),
+    "suite.commands": ("import_checklist",),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "serve_leaderboard"),
     "leaderboard.commands.score_models": ("compare",),
     "leaderboard.in_python": ("load_suite", "score"),

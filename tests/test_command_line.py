@@ -137,7 +137,7 @@ def test_examples_are_commands_that_parse(
     path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for folder in ("dist/s2lct", "results", "study"):
+    for folder in ("dist/s2lct", "results", "checklist-results", "study"):
         Path(folder).mkdir(parents=True)
     found = examples_of(ALL[path])
     assert found
@@ -145,7 +145,7 @@ def test_examples_are_commands_that_parse(
         assert tuple(words[: len(path)]) == path
         given = words[len(path) : words.index(">") if ">" in words else None]
         for word in given:
-            if word.endswith((".json", ".jsonl", ".jsonl.gz")):
+            if word.endswith((".json", ".jsonl", ".jsonl.gz", ".csv", ".tar.gz")):
                 Path(word).touch()
         with ALL[path].make_context("s2lct", given) as context:
             assert context.command is ALL[path]
@@ -159,6 +159,7 @@ def test_examples_of_a_built_suite_work(
     light = ("inspect", "export", "models", "capabilities", "report", "compare")
     score = run("score", "vader", "afinn", "--suite", "dist/s2lct", "--no-cache")
     assert score.exit_code == 0, score.output
+    shutil.copytree("results", "checklist-results")
     for name in light:
         for _, *words in examples_of(ALL[tuple(name.split())]):
             done = run(*words[: words.index(">") if ">" in words else None])

@@ -125,10 +125,11 @@ def test_predictions_score_as_the_model_that_made_them(
     path = write(tmp_path / "said.csv", rows)
     out = tmp_path / "results"
     s2lct("score", "vader", "--suite", suite_folder, "--out", out)
-    s2lct(
+    told = s2lct(
         *("score", "--predictions", path, "--name", "team/model"),
         *("--suite", suite_folder, "--out", out),
     )
+    assert "team/model: given predictions (said.csv); they cannot be scored again" in told
     (mine,) = out.glob("team*.json")
     one, other = read_result(out / "vader.json"), read_result(mine)
     assert other.overall == one.overall

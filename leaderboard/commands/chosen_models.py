@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from s2lct.errors import ScoringError
+from s2lct.errors import OptionError, ScoringError
 from s2lct.labels import LABELS, TASK
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def check_choice(options: ScoreOptions) -> None:
             mend="score one of them: predictions stand for a model, which --name names",
         )
     if not given and not options.models:
-        raise ScoringError(
-            "no model to score",
+        raise OptionError(
+            "--models: no model to score",
             mend="name one (`s2lct score -h` says how), or give --predictions FILE",
         )
     if options.name is not None and not given:
