@@ -40,6 +40,7 @@ typer.testing._get_command = functools.cache(typer.testing._get_command)
 LONGEST = (
     "test_untrusted_results.py",
     "test_publish.py",
+    "test_harnesses.py",
     "test_fuzz.py",
     "test_end_to_end.py",
     "test_wheel.py",

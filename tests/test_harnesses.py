@@ -26,7 +26,7 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError, SuiteError
 from s2lct.labels import LABELS, TASK
 from s2lct.leaderboard.models.classifier import Function
-from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+from s2lct.leaderboard.models.language_model import OPENING, LabelPrompt, LanguageModel
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.suite.cases import load_cases
@@ -226,6 +226,18 @@ def test_an_export_gives_the_same_files_again_and_spares_others(
     with pytest.raises(ScoringError, match=r"has no \{text\}"):
         export_lm_eval(suite_folder, tmp_path / "new", "Good or bad?")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("end", [*OPENING, ":", " ", "\n"])
+def test_label_words_follow_prompts_as_they_do_in_score(
+    suite_folder: Path, tmp_path: Path, end: str
+) -> None:
+    asks = LabelPrompt(f"{{text}} Verdict{end}")
+    export_lm_eval(suite_folder, tmp_path / "tasks", asks.prompt)
+    shared = yaml.safe_load((tmp_path / "tasks" / "_s2lct").read_text())
+    asked = shared["doc_to_text"].replace("{{text}}", "A film.")
+    words = [f"{asked}{shared['target_delimiter']}{word}" for word in shared["doc_to_choice"]]
+    assert words == asks.completed("A film.")
 
 
 def test_a_prompt_goes_with_tasks_alone(suite_folder: Path, tmp_path: Path) -> None:
