@@ -40,7 +40,7 @@ _LONGEST_CAPABILITY = 24
 _HEADS = {"all": 5, "seeds": 5, "exp.": 5, "p→f": 4}
 _BOTH_HEADS = _HEADS | {"both": 5}
 _GAP = 3
-_SPREAD_HEADS = {"prompts": 10}
+_SPREAD_HEADS = {"prompts": 11}
 _MEANS, _BOTH_MEANS, _SPREAD_MEANS = 46, 55, 12
 _COMPARED_NAME = 12
 
@@ -194,7 +194,9 @@ def _means_table(
         if both:
             cells.append("–" if apart else _shown_share(one.overall.both_sides))
         if spread:
-            cells.append(_shown_spread(of_model.overall if of_model.several else None))
+            cells.append(
+                _shown_spread(of_model.overall if of_model.several and not apart else None)
+            )
         rows.append((1.0 if apart else -one.overall.failure_rate, place, cells, ""))
     fullest = max(ordered, key=lambda one: one.overall.cases)
     references = fullest.references or {}
