@@ -173,12 +173,12 @@ def _standings_of(
         if chosen:
             found = statistics.model_figures([cases[n] for n in chosen], failed[members][:, chosen])
             outside |= {n: one.overall for n, one in zip(members, found, strict=True)}
-    prompts, group_of = _prompts_of(models, figures)
+    prompts, owner = _prompts_of(models, figures)
     ranks: list[list[int]] | None = None
     if ranked:
-        groups = [group_of == number for number in range(group_of.max() + 1)]
+        groups = [owner == number for number in range(owner.max() + 1)]
         shares = np.stack([failed[members].mean(axis=0) for members in groups])
-        ranks = rank_intervals(*_resampled_means(cases, shares, seed))[group_of].tolist()
+        ranks = rank_intervals(*_resampled_means(cases, shares, seed))[owner].tolist()
     known = chance.reference_means(chance.references(cases))
     _, best = chance.chance_of(known)
     answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
@@ -216,9 +216,9 @@ def _prompts_of(
         key = model.but_prompt if model.prompt else ("", model.key)
         groups.setdefault(key, []).append(number)
     found: list[PromptOf | None] = [None] * len(models)
-    group_of = np.zeros(len(models), dtype=np.int64)
+    owner = np.zeros(len(models), dtype=np.int64)
     for group, members in enumerate(groups.values()):
-        group_of[members] = group
+        owner[members] = group
         if len(members) < 2:
             continue
         members.sort(key=lambda number: prompt_order(json.loads(models[number].prompt)))
@@ -229,7 +229,7 @@ def _prompts_of(
         ]
         for place, number in enumerate(members, 1):
             found[number] = PromptOf(place, len(members), spread, float(np.mean(flipped)))
-    return found, group_of
+    return found, owner
 
 
 def _resampled_means(
