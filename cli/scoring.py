@@ -13,7 +13,7 @@ from s2lct.analysis.commands import report as reporting
 from s2lct.cli.console import console, note, show, show_json
 from s2lct.cli.options import Panel
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.commands import gates, score_models
+from s2lct.leaderboard.commands import gates, score_models, score_options
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import Result
@@ -30,7 +30,7 @@ SCORING = Panel(app, "Score models")
     "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
     "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
 )
-def show_scores(scores: score_models.Scores, options: score_models.ScoreOptions) -> None:
+def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions) -> None:
     """Failure rates side by side, and where they were written."""
     from s2lct.leaderboard.results.write import plain_path
     from s2lct.leaderboard.site.report import ResultsTable

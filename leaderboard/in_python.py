@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.commands import score_models
-from s2lct.leaderboard.commands.score_models import ScoreOptions, Scores
+from s2lct.leaderboard.commands.score_models import Scores
+from s2lct.leaderboard.commands.score_options import ScoreOptions
 from s2lct.options import Command
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from tiny_models import save_tiny_classifier, tiny_classifier
 import s2lct
 from s2lct import load_suite, score
 from s2lct.errors import OptionError, ScoringError
-from s2lct.leaderboard.commands.score_models import ScoreOptions, Scores
+from s2lct.leaderboard.commands.score_models import Scores
+from s2lct.leaderboard.commands.score_options import ScoreOptions
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.results.read import recompute
 from s2lct.leaderboard.results.record import SelectionRecord

@@ -1,17 +1,118 @@
-"""Which models `s2lct score` is to score, and what language models among them are asked."""
+"""The options of `s2lct score`: which models, and what language models among them are asked."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from s2lct.errors import OptionError, ScoringError
 from s2lct.labels import LABELS, TASK
+from s2lct.options import (
+    CASES,
+    RUNNING,
+    Argument,
+    ChosenCases,
+    Count,
+    ModelClasses,
+    OnDevice,
+    Option,
+    Printed,
+)
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.commands.score_models import ScoreOptions
     from s2lct.leaderboard.models.classifier import Classifier
     from s2lct.leaderboard.models.endpoint import EndpointModel
     from s2lct.leaderboard.models.language_model import LabelPrompt
+
+LLMS, ENDPOINTS = "Language models", "Models behind an endpoint"
+MODEL = (
+    "vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
+    "(ID@REVISION pins one); with --base-url what the server calls it."
+)
+SUITE = (
+    "Folder of a suite, Hub id\\[@REVISION], checklist:FILE.jsonl\\[.gz], or csv:FILE?text=COLUMN&…"
+)
+GIVEN = "Predictions"
+
+
+class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
+    """Options of `score`."""
+
+    models: Annotated[tuple[str, ...], Argument(MODEL)] = ()
+    suite: Annotated[str, Option(SUITE)]
+    out: Annotated[Path, Option("Folder for the result files.", path="folder")] = Path("results")
+    predictions: Annotated[
+        Path | None,
+        Option(
+            "Instead of a model: what yours said of the cases that `s2lct export SUITE --format "
+            "csv` writes. CSV, JSON lines or Parquet with id or text, and label or a probability "
+            "a class.",
+            GIVEN,
+            path="existing file",
+        ),
+    ] = None
+    name: Annotated[
+        str | None,
+        Option("With --predictions: what the model is called \\[default: as the file].", GIVEN),
+    ] = None
+    kind: Annotated[
+        Literal["seed", "expansion"] | None, Option("Only seeds, or only expansions.", CASES)
+    ] = None
+    limit: Annotated[Count | None, Option("Most cases of a capability.", CASES)] = None
+    llm: Annotated[
+        bool,
+        Option(
+            "Folders and Hub ids are language models: the likeliest label word behind a prompt "
+            "counts, with each of several prompts.",
+            LLMS,
+        ),
+    ] = False
+    prompt: Annotated[
+        tuple[str, ...],
+        Option(
+            r"With --llm or --base-url: what is asked, with {text}; \n is a new line. May be given "
+            r"again \[default: three wordings].",
+            LLMS,
+        ),
+    ] = ()
+    label_words: Annotated[
+        str | None,
+        Option(
+            "With --llm or --base-url: words for negative, neutral and positive, or for negative "
+            r"and positive \[default: negative,neutral,positive].",
+            LLMS,
+        ),
+    ] = None
+    chat_template: Annotated[
+        Literal["auto", "none"],
+        Option("With --llm: ask in the tokenizer's chat template, where it has one.", LLMS),
+    ] = "auto"
+    base_url: Annotated[
+        str | None,
+        Option(
+            "Ask an OpenAI-compatible server, such as http://localhost:8000/v1; what models write "
+            "is read strictly.",
+            ENDPOINTS,
+        ),
+    ] = None
+    api_key_env: Annotated[
+        str,
+        Option(
+            r"Environment variable with the server's key \[default: OPENAI_API_KEY, if set].",
+            ENDPOINTS,
+        ),
+    ] = ""
+    concurrency: Annotated[Count, Option("Most requests at a time.", ENDPOINTS)] = 8
+    max_tokens: Annotated[
+        Count, Option("Most tokens of an answer; models that think first need more.", ENDPOINTS)
+    ] = 32
+    dtype: Annotated[
+        str, Option("auto (bfloat16 on a GPU), float32, bfloat16 or float16.", RUNNING)
+    ] = "auto"
+    cache: Annotated[
+        bool, Option("Keep what models said; scoring again costs nothing.", RUNNING)
+    ] = True
+
 
 _OF_SERVERS = {"api_key_env", "concurrency", "max_tokens"}
 
