@@ -264,7 +264,7 @@ class ExportOptions(Options):
 
 @takes(ExportOptions)
 def export(options: ExportOptions, bars: Bars) -> int:
-    """Write a suite's rows to one file, or its cases as tasks of lm-evaluation-harness."""
+    """Write a suite as one file, or as lm-evaluation-harness tasks."""
     from s2lct.labels import TASK
     from s2lct.suite.export import export_suite
 

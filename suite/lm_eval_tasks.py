@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import SuiteError
-from s2lct.files import is_folder, one_folder, whole_folder
+from s2lct.files import is_folder, one_folder, whole_folder, write_text
 from s2lct.hub_calls import hub_call
 from s2lct.labels import LABELS, SLOT, TASK
 from s2lct.suite.cases import Case, SuiteCases, load_cases
@@ -186,4 +186,4 @@ def _write_data(folder: Path, parts: Mapping[str, Sequence[Case]]) -> None:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(as_yaml(dict(content)), encoding="utf-8")
+    write_text(path, as_yaml(dict(content)))

@@ -114,7 +114,7 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
     ] = True
 
 
-_OF_SERVERS = {"api_key_env", "concurrency", "max_tokens"}
+_OF_SERVERS = ("api_key_env", "concurrency", "max_tokens")
 
 
 def check_choice(options: ScoreOptions) -> None:
@@ -153,8 +153,10 @@ def prompts_of(options: ScoreOptions) -> list[LabelPrompt]:
             "--llm with --base-url",
             mend="leave --base-url out to load the models here, or --llm to ask the server",
         )
-    if not server and (idle := options.model_fields_set & _OF_SERVERS):
-        flags = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(idle))
+    fields = ScoreOptions.model_fields
+    idle = [name for name in _OF_SERVERS if getattr(options, name) != fields[name].default]
+    if not server and idle:
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in idle)
         raise ScoringError(f"{flags} without --base-url", mend="add --base-url URL to ask a server")
     if server and options.chat_template != "auto":
         raise ScoringError(
