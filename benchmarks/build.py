@@ -80,11 +80,10 @@ def write_corpus(path: Path, sentences: Sequence[Sentence]) -> None:
 
 def drawn_masked_sentences(count: int) -> list[MaskedSentence]:
     from s2lct.builder.config import form_defaults
-    from s2lct.suite.records import Region, Seed
+    from s2lct.suite.records import Seed
 
     seeds = [
-        Seed(s.id, "LC2", s.text, (s.label,), s.label, "", (s,), (Region("S", 0, len(s.text), 0),))
-        for s in sample_sentences(count)
+        Seed(s.id, "LC2", s.text, (s.label,), s.label, "", (s,)) for s in sample_sentences(count)
     ]
     return mask.mask(
         parse.parse(seeds, load_tagger(), load_parser()),
@@ -102,7 +101,7 @@ def part_fill(rounds: int) -> None:
     model = load_masked_language_model()
     assert isinstance(model, TransformersMaskedLM)
     masked = drawn_masked_sentences(200)
-    texts = list({one.sentence for one in masked})
+    texts = list({one.text for one in masked})
     assert next(model.model.parameters()).dtype == torch.float32
     tokenizer = model.tokenizer
     pieces = tokenizer([text.replace(MASK, tokenizer.mask_token) for text in texts])["input_ids"]

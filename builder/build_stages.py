@@ -18,6 +18,7 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.wordnet import WordNet
 from s2lct.builder.models import (
     ConstituencyParser,
     MaskedLanguageModel,
@@ -112,11 +113,10 @@ class Selected:
     """Families."""
 
     families: tuple[Family, ...]
-    rejected: tuple[Rejected, ...]
 
 
 class Models:
-    """Parser, tagger and masked language model, each loaded once, when first needed."""
+    """Parser, tagger, masked language model and WordNet, each loaded once, when first needed."""
 
     def __init__(self, config: BuildConfig) -> None:
         self._config = config
@@ -135,6 +135,11 @@ class Models:
     def mlm(self) -> MaskedLanguageModel:
         """The masked language model."""
         return load_masked_language_model(self._config.mlm, batch_size=self._config.batch_size)
+
+    @cached_property
+    def wordnet(self) -> WordNet:
+        """WordNet."""
+        return WordNet()
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,7 @@ def stages_of(
     excluded = config.excluded.ids
     # What was computed once is kept while the build runs: that saves time and changes nothing.
     trees = search.Trees(lambda: models.parser)
-    fillings: dict[fill.Problem, list[fill.Beam]] = {}
+    fillings: dict[fill.Problem, list[fill.Filling]] = {}
 
     @cache
     def fitting(tag: str) -> frozenset[str]:
@@ -195,6 +200,7 @@ def stages_of(
             order=config.mask_order,
             tags=config.mask_tags,
             seed=config.seed,
+            anywhere=True,
         )
         of_seed: dict[str, list[MaskedSentence]] = {one.seed.id: [] for one in seeds}
         for sentence in masked:
@@ -207,6 +213,7 @@ def stages_of(
             models.mlm,
             suggestions=config.suggestions,
             fitting=fitting if config.suggest == "fitting" else None,
+            synonyms=models.wordnet.synonyms if config.synonyms else None,
             known=fillings,
         )
 
@@ -229,16 +236,14 @@ def stages_of(
         return Validated(kept, _recorded(rejected), tuple(left_out.values()))
 
     def choose(seeds: Sequence[MaskedSeed], expansions: Sequence[Expansion]) -> Selected:
-        families, rejected = select.select(
+        families = select.select(
             expansions,
             [one.parsed for one in seeds],
-            models.tagger,
-            models.parser,
             how=config.select,
             per_seed=config.expansions,
             seed=config.seed,
         )
-        return Selected(tuple(families), _recorded(rejected))
+        return Selected(tuple(families))
 
     return Stages(
         search=Stage(

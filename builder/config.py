@@ -18,6 +18,10 @@ from s2lct.suite.records import FormName
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 """Tags that no neutral word of a masked language model can fill."""
+NO_WORD_OF_LETTERS = frozenset({"POS"})
+"""Tags that no word of letters has."""
+PAPER_ONLY = frozenset({"grammar", "synonyms"})
+"""Options that the fluent form does not have."""
 MOST = 1_000_000
 SECOND_SUITE = "2.0.0"
 """Of the suites of the embedded corpus and of SST, since every case of them is read."""
@@ -101,8 +105,13 @@ class BuildConfig(Options):
         ),
     ] = 60
     masks_per_sentence: Annotated[
-        int, Field(ge=1, le=3), Option("Most masks in one sentence.", MASKED)
-    ] = 2
+        Annotated[int, Field(ge=1, le=100)] | None,
+        Option(
+            r"Most masks in one sentence \[default: 2; paper form: any number].",
+            MASKED,
+            filled=True,
+        ),
+    ]
     mask_order: Annotated[
         Literal["random", "probability"],
         Option(
@@ -115,7 +124,7 @@ class BuildConfig(Options):
     mask_tags: Annotated[
         tuple[str, ...],
         Option(
-            "Parts of speech that may become masks [default: JJ, NN, RB; paper form: all].",
+            "Parts of speech that may become masks [default: all that a word can fill].",
             MASKED,
             in_python_only=True,
             filled=True,
@@ -130,7 +139,7 @@ class BuildConfig(Options):
         Literal["any", "fitting"],
         Option(
             "any: the model's first words; fitting: its first among those the lexicon lets stand "
-            r"there \[default: fitting].",
+            r"there \[default: fitting; paper form: any].",
             MASKED,
             filled=True,
         ),
@@ -138,13 +147,23 @@ class BuildConfig(Options):
     select: Annotated[
         Literal["score", "random", "all"],
         Option(
-            r"Which expansions to take \[default: score; paper form: all].", MASKED, filled=True
+            r"Which expansions to take \[default: score; paper form: random].",
+            MASKED,
+            filled=True,
         ),
     ]
     expansions: Annotated[
         Count,
-        Option(r"Most expansions of a seed \[default: 7; paper form: 1000].", MASKED, filled=True),
+        Option(r"Most expansions of a seed \[default: 7; paper form: 50].", MASKED, filled=True),
     ]
+    synonyms: Annotated[
+        bool,
+        Option(
+            "Paper form: also take synonyms, from NLTK's WordNet, of the masked language model's "
+            "words.",
+            MASKED,
+        ),
+    ] = False
     least_score: Annotated[
         float | None,
         Field(allow_inf_nan=False),
@@ -181,6 +200,14 @@ class BuildConfig(Options):
         Path | None,
         Option("Bracketed trees to learn the reference grammar from.", MODELS, path="existing"),
     ] = None
+    grammar: Annotated[
+        Literal["reference", "none"],
+        Option(
+            "none: without the reference grammar, which is the ablation of the paper form; a word "
+            "of any part of speech may stand anywhere.",
+            MODELS,
+        ),
+    ] = "reference"
     exclude: Annotated[
         Path | None,
         Option(
@@ -253,6 +280,16 @@ class BuildConfig(Options):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_form(self) -> BuildConfig:
+        if self.templates == "fluent" and (self.synonyms or self.grammar == "none"):
+            raise ValueError("synonyms and grammar: only the paper form has them")
+        if self.grammar == "none" and self.mask_order == "probability":
+            raise ValueError("mask_order: without a grammar there are no probabilities")
+        if self.grammar == "none" and self.reference_trees is not None:
+            raise ValueError("grammar: give it or reference_trees, not both")
+        return self
+
     @property
     def excluded(self) -> Excluded:
         """The cases to leave out.
@@ -279,6 +316,7 @@ class BuildConfig(Options):
         The ids to leave out stand for the file they were read from.
         """
         without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
+        without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
             options["exclude"] = sorted(self.excluded.ids)
@@ -292,16 +330,18 @@ def form_defaults(form: str) -> dict[str, Any]:
     if form == "paper":
         return {
             "masks": 10,
+            "masks_per_sentence": None,
             "mask_order": "random",
-            "mask_tags": tuple(sorted(WORD_TAGS)),
-            "select": "all",
-            "expansions": 1_000,
+            "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED - NO_WORD_OF_LETTERS)),
+            "select": "random",
+            "expansions": 50,
             "least_score": None,
             "sentiment_shift": None,
-            "suggest": "fitting",
+            "suggest": "any",
         }
     return {
         "masks": 24,
+        "masks_per_sentence": 2,
         "mask_order": "probability",
         "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED)),
         "select": "score",

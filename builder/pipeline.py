@@ -23,7 +23,7 @@ from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.fluent_form import FluentForm
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import AnyWordAnywhere, ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
@@ -132,7 +132,10 @@ def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
         config = config.model_copy(update={"capabilities": tuple(c.id for c in capabilities)})
     options = config.result_options
     lexicon = Lexicon.load(config.sentiwordnet)
-    grammar = ReferenceGrammar.load(config.reference_trees)
+    if config.grammar == "none":
+        grammar: ReferenceGrammar = AnyWordAnywhere()
+    else:
+        grammar = ReferenceGrammar.load(config.reference_trees)
     progress.start("corpus", 1)
     corpus = read_corpus(
         config.corpus,
@@ -165,6 +168,8 @@ def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
         "mlm": models.mlm.fingerprint,
         "versions": write.package_versions(),
     }
+    if config.synonyms:
+        found["wordnet"] = models.wordnet.fingerprint
     return Inputs(config, capabilities, corpora, lexicon, grammar, models, found)
 
 
@@ -286,7 +291,7 @@ def _made(
         for sentence in filled:
             counts = counted[capability_of[sentence.masked.seed_id]]
             counts.update(masked=1, suggestions=len(sentence.suggestions))
-        for rejected in (*validated.rejected, *selected.rejected):
+        for rejected in validated.rejected:
             reason = f"rejected_{rejected.reason.name.lower()}"
             counted[rejected.capability][reason] += rejected.number
         left_out.update(validated.left_out)

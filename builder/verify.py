@@ -14,11 +14,10 @@ from pydantic import ValidationError
 from s2lct.builder import verify_fluent
 from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.curation.verdicts import LENIENT
-from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK
-from s2lct.builder.stages.parse import moved
 from s2lct.builder.stages.search import meets_text, meets_words
 from s2lct.builder.stages.transform import text_of
 from s2lct.files import regular_bytes
@@ -28,7 +27,7 @@ from s2lct.progress import Progress
 from s2lct.suite.description import description_faults
 from s2lct.suite.faults import faults_told
 from s2lct.suite.read import examine
-from s2lct.suite.records import Region, Sentence, Token
+from s2lct.suite.records import Sentence, Token
 from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE, origins_of, reading_of
 
 if TYPE_CHECKING:
@@ -194,7 +193,7 @@ def _seed_faults(row: Row, form: Form) -> Iterator[str]:
         yield "it has no source"
         return
     try:
-        text, regions = text_of(row["template"], [source["text"] for source in row["sources"]])
+        text, slots = text_of(row["template"], [source["text"] for source in row["sources"]])
     except ValueError as error:
         yield str(error)
         return
@@ -202,7 +201,6 @@ def _seed_faults(row: Row, form: Form) -> Iterator[str]:
         yield "its text is not its template filled with its sources"
     passing = {tuple(row["labels"])}
     allowed: set[tuple[int, ...]] = set()
-    slots = [region.slot for region in regions]
     for template in form.templates:
         if row["template"] and set(template.slots) != set(slots):
             continue
@@ -230,25 +228,8 @@ def _expansion_faults(row: Row, seed: Row) -> Iterator[str]:
     for word in inserted:
         if not re.fullmatch(r"[A-Za-z]+", word["word"]):
             yield f"{word['word']!r} is not a word of letters"
-        if is_polarity_shifter(word["word"]):
-            yield f"{word['word']!r} shifts polarity"
     if not _is_licensed(row["production"], [word["tag"] for word in inserted]):
         yield "its production does not license the inserted words"
-    yield from _place_faults(row, seed, inserted)
-
-
-def _place_faults(row: Row, seed: Row, inserted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Words outside the corpus sentences, or within what makes the capability."""
-    try:
-        _, regions = text_of(seed["template"], [source["text"] for source in seed["sources"]])
-    except ValueError:
-        return
-    added = 0
-    for word in inserted:
-        place = word["start"] - added
-        if not any(region.frozen_end <= place <= region.end + 1 for region in regions):
-            yield f"{word['word']!r} stands outside the corpus sentence or before its capability"
-        added += len(word["word"]) + 1
 
 
 def _is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
@@ -285,7 +266,7 @@ def _model_faults(
                 continue
             yield from _faults_of_tags(some, form, tagger, lexicon)
             yield from _faults_of_sources(some, form, tagger, lexicon)
-            yield from _faults_of_trees(some, tagger, parser)
+            yield from _faults_of_trees(some, seeds, tagger, parser)
             progress.advance("parse", len(some), name)
 
 
@@ -303,10 +284,10 @@ def _faults_of_sources(
     rows: Sequence[Row], form: Form, tagger: Tagger, lexicon: Lexicon
 ) -> Iterator[str]:
     sources = [
-        (row, region.slot, source)
+        (row, slot, source)
         for row in rows
         if row["kind"] == "seed"
-        for region, source in zip(_regions(row), row["sources"], strict=True)
+        for slot, source in zip(_slots(row), row["sources"], strict=True)
     ]
     tagged = tagger.tag([source["text"] for _, _, source in sources])
     for (row, slot, source), source_tokens in zip(sources, tagged, strict=True):
@@ -324,21 +305,24 @@ def _faults_of_sources(
 
 
 def _faults_of_trees(
-    rows: Sequence[Row], tagger: Tagger, parser: ConstituencyParser
+    rows: Sequence[Row],
+    seeds: Mapping[str, Row],
+    tagger: Tagger,
+    parser: ConstituencyParser,
 ) -> Iterator[str]:
     expansions = [row for row in rows if row["kind"] == "expansion"]
-    spans = [_expanded_region(row) for row in expansions]
-    parts = tagger.tag(
-        [row["text"][start:end] for row, (start, end) in zip(expansions, spans, strict=True)]
-    )
-    trees = parser.parse(parts)
-    for row, (start, _), part, tree in zip(expansions, spans, parts, trees, strict=True):
-        if tree is None or not _stands_in_tree(row, moved(part, start), tree):
-            lhs = row["production"]["lhs"]
-            yield f"{_where(row)}: parsed again, its words are not under a {lhs}"
+    texts = list(dict.fromkeys(seeds[row["seed_id"]]["text"] for row in expansions))
+    trees = dict(zip(texts, parser.parse(tagger.tag(texts)), strict=True))
+    for row in expansions:
+        lhs, seed_rhs = row["production"]["lhs"], tuple(row["production"]["seed_rhs"])
+        tree = trees[seeds[row["seed_id"]]["text"]]
+        if tree is None or not any(
+            (node.label, node.child_labels) == (lhs, seed_rhs) for node in read_tree(tree).nodes()
+        ):
+            yield f"{_where(row)}: its seed has no production {lhs} -> {' '.join(seed_rhs)}"
 
 
-def _regions(row: Row) -> tuple[Region, ...]:
+def _slots(row: Row) -> tuple[str, ...]:
     return text_of(row["template"], [source["text"] for source in row["sources"]])[1]
 
 
@@ -349,7 +333,7 @@ def _tag_faults(row: Row, tokens: Sequence[Token], lexicon: Lexicon) -> Iterator
         if token is None or token.tag != word["tag"]:
             found = "no word" if token is None else token.tag
             yield f"{_where(row)}: {word['word']!r} is tagged {found}, its mask {word['tag']}"
-        elif not lexicon.is_neutral_insertion(word["word"], word["tag"], token.lemma):
+        elif not lexicon.is_neutral(word["word"], word["tag"], token.lemma):
             yield f"{_where(row)}: {word['word']!r} is not neutral"
 
 
@@ -359,23 +343,4 @@ def _meets_rule(row: Row, tokens: Sequence[Token], form: Form, lexicon: Lexicon)
         rule.label == label and meets_text(row["text"], tokens, rule, lexicon)
         for rules in form.search.values()
         for rule in rules
-    )
-
-
-def _expanded_region(row: Row) -> tuple[int, int]:
-    """Offsets, in an expansion's text, of the corpus sentence that was expanded."""
-    inserted = sorted(row["inserted"], key=lambda word: word["start"])
-    added = sum(len(word["word"]) + 1 for word in inserted)
-    for region in reversed(_regions(row)):
-        if region.start <= inserted[0]["start"]:
-            return region.start, region.end + added
-    return 0, len(row["text"])
-
-
-def _stands_in_tree(row: Row, tokens: Sequence[Token], tree: str) -> bool:
-    starts = {word["start"] for word in row["inserted"]}
-    leaves = {number for number, token in enumerate(tokens) if token.start in starts}
-    return any(
-        node.label == row["production"]["lhs"] and leaves <= node.words_under()
-        for node in read_tree(tree).nodes()
     )

@@ -154,7 +154,7 @@ def expansion_row(expansion: Expansion, seed: Seed) -> dict[str, Any]:
         "production": asdict(expansion.masked.production),
         "inserted": [asdict(word) for word in expansion.inserted],
         "score": expansion.score,
-        "origin": "masked",
+        "origin": expansion.origin,
     }
 
 

@@ -26,6 +26,7 @@ _HUB_LICENCES = words(
 _NOT_STATED = ("", "not stated", "none stated by its authors", "unknown")
 _ORIGINS = {
     "masked": "have words of a masked language model",
+    "synonym": "have synonyms of these from WordNet",
     "phrase": "a phrase that reviewers write",
     "attested": "are their author's own sentence, which was shortened for the seed",
 }

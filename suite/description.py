@@ -20,7 +20,7 @@ _DATA_FILE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\.parquet"
 _LONGEST_NAME = 200
 Number = Annotated[int, Field(ge=0, lt=1 << 53)]
 Text = Annotated[str, Field(max_length=100_000)]
-Origin = Literal["masked", "phrase", "attested"]
+Origin = Literal["masked", "phrase", "attested", "synonym"]
 Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 

@@ -45,20 +45,6 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """The part of a seed's text that came from a corpus sentence, the only place masks may fall.
-
-    It fills a ``slot`` of the template, such as ``P``. Masks fall only at or behind
-    ``frozen_end``: what makes the capability (such as "This is not") ends there.
-    """
-
-    slot: str
-    start: int
-    end: int
-    frozen_end: int
-
-
-@dataclass(frozen=True, slots=True)
 class Seed:
     """A sentence whose capability and passing labels are known.
 
@@ -70,7 +56,6 @@ class Seed:
         label: the label to train on.
         template: the template with its choices made, slots in braces; empty without template.
         sources: the corpus sentences it was made from, in the order of their slots.
-        regions: where those sentences stand in ``text``.
     """
 
     id: str
@@ -80,24 +65,18 @@ class Seed:
     label: Label
     template: str
     sources: tuple[Sentence, ...]
-    regions: tuple[Region, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedRegion:
-    """A region's words and constituency tree (bracketed, one leaf a token)."""
-
-    region: Region
-    tokens: tuple[Token, ...]
-    tree: str
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedSeed:
-    """A seed with the parse of each region. A region the parser refused is absent."""
+    """A seed with its words and its constituency tree (bracketed, one leaf a token).
+
+    ``tree`` is None for a seed that the parser refused.
+    """
 
     seed: Seed
-    regions: tuple[ParsedRegion, ...]
+    tokens: tuple[Token, ...]
+    tree: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +102,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A way to read an insertion: a production at the node of the region's tree with that span.
+    """A way to read an insertion: a production at the node of the seed's tree with that span.
 
     The span is of leaves (start, end exclusive).
     """
@@ -138,18 +117,14 @@ class MaskedSentence:
 
     Attributes:
         seed_id: the seed it extends.
-        region: index of the region that was extended.
         text: the seed's text with ``{mask}`` at each inserted place.
-        sentence: the corpus sentence in it, which is what the masked language model reads.
         masks: one for each place, from left to right.
         readings: what licensed the insertion, the most probable production first.
-        places: for each mask, the leaf index in the region's tree before which it stands.
+        places: for each mask, the leaf index in the seed's tree before which it stands.
     """
 
     seed_id: str
-    region: int
     text: str
-    sentence: str
     masks: tuple[Mask, ...]
     readings: tuple[Reading, ...]
     places: tuple[int, ...]
@@ -162,10 +137,14 @@ class MaskedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Words for the masks, with their pseudo-log-likelihood (mean natural log, rounded)."""
+    """Words for the masks, with their pseudo-log-likelihood (mean natural log, rounded).
+
+    ``origin`` is ``synonym`` where one of them came from WordNet, else ``masked``.
+    """
 
     words: tuple[str, ...]
     score: float
+    origin: Literal["masked", "synonym"] = "masked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +169,8 @@ class InsertedWord:
 class Expansion:
     """A seed with words inserted (from left to right), its capability and labels unchanged.
 
-    ``id`` is a content hash, ``score`` the pseudo-log-likelihood of the inserted words.
+    ``id`` is a content hash, ``score`` the pseudo-log-likelihood of the inserted words, and
+    ``origin`` where these come from, as in `Suggestion`.
     """
 
     id: str
@@ -199,6 +179,7 @@ class Expansion:
     masked: MaskedSentence
     inserted: tuple[InsertedWord, ...]
     score: float
+    origin: Literal["masked", "synonym"] = "masked"
 
 
 @dataclass(frozen=True, slots=True)

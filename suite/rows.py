@@ -142,5 +142,5 @@ class WrittenRow(CaseRow):
     production: _WrittenProduction | None
     inserted: Annotated[Sequence[_WrittenInserted], _LISTED]
     score: FiniteFloat | None
-    origin: Literal["", "masked", "phrase", "attested"]
+    origin: Literal["", "masked", "phrase", "attested", "synonym"]
     verdicts: Annotated[Sequence[_VerdictRow], _LISTED] = ()

@@ -18,7 +18,7 @@ KINDS = ("seed", "expansion")
 """The kinds of cases that a failure rate counts."""
 COUNTERPART = "counterpart"
 """A row that has its seed's sentence with the opposite answer."""
-ORIGINS = ("masked", "phrase", "attested")
+ORIGINS = ("masked", "phrase", "attested", "synonym")
 ALL = "all"
 HARNESS = "harness"
 """The config of a published suite that other harnesses read; see `harness`."""

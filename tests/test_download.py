@@ -18,7 +18,9 @@ from test_corpus import sst_files, write_sst
 
 from s2lct import download as module
 from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.pipeline import build_suite
 from s2lct.errors import CorpusError
+from s2lct.suite.read import read_suite
 
 
 class Served:
@@ -239,6 +241,27 @@ def test_the_paper_preset_reads_an_address(url: str) -> None:
     spec = parse_spec(PRESETS["paper"]["corpus"])
     assert spec.kind == "sst"
     assert module.is_url(spec.location)
+
+
+def test_the_paper_preset_builds_from_its_address(
+    served: Served, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from s2lct.builder import config
+
+    monkeypatch.setitem(config.PRESETS["paper"], "corpus", f"sst:{url}")
+    models = {"parser": "embedded", "tagger": "embedded", "mlm": "embedded"}
+    given = config.BuildConfig.checked(
+        preset="paper", out=tmp_path / "suite", seeds=2, masks=3, **models
+    )
+    assert (given.templates, given.select, given.neutral) == ("paper", "random", "none")
+    build_suite(given)
+    suite = read_suite(given.out)
+    assert suite.described["corpus"]["name"] == "sst"
+    assert served.ranges == [None]
+    assert {row["text"] for row in suite.rows["LC10"] if row["kind"] == "seed"} == {
+        "Do I think that Half | of | it is quiet.? no",
+        "Do I agree that Half | of | it is quiet.? no",
+    }
 
 
 def test_a_link_in_the_cache_is_not_written_through(

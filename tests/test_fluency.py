@@ -23,18 +23,16 @@ from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.sources import Extension, Source
-from s2lct.builder.stages import confirm, extend, select
+from s2lct.builder.stages import confirm, extend
 from s2lct.builder.stages.mask import mask
 from s2lct.builder.stages.parse import parse
 from s2lct.progress import Progress
 from s2lct.suite.checks import without
 from s2lct.suite.records import (
-    Expansion,
     InsertedWord,
     MaskedSentence,
     ParsedSeed,
     Production,
-    Region,
     Seed,
     Sentence,
     Token,
@@ -55,10 +53,7 @@ PLURAL = {"these", "those", "both", "all", "several"}
 
 def a_seed(text: str, source: str = "0") -> Seed:
     sentence = Sentence("test", source, text, "negative", "train", 0.1)
-    region = Region("S", 0, len(text), 0)
-    return Seed(
-        source, "LC9", text, ("negative",), "negative", "{S}", (sentence,), (region,)
-    )  # fmt: skip
+    return Seed(source, "LC9", text, ("negative",), "negative", "{S}", (sentence,))
 
 
 def masked_in(parsed: ParsedSeed, tags: tuple[str, ...]) -> list[MaskedSentence]:
@@ -110,8 +105,8 @@ def fluent_form() -> FluentForm:
 
 def source_of(text: str) -> Source:
     (parsed,) = parse([a_seed(text)], TAGGER, PARSER)
-    (region,) = parsed.regions
-    return Source(parsed.seed.sources[0], text, region.tokens, region.tree)
+    assert parsed.tree is not None
+    return Source(parsed.seed.sources[0], text, parsed.tokens, parsed.tree)
 
 
 def extensions_of(text: str) -> list[Extension]:
@@ -255,20 +250,14 @@ def test_where_a_word_can_stand(text: str, tag: str, stands: bool) -> None:
     assert breaks_grammar(tagged, [place]) != stands
 
 
-def test_an_expansion_stands_if_any_reading_does() -> None:
-    # "also" before an adjective could belong to the adjective phrase or to the verb phrase; both
-    # are licensed, and the new parse decides.
+def test_one_place_may_have_several_readings() -> None:
+    # "also" before an adjective could belong to the adjective phrase or to the verb phrase.
     (parsed,) = parse([a_seed("The film is dull.")], TAGGER, PARSER)
     (masked,) = (
         one for one in masked_in(parsed, ("RB",)) if one.text.startswith("The film is {mask} dull")
     )
     assert {reading.production.lhs for reading in masked.readings} >= {"ADJP", "VP"}
     assert masked.production == masked.readings[0].production
-    inserted = (InsertedWord("also", "RB", 12, 16),)
-    text = "The film is also dull."
-    expansion = Expansion("x", parsed.seed.id, text, masked, inserted, -1.0)
-    (confirmed,) = select.confirmed_readings([expansion], {parsed.seed.id: parsed}, TAGGER, PARSER)
-    assert 0 < len(confirmed) < len(masked.readings)
 
 
 @pytest.mark.parametrize("proposed", ["NN", "VBN", "JJ"])

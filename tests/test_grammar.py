@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from nltk import Tree
 
 from s2lct.builder.language.grammar import (
+    WORD_TAGS,
+    AnyWordAnywhere,
     Extension,
     ReferenceGrammar,
     base_label,
@@ -86,17 +88,17 @@ def brute_force(
 @given(
     st.dictionaries(right_hand_sides, st.integers(1, 5), min_size=1, max_size=15),
     right_hand_sides,
-    st.integers(0, 3),
+    st.sampled_from([0, 1, 2, 3, 4, None]),
 )
 def test_extensions_are_those_of_a_brute_force_search(
-    counts: dict[tuple[str, ...], int], seed: tuple[str, ...], max_masks: int
+    counts: dict[tuple[str, ...], int], seed: tuple[str, ...], max_masks: int | None
 ) -> None:
     reference = ReferenceGrammar({("NP", rhs): count for rhs, count in counts.items()})
     seeds = [seed, *(rhs[:i] + rhs[i + 1 :] for rhs in counts for i in range(len(rhs)))]
     for rhs in filter(None, seeds):
         found = reference.extensions("NP", rhs, max_masks)
         assert len(set(found)) == len(found)
-        assert set(found) == brute_force(counts, rhs, max_masks)
+        assert set(found) == brute_force(counts, rhs, 6 if max_masks is None else max_masks)
         keys = [(-e.probability, e.reference_rhs, e.added) for e in found]
         assert keys == sorted(keys)
         for extension in found:
@@ -104,6 +106,14 @@ def test_extensions_are_those_of_a_brute_force_search(
             for place, tag in reversed(extension.added):
                 rebuilt.insert(place, tag)
             assert tuple(rebuilt) == extension.reference_rhs
+
+
+def test_without_a_grammar_any_word_goes_anywhere() -> None:
+    found = AnyWordAnywhere().extensions("NP", ("DT", "NN"), None)
+    assert {extension.added for extension in found} == {
+        ((place, tag),) for place in range(3) for tag in WORD_TAGS
+    }
+    assert {e.reference_rhs for e in found if e.added == ((1, "JJ"),)} == {("DT", "JJ", "NN")}
 
 
 @pytest.mark.parametrize(

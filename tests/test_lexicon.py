@@ -150,6 +150,24 @@ def test_neutral_insertion(lexicon: Lexicon, word: str, tag: str, lemma: str, sa
     assert lexicon.is_neutral_insertion(word, tag, lemma) is safe
 
 
+@pytest.mark.parametrize(
+    ("word", "tag", "lemma", "is_neutral"),
+    [
+        ("ways", "NNS", "way", True),
+        ("pleasures", "NNS", "pleasure", False),
+        ("disasters", "NNS", "disaster", False),
+        ("zzyzx", "NN", "zzyzx", False),
+        ("no", "DT", "no", True),
+        ("Paris", "NNP", "paris", False),
+        ("oh", "UH", "oh", False),
+    ],
+)
+def test_the_papers_neutrality_is_a_score_of_0(
+    word: str, tag: str, lemma: str, is_neutral: bool
+) -> None:
+    assert Lexicon.load().is_neutral(word, tag, lemma) is is_neutral
+
+
 def test_weak_sentiment_as_another_part_of_speech_is_let_through() -> None:
     entries: dict[tuple[str, Pos], Entry] = {
         ("cut", "noun"): Entry(0.0, True, 1),

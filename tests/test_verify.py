@@ -233,7 +233,6 @@ IN_BOTH_FORMS: list[tuple[Corruption, str]] = [
     (double_row, "its id is also that of"),
     (move_offsets, "is not at its offsets"),
     (change_other_word, "without its inserted words it is not its seed"),
-    (insert_negator, "shifts polarity"),
     (break_production, "does not license"),
     (wrong_kind, "its kind is 'mutation'"),
 ]
@@ -241,11 +240,12 @@ IN_THE_PAPERS: list[tuple[Corruption, str]] = [
     (change_seed_text, "its text is not its template filled"),
     (break_masked_text, "its masked text, filled, is not its text"),
     (wrong_tag, "its mask UH"),
-    (wrong_phrase, "not under a WHADVP"),
+    (wrong_phrase, "its seed has no production WHADVP ->"),
     (source_of_another_label, "does not meet the search rule"),
 ]
 IN_THE_FLUENT: list[tuple[str, Corruption, str]] = [
     ("LC8", seed_alone_with_another_text, "its text is not its template filled"),
+    ("LC8", insert_negator, "shifts polarity"),
     ("LC8", wrong_tag, "its words do not stand as they should"),
     ("LC8", wrong_phrase, "its words do not stand as they should"),
     ("LC8", seed_with_an_origin, "a seed has no inserted words"),

@@ -103,6 +103,8 @@ class SearchRule(_Specified):
         matches, matches_no: regular expressions searched in the text.
         has_one_of: at least one word of one of these classes.
         has_none_of: no word of any of these classes.
+        form_first: the lexicon is asked for a word's form, and for its lemma only where it does
+            not list the form; else the other way round.
         has_words, has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
         root: labels allowed at the root of the parse tree.
         complete: the root has a subject and a finite predicate, and ends with a full stop.
@@ -120,6 +122,7 @@ class SearchRule(_Specified):
     matches_no: Pattern | None = None
     has_one_of: tuple[WordClass, ...] = ()
     has_none_of: tuple[WordClass, ...] = ()
+    form_first: Truth = False
     has_words: WordList = ()
     has_no_words: WordList = ()
     root: tuple[str, ...] = ()

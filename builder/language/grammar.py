@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
+Added = tuple[tuple[int, str], ...]
+"""Positions in a right-hand side, each with a tag that is inserted before it."""
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "reference_grammar.parquet"
 WORD_TAGS: Final = words(
@@ -35,6 +37,7 @@ WORD_TAGS: Final = words(
 )
 """Tags that the Penn Treebank gives to words; list markers and symbols are not words."""
 
+_MOST_INDEXED: Final = 3
 _WRAPPERS: Final = frozenset({"", "TOP", "ROOT"})
 _TREE_SUFFIXES: Final = (".mrg", ".ptb", ".penn", ".tree", ".trees", ".parse", ".txt")
 _MEND: Final = (
@@ -57,7 +60,7 @@ class Extension:
 
     reference_rhs: tuple[str, ...]
     probability: float
-    added: tuple[tuple[int, str], ...]
+    added: Added
 
 
 class ReferenceGrammar:
@@ -76,6 +79,7 @@ class ReferenceGrammar:
             self._rules_of[lhs].append(rhs)
             self._total_of[lhs] += count
         self._indexes: dict[tuple[str, int], dict[tuple[str, ...], tuple[Extension, ...]]] = {}
+        self._of_any_length: dict[Rule, tuple[Extension, ...]] = {}
 
     @classmethod
     def load(cls, path: Path | None = None) -> ReferenceGrammar:
@@ -129,23 +133,41 @@ class ReferenceGrammar:
         return count / self._total_of[lhs] if count else 0.0
 
     def extensions(
-        self, lhs: str, rhs: tuple[str, ...], max_masks: int = 2
+        self, lhs: str, rhs: tuple[str, ...], max_masks: int | None = 2
     ) -> tuple[Extension, ...]:
         """Reference productions that a seed's production could be extended to.
 
         These have the same left-hand side, and the seed's symbols in the seed's order among 1 to
-        ``max_masks`` more, all of them tags of words. Where a symbol repeats, there is an
-        extension for each place that the additional one can have.
+        ``max_masks`` more (None: any number), all of them tags of words. Where a symbol repeats,
+        there is an extension for each place that the additional one can have.
 
         Returns:
             The extensions, most probable first, then by right-hand side and places.
         """
-        if lhs not in self._rules_of or max_masks < 1:
+        if lhs not in self._rules_of or (max_masks is not None and max_masks < 1):
             return ()
+        if max_masks is None or max_masks > _MOST_INDEXED:
+            return tuple(
+                extension
+                for extension in self._extensions_of_any_length(lhs, rhs)
+                if max_masks is None or len(extension.added) <= max_masks
+            )
         index = self._indexes.get((lhs, max_masks))
         if index is None:
             index = self._indexes[lhs, max_masks] = self._index(lhs, max_masks)
         return index.get(rhs, ())
+
+    def _extensions_of_any_length(self, lhs: str, rhs: tuple[str, ...]) -> tuple[Extension, ...]:
+        """All extensions, each reference production looked at: an index would hold 2^n of each."""
+        if (lhs, rhs) not in self._of_any_length:
+            found = {
+                Extension(longer, self.probability(lhs, longer), added)
+                for longer in self._rules_of[lhs]
+                if len(longer) > len(rhs)
+                for added in _ways_to_add(rhs, longer)
+            }
+            self._of_any_length[lhs, rhs] = tuple(sorted(found, key=_by_probability))
+        return self._of_any_length[lhs, rhs]
 
     def _index(self, lhs: str, max_masks: int) -> dict[tuple[str, ...], tuple[Extension, ...]]:
         """Extensions of ``lhs`` by the right-hand side that is left without what they add."""
@@ -158,10 +180,51 @@ class ReferenceGrammar:
                     rest = tuple(symbol for i, symbol in enumerate(rhs) if i not in places)
                     added = tuple((place - i, rhs[place]) for i, place in enumerate(places))
                     found[rest].append(Extension(rhs, probability, added))
-        return {
-            rest: tuple(sorted(some, key=lambda e: (-e.probability, e.reference_rhs, e.added)))
-            for rest, some in found.items()
-        }
+        return {rest: tuple(sorted(some, key=_by_probability)) for rest, some in found.items()}
+
+
+class AnyWordAnywhere(ReferenceGrammar):
+    """The ablation of the reference grammar: any production takes a word of any tag anywhere.
+
+    Its extensions have probability 0: no treebank was asked.
+    """
+
+    def __init__(self) -> None:
+        """Hold no production."""
+        super().__init__({})
+
+    def extensions(
+        self, lhs: str, rhs: tuple[str, ...], max_masks: int | None = 1
+    ) -> tuple[Extension, ...]:
+        """One word of each tag at each place of a production; never more than one at once."""
+        return tuple(
+            Extension((*rhs[:place], tag, *rhs[place:]), 0.0, ((place, tag),))
+            for place in range(len(rhs) + 1)
+            for tag in sorted(WORD_TAGS)
+        )
+
+
+def _by_probability(extension: Extension) -> tuple[float, tuple[str, ...], Added]:
+    return -extension.probability, extension.reference_rhs, extension.added
+
+
+def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) -> Iterator[Added]:
+    """The ways in which a right-hand side is a longer one without some of its words.
+
+    Args:
+        rhs: what is left of the shorter one.
+        longer: what is left of the longer one.
+        start: how many symbols of the shorter one are behind us.
+    """
+    if not longer:
+        if not rhs:
+            yield ()
+        return
+    if rhs and rhs[0] == longer[0]:
+        yield from _ways_to_add(rhs[1:], longer[1:], start + 1)
+    if len(longer) > len(rhs) and is_word_tag(longer[0]):
+        for rest in _ways_to_add(rhs, longer[1:], start):
+            yield ((start, longer[0]), *rest)
 
 
 def is_word_tag(symbol: str) -> bool:

@@ -126,6 +126,18 @@ class Lexicon:
         entry = self._find(word, pos, lemma)
         return None if entry is None else entry.pure_neutral
 
+    def is_neutral(self, word: str, tag: str, lemma: str) -> bool:
+        """Whether a word with a tag is neutral, as the paper has it.
+
+        A noun, adjective, verb or adverb is neutral if its score is 0, by its form or, where that
+        is not listed, by its lemma; one that SentiWordNet does not list is not known to be. Words
+        of closed classes have no sentiment there.
+        """
+        pos = self.pos_of_tag(tag)
+        if pos is None:
+            return tag in FUNCTION_TAGS
+        return self.sentiment(lemma, pos, word) == "neutral"
+
     def is_neutral_insertion(self, word: str, tag: str, lemma: str) -> bool:
         """Whether inserting a word leaves the sentiment of a sentence alone.
 

@@ -25,10 +25,8 @@ from s2lct.builder.stages.validate import fitting_words
 from s2lct.suite.records import (
     FilledSentence,
     InsertedWord,
-    ParsedRegion,
     ParsedSeed,
     Production,
-    Region,
     Seed,
     Token,
 )
@@ -91,7 +89,7 @@ def masked_extensions(
     *,
     tags: Sequence[str],
     masks: int,
-    masks_per_sentence: int,
+    masks_per_sentence: int | None,
     order: str,
     suggestions: int,
     seed: int,
@@ -136,7 +134,6 @@ def masked_extensions(
 
 
 def _as_seed(source: Source) -> ParsedSeed:
-    region = Region("S", 0, len(source.text), 0)
     label = source.sentence.label
     seed = Seed(
         id=sentence_id(source.text),
@@ -146,9 +143,8 @@ def _as_seed(source: Source) -> ParsedSeed:
         label=label,
         template="",
         sources=(source.sentence,),
-        regions=(region,),
     )
-    return ParsedSeed(seed, (ParsedRegion(region, source.tokens, source.tree),))
+    return ParsedSeed(seed, source.tokens, source.tree)
 
 
 def _filled(one: FilledSentence, source: Source) -> Iterator[Extension]:
@@ -250,9 +246,8 @@ def _inserted(
     text = ""
     last = 0
     inserted: list[InsertedWord] = []
-    region = ParsedRegion(Region("S", 0, len(source.text), 0), tokens, source.tree)
     for piece in pieces:
-        spot = mask.mask_offset(region, piece.place)
+        spot = mask.mask_offset(tokens, piece.place)
         if spot is None or _clashes(tokens, piece):
             return None
         offset, before = spot

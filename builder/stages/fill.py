@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
+from typing import NamedTuple
 
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS
 from s2lct.suite.records import FilledSentence, MaskedSentence, Suggestion
 
 DEFAULT_BEAM = 3
-Beam = tuple[tuple[str, ...], float]
 Problem = tuple[str, tuple[str, ...]]
+
+
+class Filling(NamedTuple):
+    """Words for the first masks, their summed log probability, and whether WordNet gave one."""
+
+    words: tuple[str, ...]
+    total: float
+    has_synonym: bool = False
 
 
 def fill(
@@ -20,12 +28,10 @@ def fill(
     suggestions: int,
     beam: int = DEFAULT_BEAM,
     fitting: Callable[[str], frozenset[str]] | None = None,
-    known: MutableMapping[Problem, list[Beam]] | None = None,
+    synonyms: Callable[[str, str], frozenset[str]] | None = None,
+    known: MutableMapping[Problem, list[Filling]] | None = None,
 ) -> list[FilledSentence]:
     """Propose words for every masked sentence, equal sentences once.
-
-    The model reads the corpus sentence alone: what a reviewer wrote does not depend on the
-    template that quotes it, and a sentence that several capabilities use is filled once.
 
     Several masks are filled together from left to right: the best ``beam`` partial fillings are
     kept at each mask, and the last mask gives ``suggestions`` in all.
@@ -36,6 +42,8 @@ def fill(
         suggestions: most suggestions for a masked sentence.
         beam: partial fillings kept on the way.
         fitting: the words to choose from for a mask of a tag; None chooses from all.
+        synonyms: of a word and a tag; each mask is offered the synonyms of the model's words
+            besides, and gives up to ``suggestions`` more with them. None asks for no synonyms.
         known: fillings found before, which are not asked for again; new ones are added.
 
     Returns:
@@ -43,45 +51,73 @@ def fill(
         score is the mean log probability of its words, each given the text and the words to its
         left.
     """
-    beams: MutableMapping[Problem, list[Beam]] = {} if known is None else known
+    beams: MutableMapping[Problem, list[Filling]] = {} if known is None else known
     unfinished = [p for p in dict.fromkeys(map(_problem, masked)) if p not in beams]
-    beams.update({problem: [((), 0.0)] for problem in unfinished})
+    beams.update({problem: [Filling((), 0.0)] for problem in unfinished})
     while unfinished:
-        requests = [
-            (problem, words, total) for problem in unfinished for words, total in beams[problem]
-        ]
+        requests = [(problem, filling) for problem in unfinished for filling in beams[problem]]
+        texts = [_with_words(problem[0], filling.words) for problem, filling in requests]
+        tags = [problem[1][len(filling.words)] for problem, filling in requests]
         answers = model.suggest(
-            [_with_words(text, words) for (text, _), words, _ in requests],
-            suggestions,
-            [fitting(tags[len(words)]) for (_, tags), words, _ in requests] if fitting else None,
+            texts, suggestions, [fitting(tag) for tag in tags] if fitting else None
         )
-        grown: dict[Problem, list[Beam]] = {problem: [] for problem in unfinished}
-        for (problem, words, total), answer in zip(requests, answers, strict=True):
-            grown[problem] += [((*words, word), total + score) for word, score in answer]
+        grown: dict[Problem, list[Filling]] = {problem: [] for problem in unfinished}
+        _grow(grown, requests, answers, synonym=False)
+        if synonyms is not None:
+            among = [
+                frozenset().union(*(synonyms(word, tag) for word, _ in answer))
+                - {word for word, _ in answer}
+                for answer, tag in zip(answers, tags, strict=True)
+            ]
+            _grow(grown, requests, model.suggest(texts, suggestions, among), synonym=True)
         finished = {problem for problem in unfinished if _is_full(problem, grown[problem])}
         for problem, fillings in grown.items():
-            if len(beams[problem]) > 1:  # one answer is sorted already
-                fillings.sort(key=lambda filling: (-round(filling[1], SCORE_DIGITS), filling[0]))
-            beams[problem] = fillings[: suggestions if problem in finished else beam]
+            if len(beams[problem]) > 1 or synonyms is not None:  # one answer is sorted already
+                fillings.sort(key=lambda one: (-round(one.total, SCORE_DIGITS), one.words))
+            most = suggestions if problem in finished else beam
+            beams[problem] = [
+                filling
+                for kind in ((False, True) if synonyms is not None else (False,))
+                for filling in [one for one in fillings if one.has_synonym == kind][:most]
+            ]
         unfinished = [problem for problem in unfinished if problem not in finished]
     return [
         FilledSentence(
             one,
             tuple(
-                Suggestion(words, round(total / len(words), SCORE_DIGITS))
-                for words, total in beams[_problem(one)]
+                Suggestion(
+                    filling.words,
+                    round(filling.total / len(filling.words), SCORE_DIGITS),
+                    "synonym" if filling.has_synonym else "masked",
+                )
+                for filling in beams[_problem(one)]
             ),
         )
         for one in masked
     ]
 
 
+def _grow(
+    grown: MutableMapping[Problem, list[Filling]],
+    requests: Sequence[tuple[Problem, Filling]],
+    answers: Sequence[Sequence[tuple[str, float]]],
+    *,
+    synonym: bool,
+) -> None:
+    """Add each answered word to the filling that it was asked for."""
+    for (problem, filling), answer in zip(requests, answers, strict=True):
+        grown[problem] += [
+            Filling((*filling.words, word), filling.total + score, filling.has_synonym or synonym)
+            for word, score in answer
+        ]
+
+
 def _problem(masked: MaskedSentence) -> Problem:
-    return masked.sentence, tuple(mask.tag for mask in masked.masks)
+    return masked.text, tuple(mask.tag for mask in masked.masks)
 
 
-def _is_full(problem: Problem, fillings: Sequence[Beam]) -> bool:
-    return not fillings or len(fillings[0][0]) == len(problem[1])
+def _is_full(problem: Problem, fillings: Sequence[Filling]) -> bool:
+    return not fillings or len(fillings[0].words) == len(problem[1])
 
 
 def _with_words(text: str, words: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from s2lct.identity import rng_for
 from s2lct.suite.records import (
     Mask,
     MaskedSentence,
-    ParsedRegion,
     ParsedSeed,
     Production,
     Reading,
@@ -22,6 +21,8 @@ from s2lct.suite.records import (
 )
 
 _CLOSING = frozenset(".,;:!?…)]}%\"'”’")
+_OPENING = frozenset("([{$#\"'“‘")
+OffsetOf = Callable[[Sequence[Token], int], tuple[int, bool] | None]
 
 
 def mask(
@@ -29,10 +30,11 @@ def mask(
     grammar: ReferenceGrammar,
     *,
     masked_per_seed: int,
-    masks_per_sentence: int,
+    masks_per_sentence: int | None,
     order: str,
     tags: Collection[str],
     seed: int,
+    anywhere: bool = False,
 ) -> list[MaskedSentence]:
     """Draw masked sentences for each seed.
 
@@ -40,19 +42,24 @@ def mask(
         seeds: parsed seeds.
         grammar: the reference grammar.
         masked_per_seed: the paper's k, how many masked sentences to draw for a seed.
-        masks_per_sentence: most masks in one sentence.
+        masks_per_sentence: most masks in one sentence; None for any number.
         order: ``random``, every candidate alike (paper), or ``probability``, in proportion to
             the reference production's probability.
         tags: parts of speech that may become masks.
         seed: of the random draw; each seed's draw depends on its id alone.
+        anywhere: masks may stand wherever there is room, as `any_offset` says, and not only where
+            a word reads naturally, as `mask_offset` does.
 
     Returns:
         The masked sentences, those of one seed together; no two of a seed have the same text
         and tags.
     """
     drawn: list[MaskedSentence] = []
+    offset_of = any_offset if anywhere else mask_offset
     for parsed in seeds:
-        candidates = list(_candidates(parsed, grammar, masks_per_sentence, frozenset(tags)))
+        candidates = list(
+            _candidates(parsed, grammar, masks_per_sentence, frozenset(tags), offset_of)
+        )
         weight = _WEIGHTS[order]
         rng = rng_for(seed, "mask", parsed.seed.id)
         keys = [_draw_key(rng, weight(candidate)) for candidate in candidates]
@@ -73,22 +80,26 @@ _WEIGHTS: dict[str, Callable[[MaskedSentence], float]] = {
 
 
 def _candidates(
-    parsed: ParsedSeed, grammar: ReferenceGrammar, masks_per_sentence: int, tags: frozenset[str]
+    parsed: ParsedSeed,
+    grammar: ReferenceGrammar,
+    masks_per_sentence: int | None,
+    tags: frozenset[str],
+    offset_of: OffsetOf,
 ) -> Iterator[MaskedSentence]:
     """Every masked sentence of a seed, with all its readings."""
     found: dict[tuple[str, tuple[Mask, ...]], MaskedSentence] = {}
-    for number, region in enumerate(parsed.regions):
-        for node in _phrases(read_tree(region.tree)):
-            rhs = node.child_labels
-            for extension in grammar.extensions(node.label, rhs, masks_per_sentence):
-                if not all(tag in tags for _, tag in extension.added):
-                    continue
-                candidate = _insert(parsed, number, region, node, extension)
-                if candidate is None:
-                    continue
-                key = (candidate.text, candidate.masks)
-                known = found.get(key)
-                found[key] = _with_readings(known, candidate) if known else candidate
+    if parsed.tree is None:
+        return
+    for node in _phrases(read_tree(parsed.tree)):
+        for extension in grammar.extensions(node.label, node.child_labels, masks_per_sentence):
+            if not all(tag in tags for _, tag in extension.added):
+                continue
+            candidate = _insert(parsed, node, extension, offset_of)
+            if candidate is None:
+                continue
+            key = (candidate.text, candidate.masks)
+            known = found.get(key)
+            found[key] = _with_readings(known, candidate) if known else candidate
     yield from found.values()
 
 
@@ -108,7 +119,7 @@ def _phrases(node: Node) -> Iterator[Node]:
 
 
 def _insert(
-    parsed: ParsedSeed, number: int, region: ParsedRegion, node: Node, extension: Extension
+    parsed: ParsedSeed, node: Node, extension: Extension, offset_of: OffsetOf
 ) -> MaskedSentence | None:
     """Insert an extension's masks; None if one would stand where no word can."""
     places = tuple(
@@ -121,7 +132,7 @@ def _insert(
     last = 0
     length = 0
     for place, (_, tag) in zip(places, extension.added, strict=True):
-        spot = mask_offset(region, place)
+        spot = offset_of(parsed.tokens, place)
         if spot is None:
             return None
         offset, before = spot
@@ -132,36 +143,29 @@ def _insert(
         length += len(unchanged) + len(inserted)
         last = offset
     pieces.append(text[last:])
-    masked_text = "".join(pieces)
-    added = len(masked_text) - len(text)
     production = Production(
         node.label, node.child_labels, extension.reference_rhs, round(extension.probability, 8)
     )
     return MaskedSentence(
         seed_id=parsed.seed.id,
-        region=number,
-        text=masked_text,
-        sentence=masked_text[region.region.start : region.region.end + added],
+        text="".join(pieces),
         masks=tuple(masks),
         readings=(Reading(production, (node.start, node.end)),),
         places=places,
     )
 
 
-def mask_offset(region: ParsedRegion, place: int) -> tuple[int, bool] | None:
-    """Where a word goes that is to stand before token number ``place`` of a region.
+def mask_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
+    """Where a word goes that is to stand before token number ``place``.
 
     Returns:
         The character offset and whether the space follows the word (else it precedes it).
-        None where no word can go: before the first word, whose capital would be wrong, inside
-        what makes the capability, behind final punctuation, or between glued tokens.
+        None where no word can go: before the first word, whose capital would be wrong, behind
+        final punctuation, or between glued tokens.
     """
-    tokens = region.tokens
     if place == 0:
         return None
     previous = tokens[place - 1]
-    if previous.end < region.region.frozen_end:
-        return None
     if place == len(tokens):
         return None if _closes(previous) else (previous.end, False)
     following = tokens[place]
@@ -170,5 +174,27 @@ def mask_offset(region: ParsedRegion, place: int) -> tuple[int, bool] | None:
     return (previous.end, False) if _closes(following) and not _closes(previous) else None
 
 
+def any_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
+    """`mask_offset` wherever there is room, before the first word and behind a full stop too.
+
+    None remains where a word would tear apart what is written as one: *does|n't*, *well|-|made*.
+    """
+    if place == 0:
+        return (tokens[0].start, True)
+    previous = tokens[place - 1]
+    if place == len(tokens):
+        return (previous.end, False)
+    following = tokens[place]
+    if previous.end < following.start:
+        return (following.start, True)
+    if _closes(following) and following.tag != "POS":
+        return (previous.end, False)
+    return (following.start, True) if _is_of(previous, _OPENING) else None
+
+
 def _closes(token: Token) -> bool:
-    return all(character in _CLOSING for character in token.text)
+    return _is_of(token, _CLOSING)
+
+
+def _is_of(token: Token, characters: frozenset[str]) -> bool:
+    return all(character in characters for character in token.text)

@@ -224,19 +224,24 @@ def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Le
             return False
         if not forms.isdisjoint(rule.has_no_words):
             return False
-    if rule.has_one_of and not any(_has(tokens, wanted, lexicon) for wanted in rule.has_one_of):
+    if rule.has_one_of and not any(
+        _has(tokens, wanted, lexicon, rule.form_first) for wanted in rule.has_one_of
+    ):
         return False
-    return not any(_has(tokens, unwanted, lexicon) for unwanted in rule.has_none_of)
+    return not any(
+        _has(tokens, unwanted, lexicon, rule.form_first) for unwanted in rule.has_none_of
+    )
 
 
-def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon) -> bool:
+def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon, form_first: bool) -> bool:
     for token in tokens:
         pos = lexicon.pos_of_tag(token.tag)
         if pos is None or pos not in wanted.parts_of_speech:
             continue
-        if lexicon.sentiment(token.text, pos, token.lemma) != wanted.sentiment:
+        first, second = (token.text, token.lemma) if form_first else (token.lemma, token.text)
+        if lexicon.sentiment(second, pos, first) != wanted.sentiment:
             continue
-        score = lexicon.score(token.text, pos, token.lemma)
+        score = lexicon.score(second, pos, first)
         if score is not None and abs(score) >= wanted.strength:
             return True
     return False

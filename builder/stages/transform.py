@@ -13,7 +13,7 @@ from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.labels import Label
 from s2lct.plain_text import plain
-from s2lct.suite.records import Region, Seed, Sentence
+from s2lct.suite.records import Seed, Sentence
 
 MOST_COMBINATIONS = 100_000
 """Of sentences for a template's slots, and of tries for a seed that is not there yet."""
@@ -189,7 +189,6 @@ def fill_template(
     """
     text = ""
     shown = ""
-    regions: list[Region] = []
     last = 0
     for field in template.fields():
         literal = template.text[last : field.start()]
@@ -204,7 +203,6 @@ def fill_template(
         sentence = filled[name].text
         if "unstopped" in operations_of(field):
             sentence = _FULL_STOP.sub("", sentence)
-        frozen = 0
         slot_shown = field[0]
         if (rewrite := template.rewrite.get(name)) is not None:
             with named_in_errors(f"capability {capability}, rewrite of {name}"):
@@ -218,8 +216,6 @@ def fill_template(
             start = match.expand(wording[name])
             slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"
             sentence = start + sentence[match.end() :]
-            frozen = len(start)
-        regions.append(Region(name, len(text), len(text) + len(sentence), len(text) + frozen))
         text += sentence
         shown += slot_shown
     text += template.text[last:]
@@ -233,7 +229,6 @@ def fill_template(
         label=template.train_on or labels[0],
         template="" if shown == f"{{{template.slots[0]}}}" else shown,
         sources=tuple(filled[slot] for slot in template.slots),
-        regions=tuple(regions),
     )
 
 
@@ -248,7 +243,7 @@ _SHOWN_FIELD = re.compile(
 )
 
 
-def text_of(template: str, sentences: Sequence[str]) -> tuple[str, tuple[Region, ...]]:
+def text_of(template: str, sentences: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Rebuild a seed's text from its ``template`` column and the texts of its sources.
 
     Args:
@@ -256,7 +251,7 @@ def text_of(template: str, sentences: Sequence[str]) -> tuple[str, tuple[Region,
         sentences: the sources' texts in the order of their slots.
 
     Returns:
-        The text and the regions of the sentences in it.
+        The text, and the slots that the sentences fill.
 
     Raises:
         ValueError: the template has another number of slots, or a rewrite does not fit.
@@ -266,21 +261,15 @@ def text_of(template: str, sentences: Sequence[str]) -> tuple[str, tuple[Region,
     if len(fields) != len(sentences):
         raise ValueError(f"template has {len(fields)} slots for {len(sentences)} sources")
     text = ""
-    regions: list[Region] = []
     last = 0
     for field, sentence in zip(fields, sentences, strict=True):
         text += template[last : field.start()]
         last = field.end()
-        frozen = 0
         if field["bare"]:
             sentence = _FULL_STOP.sub("", sentence)
         if field["find"]:
             if not sentence.startswith(field["find"]):
                 raise ValueError(f"source does not start with {field['find']!r}")
             sentence = field["replace"] + sentence[len(field["find"]) :]
-            frozen = len(field["replace"])
-        regions.append(
-            Region(field["name"], len(text), len(text) + len(sentence), len(text) + frozen)
-        )
         text += sentence
-    return text + template[last:], tuple(regions)
+    return text + template[last:], tuple(field["name"] for field in fields)
