@@ -205,6 +205,9 @@ def test_reductions_count_cases_and_failures() -> None:
     whole = overall(table)
     assert (whole.cases, whole.kept) == (7, (4, 2))
     assert whole.before == pytest.approx((0.5 + 2 / 3) / 2)
+    for figure in ("mean_after", "max_after", "mean_reduction"):
+        rows = [getattr(row, figure) for row in table.values()]
+        assert getattr(whole, figure) == pytest.approx(sum(rows) / 2)
     nothing = reductions(CASES, failed, [Reduced(1.0, frozenset(), frozenset())])
     assert nothing["LC9"].after == (None,)
     assert nothing["LC9"].mean_after is overall(nothing).max_after is None
@@ -481,7 +484,8 @@ def test_checklists_suite_is_reduced_to_its_own_format(
         (["--curve", "curve.gif"], "name a file .html or .png"),
         (["--layers", "9"], "no such layer"),
         (["--metric", "cover", "--layers", "embeddings"], "no attention neurons"),
-        (["--neurons", "words", "--metric", "cover"], "GB"),
+        (["--neurons", "words", "--metric", "cover"], "--convention reached"),
+        (["--neurons", "words", "--metric", "cover", "--convention", "reached"], "GB"),
     ],
 )
 def test_wrong_options_are_told_in_one_line(

@@ -56,6 +56,9 @@ class ReproduceOptions(OnDevice):
         str | None,
         Option("Corpus the model was trained on, which sets ranges: sst:PATH, csv:PATH …", DATA),
     ] = None
+    reference_cases: Annotated[
+        int | None, Field(ge=2), Option("Only so many random sentences of it.", DATA)
+    ] = None
     masks: Annotated[
         Path | None,
         Option("What `s2lct masks` learned; learned anew without.", DATA, path="existing file"),
