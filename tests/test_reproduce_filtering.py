@@ -90,9 +90,10 @@ def files(tmp_path: Path, encoder: EncoderModel) -> dict[str, Path]:
 def sections(encoder: EncoderModel, text: Text, ranges: Any, masks: Masks | None) -> set[Any]:
     """The sections that a text lies in, a value at a time."""
     found = set()
+    table = masks.vocabulary.table(encoder.tokenizer).tolist() if masks is not None else []
     for neuron, value, words in values(encoder, text):
         if masks is not None:
-            entries = tuple(masks.vocabulary.table(encoder.tokenizer)[list(words)].tolist())
+            entries = tuple(table[word] for word in words)
             of = masks.words if len(entries) == 1 else masks.pairs
             if not of[entries if len(entries) > 1 else entries[0]]:
                 continue
