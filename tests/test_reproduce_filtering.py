@@ -231,9 +231,8 @@ def test_the_last_row_averages_rows() -> None:
     table = paper_form("Table 1", "tiny", rows, paper.TABLE_1, ())
     *tests, last = table.rows
     for place, name in enumerate(table.columns):
-        if "max" in name or "mean" in name or "smaller" in name:
+        if not name.startswith("paper") and any(of in name for of in ("max", "mean", "smaller")):
             assert last[place] == pytest.approx(sum(row[place] for row in tests) / 2)
-    assert "control" not in verdict(rows) or "points" in verdict(rows)
 
 
 def test_the_papers_rows_give_its_last_row() -> None:

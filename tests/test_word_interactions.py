@@ -523,6 +523,23 @@ def test_the_command_writes_masks_and_what_they_are(
     assert masks.about["words_kept"] == int(masks.words.sum())
     assert masks.about["settings"]["learning_rate"] == 0.02
     assert masks.about["corpus"]["texts"] < 120  # a part was held out
+    settings = masks.about["settings"]
+    assert (settings["convention"], settings["words_from"]) == ("paper", "embedding")
+    assert np.diag(masks.pairs).all()
+
+
+def test_the_own_convention_takes_words_from_neighbours_and_masks_that_keep_all_are_told(
+    keyword_corpus: Path, keyword_folder: Path, tmp_path: Path
+) -> None:
+    arguments = ["masks", f"csv:{keyword_corpus}", "--model", str(keyword_folder)]
+    arguments += ["--epochs", "1", "--lr", "1e-7", "--vocab", "5", "--convention", "reached"]
+    done = runner.invoke(app, [*arguments, "--out", str(tmp_path / "masks")])
+    assert done.exit_code == 0, done.output
+    masks = Masks.load(tmp_path / "masks" / "masks.safetensors")
+    assert masks.about["settings"]["words_from"] == "mixed"
+    assert not np.diag(masks.pairs).all()
+    assert masks.words.all() == ("keeps every word" in " ".join(done.output.split()))
+    assert masks.words[:-1].all()
 
 
 @pytest.mark.parametrize(
