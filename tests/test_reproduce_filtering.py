@@ -16,7 +16,7 @@ from s2lct.analysis.commands.reproduce import ReproduceOptions
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.reproduce import mncover_figures as paper
-from s2lct.analysis.reproduce.case_tests import Judge, TestCase, read_tests
+from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, read_tests
 from s2lct.analysis.reproduce.deciles import Filtered, Passed, filtered, rows_of
 from s2lct.analysis.reproduce.filtering_report import paper_form, verdict
 from s2lct.cli.main import app
@@ -301,12 +301,12 @@ def test_what_is_missing_is_told(
 
 
 def test_cases_that_cannot_be_judged_count_as_passed(encoder: EncoderModel) -> None:
-    case = TestCase(("a", "b"), Expectation("confidence_up", 0.1, skips_neutral=True))
+    case = TriedCase(("a", "b"), Expectation("confidence_up", 0.1, skips_neutral=True))
     logits = np.array([[0.0, 5.0, 0.0], [9.0, 0.0, 0.0]], dtype=np.float32)
     assert not Judge(encoder, pairs=False).fails(case, logits)
-    same = TestCase(("a", "b"), Expectation("same"))
+    same = TriedCase(("a", "b"), Expectation("same"))
     assert Judge(encoder, pairs=False).fails(same, logits)
-    positive = TestCase(("a",), frozenset({"positive"}))
+    positive = TriedCase(("a",), frozenset({"positive"}))
     assert Judge(encoder, pairs=False).fails(positive, logits[:1])
 
 
@@ -327,6 +327,10 @@ def test_pairs_run_through_the_table_of_pairs(
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "mncover-table6.md").read_text(encoding="utf-8")
     assert "| symmetry | 2 |" in page
+    write_rows(tmp_path / "unknown.jsonl", [{**rows[0], "expected": ["duplicate"]}])
+    unknown = runner.invoke(app, [*words, str(tmp_path / "unknown.jsonl")])
+    assert unknown.exit_code == 1
+    assert "expects duplicate" in unknown.output
     refused = runner.invoke(app, [*words, str(files["mft"])])
     assert refused.exit_code == 1
     assert "single texts" in refused.output

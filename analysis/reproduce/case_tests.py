@@ -18,7 +18,7 @@ from s2lct.suite.expectations import Expectation, expectation_of
 
 
 @dataclass(frozen=True, slots=True)
-class TestCase:
+class TriedCase:
     """Texts, the original first, and the labels of the first that pass, or what they are held to.
 
     A case of several texts is one unit: it is kept, or dropped, with all of them.
@@ -29,22 +29,22 @@ class TestCase:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseTest:
+class TriedTest:
     """A test's name, the cases that are tried, and how many it has."""
 
     name: str
-    cases: tuple[TestCase, ...]
+    cases: tuple[TriedCase, ...]
     whole: int
 
 
-def read_tests(paths: Iterable[Path], limit: int) -> list[CaseTest]:
+def read_tests(paths: Iterable[Path], limit: int) -> list[TriedTest]:
     """The tests of files of CheckList's cases, each with its first ``limit`` cases, in their order.
 
     Raises:
         AnalysisError: there is no file, or one that cannot be read, holds no case, or expects in
             words that nobody knows.
     """
-    found: dict[str, list[TestCase]] = {}
+    found: dict[str, list[TriedCase]] = {}
     for path in paths:
         for name, case in _cases(path):
             found.setdefault(name, []).append(case)
@@ -52,25 +52,25 @@ def read_tests(paths: Iterable[Path], limit: int) -> list[CaseTest]:
         raise AnalysisError(
             "--checklist: no case is given", mend="pass a file of CheckList's cases as JSON lines"
         )
-    return [CaseTest(name, tuple(own[:limit]), len(own)) for name, own in found.items()]
+    return [TriedTest(name, tuple(own[:limit]), len(own)) for name, own in found.items()]
 
 
-def _cases(path: Path) -> Iterator[tuple[str, TestCase]]:
+def _cases(path: Path) -> Iterator[tuple[str, TriedCase]]:
     if holds_pairs(path):
         for pair in read_pairs(path):
-            yield pair.capability, TestCase((pair.given,), frozenset(pair.expected))
+            yield pair.capability, TriedCase((pair.given,), frozenset(pair.expected))
         return
     relative = read_relative_cases(path)
     if not relative or holds_cases(path):
         for case in read_checklist(path):
-            yield case.test, TestCase((case.text,), frozenset(case.passes))
+            yield case.test, TriedCase((case.text,), frozenset(case.passes))
     for one in relative:
         if (expectation := expectation_of(one.expectation)) is None:
             raise AnalysisError(
                 f"{path}: test {one.test!r} expects {one.expectation[:80]!r}, which is not known",
                 mend="leave the test out, or word it as CheckList's released tests are",
             )
-        yield one.test, TestCase(one.texts, expectation)
+        yield one.test, TriedCase(one.texts, expectation)
 
 
 class Judge:
@@ -86,11 +86,14 @@ class Judge:
             self._rule = rule_for(encoder.classes, model=encoder.name)
             self._names = tuple(self._rule.task.labels)
 
-    def fails(self, case: TestCase, logits: npt.NDArray[np.float32]) -> bool:
+    def fails(self, case: TriedCase, logits: npt.NDArray[np.float32]) -> bool:
         """Whether a case fails, by the logits of its texts, shape (texts, classes).
 
         A case that its expectation cannot judge counts as passed, as in the paper, whose rates are
         shares of all cases of a test.
+
+        Raises:
+            AnalysisError: it expects a class that the model lacks, or nothing.
         """
         raw = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
         probabilities = raw / raw.sum(axis=1, keepdims=True)
@@ -100,7 +103,14 @@ class Judge:
             probabilities = label_probabilities(self._rule, probabilities)
         if isinstance(case.expected, Expectation):
             return case.expected.judged(probabilities, labels) is False
-        return self._names[labels[0]] not in {name.casefold() for name in case.expected}
+        expected = {name.casefold() for name in case.expected}
+        if not expected or expected - {*self._names}:
+            told = ", ".join(sorted(case.expected)) or "nothing"
+            raise AnalysisError(
+                f"case {case.texts[0]!r} expects {told}; there is {', '.join(self._names)}",
+                mend="name the model's classes in expected",
+            )
+        return self._names[labels[0]] not in expected
 
 
 def label_probabilities(rule: LabelRule, probabilities: Array) -> Array:
@@ -123,7 +133,7 @@ def label_probabilities(rule: LabelRule, probabilities: Array) -> Array:
     return folded
 
 
-def are_pairs(tests: Sequence[CaseTest]) -> bool:
+def are_pairs(tests: Sequence[TriedTest]) -> bool:
     """Whether the texts are pairs.
 
     Raises:

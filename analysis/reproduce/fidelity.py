@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.learn_masks import WimaskSettings, learn_masks
 from s2lct.analysis.coverage.masks import Vocabulary
+from s2lct.analysis.coverage.pairs import given
 from s2lct.analysis.coverage.suites import reference_and_held_out
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
@@ -46,8 +47,7 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         reference, held_out = reference_and_held_out(
             options.reference, options.reference_cases, options.seed
         )
-        tests: list[Text] = [case.text for case in held_out.cases]
-        reference, tests = (_drawn(part, options) for part in (reference, tests))
+        reference, tests = parted(reference, [given(case) for case in held_out.cases], options)
         learned_from = len(reference)
         encoder = load_encoder(model, device=options.device)
 
@@ -106,11 +106,26 @@ def about_masks(
     return dict(learned.masks.about) | {"words": vocabulary.size}
 
 
-def _drawn(texts: list[Text], options: ReproduceOptions) -> list[Text]:
-    def key(text: Text) -> Any:
-        return shuffle_key(options.seed, "fidelity", *((text,) if isinstance(text, str) else text))
+def parted(
+    reference: list[Text], held_out: list[Text], options: ReproduceOptions
+) -> tuple[list[Text], list[Text]]:
+    """At most ``limit`` random texts to learn from and to test on.
 
-    return sorted(texts, key=key)[: options.limit]
+    Of a corpus that holds none out (one of pairs), one text in ten is a test.
+    """
+
+    def mixed(texts: list[Text]) -> list[Text]:
+        def key(text: Text) -> Any:
+            parts = (text,) if isinstance(text, str) else text
+            return shuffle_key(options.seed, "fidelity", *parts)
+
+        return sorted(texts, key=key)
+
+    reference, held_out = mixed(reference), mixed(held_out)
+    if not held_out:
+        tests = -(-len(reference) // 10)
+        reference, held_out = reference[tests:], reference[:tests]
+    return reference[: options.limit], held_out[: options.limit]
 
 
 def row_of(model: str, about: dict[str, Any]) -> list[Cell]:

@@ -13,7 +13,7 @@ from s2lct.analysis.coverage.criteria import Coverage, Marks
 from s2lct.analysis.coverage.encoder import Activations
 from s2lct.analysis.progress import Advance
 from s2lct.analysis.reproduce import mncover_figures as paper
-from s2lct.analysis.reproduce.case_tests import CaseTest, Judge, TestCase, are_pairs, read_tests
+from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, TriedTest, are_pairs, read_tests
 from s2lct.analysis.reproduce.catalogue import Reproduction
 from s2lct.analysis.reproduce.deciles import Passed, rows_of
 from s2lct.analysis.reproduce.filtering_report import beside, paper_form, verdict
@@ -32,7 +32,7 @@ _WINDOW = 64  # so many texts' marks are held at a time
 
 def pass_through(
     neurons: Neurons,
-    test: CaseTest,
+    test: TriedTest,
     start: Mapping[str, Coverage],
     judge: Judge,
     advance: Advance,
@@ -56,7 +56,7 @@ def pass_through(
             brought[name][number] += state.growth(marks[name])
             state.add(marks[name])
         logits.append(said)
-        case: TestCase = test.cases[number]
+        case: TriedCase = test.cases[number]
         if len(logits) == len(case.texts):
             failed.append(judge.fails(case, np.stack(logits)))
             logits = []

@@ -24,6 +24,7 @@ from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
 from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, Neurons, models_of, neurons_of
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
+from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.identity import rng_for, shuffle_key
 
 if TYPE_CHECKING:
@@ -90,10 +91,18 @@ def grow(metric: Coverage, marks: Iterable[Marks], order: str) -> list[Growth]:
 
 
 def changed_texts(transformation: Transformation, texts: Sequence[Text], seed: int) -> list[str]:
-    """What a transformation makes of texts, without those that it leaves as they are."""
+    """What a transformation makes of texts, without those that it leaves as they are.
+
+    Raises:
+        AnalysisError: they are pairs.
+    """
     made: list[str] = []
     for text in texts:
-        assert isinstance(text, str)
+        if not isinstance(text, str):
+            raise AnalysisError(
+                "mncover-figure4: transformations change single texts, and these are pairs",
+                mend="pass a --reference of single texts",
+            )
         rng: Random = rng_for(seed, "growth", transformation.name, text)
         changed = transformation.apply(text, rng)
         if changed is not None and changed != text:
@@ -104,7 +113,6 @@ def changed_texts(transformation: Transformation, texts: Sequence[Text], seed: i
 def figure4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduction:
     """Figure 4; ``limit`` is the most training sentences."""
     from s2lct.analysis.augment.transformations import NAMES, load_transformations
-    from s2lct.errors import S2lctWarning
 
     models = models_of(options)
     transformations, skipped = load_transformations(NAMES)
