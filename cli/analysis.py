@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import typer
 from rich.table import Table
 
-from s2lct.analysis.commands import augment, coverage, diversity, explain, masks, retrain, study
+from s2lct.analysis.commands import (
+    augment,
+    coverage,
+    diversity,
+    explain,
+    masks,
+    reproduce,
+    retrain,
+    study,
+)
+from s2lct.analysis.tables import figures_table
 from s2lct.cli.console import console, error_console, show
 from s2lct.cli.options import Panel
 
@@ -113,13 +123,18 @@ def show_masks(found: Masks, options: masks.MasksOptions) -> None:
     """How far the masked model agrees with the model itself."""
     about = found.about
     table = Table("", title="WIMASK", header_style="bold")
-    for column in ("held-out texts", "fidelity", "by M_W", "words kept", "seen pairs kept"):
+    for column in (
+        *("held-out texts", "fidelity", "untrained", "by M_W", "p(word)"),
+        *("words kept", "seen pairs kept"),
+    ):
         table.add_column(column, justify="right")
     table.add_row(
         options.model,
         f"{about['held_out']:,}",
         f"{about['fidelity']:.1%}",
+        f"{about['fidelity_untrained']:.1%}",
         f"{about['fidelity_of_masks']:.1%}",
+        "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"]),
         f"{about['words_kept']:,} of {len(found.words):,}",
         f"{about['pairs_kept']:,} of {about['pairs_seen']:,}",
     )
@@ -168,6 +183,23 @@ def show_diversity(found: diversity.Diversities, options: diversity.DiversityOpt
         console.print(report.variety_caption(found.measured.variety))
     if found.files:
         show(f"Written: {', '.join(map(str, found.files))}")
+
+
+@JUDGING.shows(
+    reproduce.reproduce,
+    "s2lct reproduce s2lct-table3 --model embedded-3class --suite dist/s2lct --out tables/",
+    "s2lct reproduce mncover-table1 --model embedded-2class --reference embedded \\\n"
+    "    --checklist sentiment_mft.jsonl.gz --out tables/",
+)
+def show_reproduced(found: reproduce.Reproduced, options: reproduce.ReproduceOptions) -> None:
+    """The paper's table, the verdict and how long it took."""
+    for table in found.made.tables:
+        drawn = figures_table(table.columns[1:], first=table.columns[0], title=table.title)
+        for row in table.told_rows():
+            drawn.add_row(*row)
+        console.print(drawn)
+    console.print(found.made.verdict)
+    show(f"Took {found.seconds:.0f} s. Written: {', '.join(map(str, found.files))}")
 
 
 @STUDY.shows(study.export_study, "s2lct study export dist/s2lct --out study/", name="export")

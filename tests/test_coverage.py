@@ -22,7 +22,7 @@ from s2lct.analysis.coverage.criteria import (
 )
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.sections import SectionCoverage
+from s2lct.analysis.coverage.sections import Convention, SectionCoverage
 from s2lct.errors import AnalysisError
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "deberta-v2")
@@ -128,7 +128,8 @@ def sections_of(
     encoder: EncoderModel, masks: Masks | None = None, weight: float = 1.0, **options: Any
 ) -> SectionCoverage:
     """COVER or MNCOVER with ranges from the reference."""
-    coverage = SectionCoverage.unset(encoder, REFERENCE, LAYERS, **options)
+    layers = options.pop("layers", LAYERS)
+    coverage = SectionCoverage.unset(encoder, REFERENCE, layers, **options)
     set_ranges(encoder, REFERENCE, coverage)
     return coverage.weighed(encoder, masks, weight)
 
@@ -149,6 +150,10 @@ def counted(**more: Any) -> dict[str, Any]:
 
 
 LAYERS = {"hidden": [1, 2], "pooler": False}
+OF: dict[Convention, dict[str, Any]] = {
+    "paper": {"convention": "paper", "layers": {"hidden": [0, 1, 2], "pooler": False}},
+    "reached": {"convention": "reached"},
+}
 BATCHES = (1, 30, 77, 100_000)
 
 
@@ -184,6 +189,7 @@ def slow_sections(
     places: int,
     masks: Masks | None = None,
     vocabulary: Vocabulary | None = None,
+    convention: str = "reached",
 ) -> float:
     """COVER and MNCOVER, a neuron and a value at a time, from the docstring's words."""
     run = {text: plainly_run(encoder, text) for text in {*REFERENCE, *TESTS}}
@@ -199,12 +205,12 @@ def slow_sections(
         at = list(range(len(hidden[0]))) if vocabulary is None else entries(text, vocabulary)
         words = entries(text, masks.vocabulary) if masks else at
         last = places if vocabulary is None else len(at)
-        for layer in (1, 2):
+        for layer in (0, 1, 2) if convention == "paper" else (1, 2):
             for t, row in enumerate(hidden[layer][:last]):
                 counts = not masks or bool(masks.words[words[t]])
                 for dim, value in enumerate(row):
                     yield ("word", layer, at[t], dim), value, counts
-            for head, matrix in enumerate(attentions[layer - 1]):
+            for head, matrix in enumerate(attentions[layer - 1] if layer else []):
                 for i, row in enumerate(matrix[:last]):
                     for j, value in enumerate(row[:last]):
                         counts = not masks or bool(masks.pairs[words[i], words[j]])
@@ -233,6 +239,8 @@ def slow_sections(
     total = 0.0
     for neuron in filter(exists, cut):
         total += bins * (weight if neuron[0] == "pair" else 1)
+    if convention == "paper":
+        total = bins * (places * 12 * 3 + weight * places * places * 2 * 3)
     return sum(weight if neuron[0] == "pair" else 1.0 for neuron, _ in covered) / total
 
 
@@ -243,33 +251,83 @@ def some_masks(vocabulary: Vocabulary) -> Masks:
 
 
 @pytest.mark.parametrize("batch_tokens", BATCHES)
-@pytest.mark.parametrize(("bins", "weight", "places"), [(10, 1.0, 128), (3, 0.25, 7), (17, 2.0, 9)])
+@pytest.mark.parametrize(
+    ("bins", "weight", "places", "convention"),
+    [
+        (10, 1.0, 128, "paper"),
+        (3, 0.25, 7, "paper"),
+        (10, 1.0, 128, "reached"),
+        (17, 2.0, 9, "reached"),
+    ],
+)
 def test_cover_is_what_a_slow_loop_counts(
-    encoder: EncoderModel, batch_tokens: int, bins: int, weight: float, places: int
+    encoder: EncoderModel,
+    batch_tokens: int,
+    bins: int,
+    weight: float,
+    places: int,
+    convention: Convention,
 ) -> None:
-    coverage = sections_of(encoder, weight=weight, bins=bins, places=places)
+    options = {"bins": bins, "places": places, **OF[convention]}
+    coverage = sections_of(encoder, weight=weight, **options)
     add(coverage, encoder.activations(TESTS, batch_tokens=batch_tokens))
     assert coverage.name == "COVER"
-    assert coverage.value == pytest.approx(slow_sections(encoder, bins, weight, places), rel=1e-13)
+    slow = slow_sections(encoder, bins, weight, places, convention=convention)
+    assert coverage.value == pytest.approx(slow, rel=1e-13)
+
+
+@pytest.mark.parametrize("convention", ["paper", "reached"])
+def test_a_saved_state_names_its_convention(
+    bert: EncoderModel, tmp_path: Path, convention: Convention
+) -> None:
+    coverage = sections_of(bert, **OF[convention])
+    coverage.cover(bert, TESTS).save(tmp_path / "state.safetensors")
+    read = Coverage.load(tmp_path / "state.safetensors")
+    assert read.settings["convention"] == convention
+    assert read.value == coverage.value
+    other = sections_of(bert, **OF["reached" if convention == "paper" else "paper"])
+    with pytest.raises(AnalysisError, match="other settings"):
+        other.merge(read)
+
+
+def test_the_paper_counts_the_neurons_of_bert_base() -> None:
+    """1,277,952 word-level neurons and 2,359,296 of attention, of which ten sections each."""
+    ranges = {
+        f"{part}_{end}": np.full(shape, value, dtype=np.float32)
+        for part, shape in (("words", (13, 2, 768)), ("pairs", (12, 12, 2, 2)))
+        for end, value in (("low", 0), ("high", 1))
+    }
+    settings = {"convention": "paper", "counted_places": 128, "bins": 10, "places": 2}
+    settings |= {"layers": {"hidden": list(range(13)), "pooler": False}, "vocabulary": None}
+    coverage = SectionCoverage("m", settings | {"attention_weight": 1.0, "masked": None}, ranges)
+    assert coverage.total == 10 * (1_277_952 + 2_359_296)
+
+
+def test_neurons_of_words_are_not_the_papers(bert: EncoderModel) -> None:
+    with pytest.raises(AnalysisError, match="neurons are of places"):
+        sections_of(bert, vocabulary=Vocabulary.of_texts(bert, REFERENCE, 25))
 
 
 @pytest.mark.parametrize("batch_tokens", BATCHES)
-@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize(
+    ("words", "convention"), [(False, "paper"), (False, "reached"), (True, "reached")]
+)
 def test_mncover_is_what_a_slow_loop_counts(
-    encoder: EncoderModel, batch_tokens: int, words: bool
+    encoder: EncoderModel, batch_tokens: int, words: bool, convention: Convention
 ) -> None:
     vocabulary = Vocabulary.of_texts(encoder, REFERENCE, 25)
     masks = some_masks(vocabulary)
     entries = vocabulary if words else None
-    coverage = sections_of(encoder, masks, 0.5, vocabulary=entries)
+    options = {"vocabulary": entries, **OF[convention]}
+    coverage = sections_of(encoder, masks, 0.5, **options)
     add(coverage, encoder.activations(TESTS, batch_tokens=batch_tokens))
     assert coverage.name == "MNCOVER"
-    slow = slow_sections(encoder, 10, 0.5, 128, masks, entries)
+    slow = slow_sections(encoder, 10, 0.5, 128, masks, entries, convention)
     assert coverage.value == pytest.approx(slow, rel=1e-13)
     size = vocabulary.size
     full = Masks(vocabulary, np.ones(size, dtype=bool), np.ones((size, size), dtype=bool))
-    whole = sections_of(encoder, full, 0.5, vocabulary=entries)
-    plain = sections_of(encoder, None, 0.5, vocabulary=entries)
+    whole = sections_of(encoder, full, 0.5, **options)
+    plain = sections_of(encoder, None, 0.5, **options)
     assert whole.cover(encoder, TESTS).value == plain.cover(encoder, TESTS).value
     if not words:
         assert coverage.value < plain.value
@@ -417,13 +475,14 @@ def test_every_value_within_a_range_has_one_section(
 
 def all_metrics(encoder: EncoderModel) -> list[Coverage]:
     vocabulary = Vocabulary.of_texts(encoder, REFERENCE, 25)
+    of_words: dict[str, Any] = {"vocabulary": vocabulary, "convention": "reached"}
     print_ = encoder.fingerprint
     return [
         boundary_of(encoder, [1, 2], units=24),
         sections_of(encoder),
-        sections_of(encoder, None, 0.3, vocabulary=vocabulary),
+        sections_of(encoder, None, 0.3, **of_words),
         sections_of(encoder, some_masks(vocabulary)),
-        sections_of(encoder, some_masks(vocabulary), vocabulary=vocabulary),
+        sections_of(encoder, some_masks(vocabulary), **of_words),
         NeuronCoverage(print_, counted(threshold=0.7), {}),
         TopNeuronCoverage(print_, counted(k=2), {}),
     ]
@@ -465,13 +524,14 @@ def test_ranges_widened_by_another_half_are_those_of_the_whole(bert: EncoderMode
     units = {"layers": LAYERS, "tokens": "all"}
     halves = [
         BoundaryCoverage.unset(bert.fingerprint, units, 24),
-        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=vocabulary),
+        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=vocabulary, convention="reached"),
     ]
     for texts in (REFERENCE[:4], REFERENCE[4:]):
         set_ranges(bert, texts, *halves)
     boundary, sections = halves
     assert boundary.identity() == boundary_of(bert, [1, 2], units=24).identity()
-    assert sections.identity() == sections_of(bert, vocabulary=vocabulary).identity()
+    whole = sections_of(bert, vocabulary=vocabulary, convention="reached")
+    assert sections.identity() == whole.identity()
 
 
 def test_growth_is_what_adding_adds(bert: EncoderModel) -> None:
@@ -557,7 +617,7 @@ def test_a_reference_corpus_of_one_sentence_is_refused(bert: EncoderModel) -> No
 def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(bert: EncoderModel) -> None:
     many = Vocabulary(tuple(f"word{number}" for number in range(999_999)))
     with pytest.raises(AnalysisError, match=r"1,000,000 words.*GB") as told:
-        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=many)
+        SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=many, convention="reached")
     assert "--vocab" in told.value.mend
 
 

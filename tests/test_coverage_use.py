@@ -205,6 +205,9 @@ def test_reductions_count_cases_and_failures() -> None:
     whole = overall(table)
     assert (whole.cases, whole.kept) == (7, (4, 2))
     assert whole.before == pytest.approx((0.5 + 2 / 3) / 2)
+    for figure in ("mean_after", "max_after", "mean_reduction"):
+        rows = [getattr(row, figure) for row in table.values()]
+        assert getattr(whole, figure) == pytest.approx(sum(rows) / 2)
     nothing = reductions(CASES, failed, [Reduced(1.0, frozenset(), frozenset())])
     assert nothing["LC9"].after == (None,)
     assert nothing["LC9"].mean_after is overall(nothing).max_after is None
@@ -472,6 +475,37 @@ def test_checklists_suite_is_reduced_to_its_own_format(
     assert {case.capability for case in kept} == {"Q & A: yes", "simple negations"}
 
 
+def test_pairs_of_texts_are_covered_and_reduced(
+    model_folder: Path, encoder: EncoderModel, tmp_path: Path
+) -> None:
+    texts = [("A dull film.", "A gray film."), ("It is lovely.", "It is fine."), ("A.", "B.")]
+    rows = [
+        {"test": "para", "text": one, "text_pair": two, "expected": [encoder.classes[0]]}
+        for one, two in (*texts, texts[0])
+    ]
+    pairs = write_lines(tmp_path / "pairs.jsonl", rows)
+    train = write_lines(
+        tmp_path / "train.jsonl", [{"text": text, "text_pair": "Awful."} for text in REFERENCE]
+    )
+    common = ("--model", str(model_folder), "--reference", f"pairs:{train}")
+    done = runner.invoke(app, ["coverage", str(pairs), *common, "--save", str(tmp_path / "s")])
+    assert done.exit_code == 0, done.output
+    state = Coverage.load(tmp_path / "s" / "pairs-cover.safetensors")
+    assert state.texts == 3  # the fourth is the first again
+    assert state.value == state.emptied().cover(encoder, texts).value > 0
+    apart = [text for pair in texts for text in pair]
+    assert state.value != state.emptied().cover(encoder, apart).value
+    arguments = ["minimize", str(pairs), *common, "--by", "cover", "--out", str(tmp_path / "few")]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    kept = load_test_suite(str(tmp_path / "few.jsonl")).cases
+    assert {case.id for case in kept} <= {case.id for case in load_test_suite(str(pairs)).cases}
+    unknown = write_lines(tmp_path / "pairs.jsonl", [{**rows[0], "expected": ["purple"]}])
+    done = runner.invoke(app, ["minimize", str(unknown), *common, "--out", str(tmp_path / "no")])
+    assert done.exit_code == 1
+    assert "expects purple" in done.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -481,7 +515,8 @@ def test_checklists_suite_is_reduced_to_its_own_format(
         (["--curve", "curve.gif"], "name a file .html or .png"),
         (["--layers", "9"], "no such layer"),
         (["--metric", "cover", "--layers", "embeddings"], "no attention neurons"),
-        (["--neurons", "words", "--metric", "cover"], "GB"),
+        (["--neurons", "words", "--metric", "cover"], "--convention reached"),
+        (["--neurons", "words", "--metric", "cover", "--convention", "reached"], "GB"),
     ],
 )
 def test_wrong_options_are_told_in_one_line(

@@ -153,19 +153,38 @@ def naive_bottleneck(
                 if p > 0.5:
                     neighbours.append(embedded[row, j])
             mixed = embedded[row, i].copy()
-            if neighbours:
+            if layer.mixing == "eq10":
+                mixed += eq10(layer, embedded[row], text, i)
+            elif neighbours:
                 mixed += np.maximum(weight @ np.mean(neighbours, axis=0), 0)
-            p = sigmoid(float(words @ mixed) + bias)
+            seen = embedded[row, i] if layer.words_from == "embedding" else mixed
+            p = sigmoid(float(words @ seen) + bias)
             kl_words += kl(p)
             out[i] = mixed if p > 0.5 else 0
         let_through.append(out)
     return let_through, kl_words, kl_pairs, kept_pairs
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_bottleneck_and_loss_follow_the_equations(seed: int) -> None:
+def eq10(layer: Bottleneck, embedded: Any, text: list[int], i: int) -> Any:
+    """ReLU of row i of D^-1/2 M D^-1/2 E, where M has ones on its diagonal."""
+    size, logits = len(text), layer.pair_logits.weight.detach().numpy()[:, 0]
+    adjacent = [
+        [float(a == b or logits[text[a] * layer.entries + text[b]] > 0) for b in range(size)]
+        for a in range(size)
+    ]
+    row = np.zeros(embedded.shape[1])
+    for j in range(size):
+        to = sum(adjacent[a][j] for a in range(size))
+        row += adjacent[i][j] / math.sqrt(sum(adjacent[i]) * to) * embedded[j]
+    return np.maximum(row, 0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("mixing", ["eq8", "eq10"])
+@pytest.mark.parametrize("words_from", ["embedding", "mixed"])
+def test_bottleneck_and_loss_follow_the_equations(seed: int, mixing: Any, words_from: Any) -> None:
     torch.manual_seed(seed)
-    layer = Bottleneck(6, 5).double()
+    layer = Bottleneck(6, 5, mixing=mixing, words_from=words_from).double()
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter)
     entries = [[0, 3, 3, 5], [2], [4, 1, 0]]
@@ -240,8 +259,14 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     # A pair that never stood in one text cannot have been learned.
     never = vocabulary.size - 1
     assert learned.words[never] == 0.0
-    assert not learned.masks.pairs[never].any()
+    assert learned.masks.pairs[never].nonzero()[0].tolist() == [never]
     assert learned.pairs[entry, entry] == 0.5
+    about = learned.masks.about
+    assert about["pairs_kept"] == int((learned.pairs > 0.5).sum())
+    spread = [about["word_probabilities"][name] for name in ("least", "mean", "greatest")]
+    assert 0 < spread[0] < spread[1] < spread[2] == pytest.approx(probability[KEYWORD])
+    # Next to nothing is masked before the first step, so fidelity alone says little.
+    assert about["fidelity_untrained"] == 1.0
 
 
 @given(
@@ -498,6 +523,23 @@ def test_the_command_writes_masks_and_what_they_are(
     assert masks.about["words_kept"] == int(masks.words.sum())
     assert masks.about["settings"]["learning_rate"] == 0.02
     assert masks.about["corpus"]["texts"] < 120  # a part was held out
+    settings = masks.about["settings"]
+    assert (settings["convention"], settings["words_from"]) == ("paper", "embedding")
+    assert np.diag(masks.pairs).all()
+
+
+def test_the_own_convention_takes_words_from_neighbours_and_masks_that_keep_all_are_told(
+    keyword_corpus: Path, keyword_folder: Path, tmp_path: Path
+) -> None:
+    arguments = ["masks", f"csv:{keyword_corpus}", "--model", str(keyword_folder)]
+    arguments += ["--epochs", "1", "--lr", "1e-7", "--vocab", "5", "--convention", "reached"]
+    done = runner.invoke(app, [*arguments, "--out", str(tmp_path / "masks")])
+    assert done.exit_code == 0, done.output
+    masks = Masks.load(tmp_path / "masks" / "masks.safetensors")
+    assert masks.about["settings"]["words_from"] == "mixed"
+    assert not np.diag(masks.pairs).all()
+    assert masks.words.all() == ("keeps every word" in " ".join(done.output.split()))
+    assert masks.words[:-1].all()
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,16 @@
 """Coverage-guided augmentation: new training texts that reach what the old ones do not.
 
 Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
-NAACL 2022), Algorithm 1, after DeepTest's (Tian et al. 2018). For each original, pairs of
-transformations are drawn at random. A text that makes coverage grow and is close to the original in
-meaning is kept; the search goes on from it, and its pair is tried again before any other is drawn.
-The search is greedy: coverage counts all texts kept before.
+NAACL 2022), Algorithm 1, after DeepTest's (Tian et al. 2018), and a search of our own.
+
+As printed (`Augmenter.as_printed`), each original is held against its own coverage, the second
+transformation is always drawn, and the original's turn ends with the first text that is kept. So
+nearly every changed text that is close in meaning is kept, whatever others have covered, and the
+queue of transformations, which is new for each original, is never drawn from.
+
+In `Augmenter.by_coverage`, pairs of transformations are drawn at random. A text that makes coverage
+grow is kept; the search goes on from it, and its pair is tried again before any other is drawn. The
+search is greedy: coverage counts all texts kept before.
 """
 
 from __future__ import annotations
@@ -145,6 +151,35 @@ class Augmenter:
                         found += 1
                         continue
                 failures += 1
+            advance(1)
+        return kept
+
+    def as_printed(
+        self, encoder: EncoderModel, metric: Coverage, advance: Advance = silently
+    ) -> list[AugmentedText]:
+        """Algorithm 1 as the paper prints it: at most one text of each original.
+
+        The metric stays as it is: what an original covers by itself is what has to grow.
+
+        Raises:
+            AnalysisError: coverage of another model.
+        """
+        metric.check_model(encoder)
+        kept: list[AugmentedText] = []
+        for original in self.originals:
+            rng = rng_for(self.seed, "augment as printed", original.id, original.text)
+            own = metric.emptied()
+            own.add(next(encoder.in_order([original.text], metric.marks)))
+            start, choices = AugmentedText(original.text, original), list(self.transformations)
+            for _ in range(self.tries):
+                # Drawn one by one: both may be the same.
+                made = self._made(start, (rng.choice(choices), rng.choice(choices)), rng, ())
+                if made is None or made.text == original.text:
+                    continue
+                growth = own.growth(next(encoder.in_order([made.text], metric.marks)))
+                if growth > self.growth:
+                    kept.append(replace(made, growth=growth))
+                    break
             advance(1)
         return kept
 

@@ -31,6 +31,8 @@ CONTRACTIONS, NUMBER_WORDS = TABLES["contractions"], TABLES["number_words"]
 HOMOGLYPHS, QWERTY_NEIGHBOURS = TABLES["homoglyphs"], TABLES["qwerty_neighbours"]
 WOMEN, MEN, SURNAMES = TABLES["women"], TABLES["men"], TABLES["surnames"]
 COUNTRIES, CITIES = TABLES["countries"], TABLES["cities"]
+NEAREST = 10
+"""So many words of the nearest embeddings are drawn from."""
 PROPOSALS = 10
 """So many words of a masked language model are drawn from."""
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -142,7 +144,11 @@ NAMES = (
     "WordSwapChangeLocation",
     "WordSwapMaskedLM",
     "WordSwapWordNet",
+    "WordSwapEmbedding",
+    "RandomSynonymInsertion",
+    "RandomSwap",
 )
+"""The sixteen of Sekhon et al. 2022 (MNCOVER), experiment 4."""
 
 
 class Entities:
@@ -230,16 +236,90 @@ def synonym_swap(wordnet: Any) -> Change:
         words = _swappable(text)
         rng.shuffle(words)
         for word in words:
-            synsets = wordnet.synsets(word.group())
-            synonyms = {
-                lemma
-                for synset in synsets
-                for lemma in synset.lemma_names()
-                if lemma.isalpha() and lemma.islower() and not is_opinionated(lemma)
-            }
-            if others := sorted(synonyms - {word.group()}):
+            if others := _synonyms(wordnet, word.group()):
                 return f"{text[: word.start()]}{rng.choice(others)}{text[word.end() :]}"
         return None
+
+    return apply
+
+
+def _synonyms(wordnet: Any, word: str) -> list[str]:
+    """WordNet's other words for a word that are not opinionated, in the order of the alphabet."""
+    lemmas = {lemma for synset in wordnet.synsets(word) for lemma in synset.lemma_names()}
+    return sorted(
+        lemma
+        for lemma in lemmas - {word}
+        if lemma.isalpha() and lemma.islower() and not is_opinionated(lemma)
+    )
+
+
+def synonym_insertion(wordnet: Any) -> Change:
+    """Puts a synonym of one of the words before a word drawn at random; neither is opinionated."""
+
+    def apply(text: str, rng: Random) -> str | None:
+        words, places = _swappable(text), list(_LETTERS.finditer(text))
+        rng.shuffle(words)
+        for word in words:
+            if others := _synonyms(wordnet, word.group()):
+                place = rng.choice(places).start()
+                return f"{text[:place]}{rng.choice(others)} {text[place:]}"
+        return None
+
+    return apply
+
+
+def random_swap(text: str, rng: Random) -> str | None:
+    """Two words change places, where neither shifts polarity; capitals stay where they are."""
+    words = [one for one in _LETTERS.finditer(text) if not is_polarity_shifter(one.group())]
+    if len({one.group().lower() for one in words}) < 2:
+        return None
+    first = rng.choice(words)
+    others = [one for one in words if one.group().lower() != first.group().lower()]
+    first, second = sorted((first, rng.choice(others)), key=re.Match.start)
+    return (
+        text[: first.start()]
+        + _cased_like(second.group().lower(), first.group())
+        + text[first.end() : second.start()]
+        + _cased_like(first.group().lower(), second.group())
+        + text[second.end() :]
+    )
+
+
+def embedding_swap() -> Change:
+    """Swaps a word for one whose input embedding in the embedded encoder is near; see `NEAREST`.
+
+    TextAttack takes counter-fitted vectors, which are not on this machine. Neither word may be
+    opinionated, since opposites are near each other.
+
+    Raises:
+        ModelError: the encoder's package is missing or carries another file.
+    """
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.hub_calls import pretrained
+
+    tokenizer = pretrained(AutoTokenizer, encoder_path())
+    weights = pretrained(AutoModel, encoder_path()).get_input_embeddings().weight.detach()
+    known = sorted(
+        (number, word)
+        for word, number in tokenizer.get_vocab().items()
+        if len(word) >= 3 and word.isalpha() and word.islower() and word.isascii()
+    )
+    names = [word for _, word in known]
+    row_of = {word: row for row, word in enumerate(names)}
+    vectors = torch.nn.functional.normalize(weights[[number for number, _ in known]], dim=1)
+
+    def apply(text: str, rng: Random) -> str | None:
+        words = [word for word in _swappable(text) if word.group() in row_of]
+        if not words:
+            return None
+        word = rng.choice(words)
+        cosines = vectors @ vectors[row_of[word.group()]]
+        near = [names[row] for row in cosines.topk(NEAREST + 1).indices.tolist()]
+        others = [name for name in near if name != word.group() and not is_opinionated(name)]
+        return f"{text[: word.start()]}{rng.choice(others)}{text[word.end() :]}" if others else None
 
     return apply
 
@@ -273,7 +353,8 @@ def load_transformations(
         raise AnalysisError(
             f"no transformation is called {unknown[0]!r}", mend=f"name one of {', '.join(NAMES)}"
         )
-    changes = {one.name: one.apply for one in PLAIN}
+    changes: dict[str, Change] = {one.name: one.apply for one in PLAIN}
+    changes["RandomSwap"] = random_swap
     skipped: dict[str, str] = {}
     if {"WordSwapChangeName", "WordSwapChangeLocation"} & {*names}:
         entities = Entities()
@@ -281,12 +362,17 @@ def load_transformations(
         changes["WordSwapChangeLocation"] = entities.change_location
     if "WordSwapMaskedLM" in names:
         changes["WordSwapMaskedLM"] = masked_word_swap(TransformersMaskedLM.load(mlm))
-    if "WordSwapWordNet" in names:
-        if (wordnet := local_wordnet()) is not None:
-            changes["WordSwapWordNet"] = synonym_swap(wordnet)
-        else:
-            skipped["WordSwapWordNet"] = (
-                "NLTK's WordNet is not on this machine: python -m nltk.downloader wordnet"
-            )
+    if "WordSwapEmbedding" in names:
+        changes["WordSwapEmbedding"] = embedding_swap()
+    makers = {"WordSwapWordNet": synonym_swap, "RandomSynonymInsertion": synonym_insertion}
+    if asked := [name for name in makers if name in names]:
+        wordnet = local_wordnet()
+        for name in asked:
+            if wordnet is not None:
+                changes[name] = makers[name](wordnet)
+            else:
+                skipped[name] = (
+                    "NLTK's WordNet is not on this machine: python -m nltk.downloader wordnet"
+                )
     works = [name for name in dict.fromkeys(names) if name not in skipped]
     return tuple(Transformation(name, changes[name]) for name in works), skipped

@@ -48,9 +48,14 @@ class AugmentOptions(CorpusColumns, OnDevice):
         Field(ge=0, le=1),
         Option("Coverage has to grow by more than this, less than 1.", GROWTH),
     ] = 0.0
+    convention: Annotated[
+        Literal["paper", "reached"],
+        Option("Coverage is of all neurons of 128 places, or of those reached.", GROWTH),
+    ] = "paper"
     layers: Annotated[
-        str, Option("encoder, embeddings, pooler, numbers, ranges, with commas.", GROWTH)
-    ] = "encoder"
+        str | None,
+        Option("encoder, embeddings, pooler, numbers, ranges, with commas.", GROWTH),
+    ] = None
     retrain: Annotated[
         bool, Option("Train with, without and with random texts; test.", RETRAINING)
     ] = False
@@ -150,6 +155,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
         [options.by],
         encoder,
         texts,
+        convention=options.convention,
         layers=options.layers,
         masks=Masks.load(options.masks, encoder) if options.masks else None,
         advance=bars("ranges", len(texts)),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from s2lct.analysis.coverage.criteria import Coverage
-    from s2lct.analysis.coverage.encoder import EncoderModel
+    from s2lct.analysis.coverage.encoder import EncoderModel, Text
     from s2lct.analysis.coverage.minimize import Reduced, Reduction
     from s2lct.analysis.coverage.report import CoverageReport
 
@@ -49,9 +49,18 @@ class NeuronOptions(OnDevice):
         Path | None,
         Option("What `s2lct masks` learned, for mncover.", NEURONS, path="existing file"),
     ] = None
+    convention: Annotated[
+        Literal["paper", "reached"],
+        Option("cover, mncover: of all neurons of so many places, or of those reached.", NEURONS),
+    ] = "paper"
     layers: Annotated[
-        str, Option("encoder, embeddings, pooler, numbers, ranges: 1-3,6.", NEURONS)
-    ] = "encoder"
+        str | None,
+        Option(
+            "encoder, embeddings, pooler, numbers, ranges: 1-3,6; by default encoder, for cover "
+            "and mncover by the paper embeddings,encoder.",
+            NEURONS,
+        ),
+    ] = None
     tokens: Annotated[
         Literal["all", "cls"], Option("Values at all tokens, or at the first alone.", NEURONS)
     ] = "all"
@@ -76,7 +85,7 @@ class NeuronOptions(OnDevice):
     cache: Annotated[bool, Option("Keep bounds and what models said.", RUNNING)] = True
 
     def metrics(
-        self, names: list[str], encoder: EncoderModel, bounds: list[str], bars: Bars, **more: Any
+        self, names: list[str], encoder: EncoderModel, bounds: list[Text], bars: Bars, **more: Any
     ) -> dict[str, Coverage]:
         """Coverage metrics of a model, their bounds set by texts."""
         from s2lct.analysis.coverage.masks import Masks
@@ -87,6 +96,7 @@ class NeuronOptions(OnDevice):
             names,
             encoder,
             bounds,
+            convention=self.convention,
             layers=self.layers,
             tokens=self.tokens,
             bins=self.bins,
@@ -143,6 +153,7 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
     """
     from s2lct.analysis.coverage.curves import measure
     from s2lct.analysis.coverage.encoder import load_encoder
+    from s2lct.analysis.coverage.pairs import given
     from s2lct.analysis.coverage.report import CoverageReport, write_curves
     from s2lct.analysis.coverage.suites import drawn, named_suites, reference_and_held_out
     from s2lct.files import check_files_out, check_folder_out
@@ -159,7 +170,7 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
     bounds, held_out = reference_and_held_out(options.reference, options.reference_cases, seed)
     if options.random and held_out.cases:
         loaded[held_out.name] = held_out
-    most = options.cases or min(len({one.text for one in s.cases}) for s in loaded.values())
+    most = options.cases or min(len(set(map(given, s.cases))) for s in loaded.values())
     encoder = load_encoder(options.model, device=options.device)
     warn_of(encoder.notes)
     metrics = options.metrics(
@@ -167,7 +178,7 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
     )
     measured = []
     for name, suite in loaded.items():
-        texts = [case.text for case in drawn(suite.cases, most, seed)]
+        texts = [given(case) for case in drawn(suite.cases, most, seed)]
         bar = bars(name, len(texts))
         measured.append(
             measure(name, texts, encoder, metrics, shuffles, options.points, seed, advance=bar)
@@ -233,6 +244,7 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.minimize import minimize as reduce_suite
     from s2lct.analysis.coverage.minimize import reductions
+    from s2lct.analysis.coverage.pairs import PairCase, failed_pairs
     from s2lct.labels import check_label_map
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.scoring.score import default_cache, score
@@ -260,13 +272,16 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
     encoder = load_encoder(options.model, device=options.device)
     warn_of(encoder.notes)
     metric = options.metrics([options.by], encoder, bounds, bars)[options.by]
-    outcomes = score(
-        load_classifier(options.model, device=options.device, dtype="float32"),
-        chosen,
-        label_map=label_map,
-        cache=default_cache() if options.cache else None,
-        advance=bars("failures", len({case.text for case in chosen.cases})),
-    )
+    if pairs := [case for case in chosen.cases if isinstance(case, PairCase)]:
+        failed = failed_pairs(encoder, pairs, bars("failures", len(pairs)))
+    else:
+        failed = score(
+            load_classifier(options.model, device=options.device, dtype="float32"),
+            chosen,
+            label_map=label_map,
+            cache=default_cache() if options.cache else None,
+            advance=bars("failures", len({case.text for case in chosen.cases})),
+        ).failed
     bar = bars("reduction", len(chosen.cases))
     reduced = reduce_suite(encoder, chosen.cases, metric, thresholds, advance=bar)
     about: dict[str, Any] = {
@@ -276,6 +291,7 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
         "reference": options.reference,
         "reference_sentences": len(bounds),
         "metric": metric.identity(),
+        "convention": metric.settings.get("convention"),
     }
     whole = [
         (path, kept) for path, kept in zip(outs, reduced, strict=True) if kept.kept or not several
@@ -285,7 +301,7 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
     return Minimized(
         f"{loaded.name} reduced by {metric.name} on {options.model}",
         thresholds,
-        reductions(chosen.cases, outcomes.failed, reduced),
+        reductions(chosen.cases, failed, reduced),
         reduced,
         [path for path, _ in whole],
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from s2lct.analysis.commands.coverage import warn_of
+from s2lct.errors import S2lctWarning
 from s2lct.options import (
     RUNNING,
     Argument,
@@ -50,6 +52,18 @@ class MasksOptions(CorpusColumns, OnDevice):
     beta_words: Annotated[NotNegative, Option("Weight of the word mask's KL.", TRAINING)] = 1e-3
     beta_pairs: Annotated[NotNegative, Option("Weight of the pair mask's KL.", TRAINING)] = 1e-3
     beta_sparse: Annotated[NotNegative, Option("Weight of |M_A|.", TRAINING)] = 1e-3
+    convention: Annotated[
+        Literal["paper", "reached"],
+        Option(
+            "Words by their own embedding, and a word with itself counts; or by what neighbours "
+            "add, and it does not.",
+            TRAINING,
+        ),
+    ] = "paper"
+    mixing: Annotated[
+        Literal["eq8", "eq10"],
+        Option("How neighbours are added: equation 8, or the appendix's equation 10.", TRAINING),
+    ] = "eq8"
     temperature: Annotated[Positive, Option("Of the Gumbel-Softmax.", TRAINING)] = 1.0
     batch_size: Annotated[Count, Option("Texts a step.", TRAINING)] = 32
     seed: Annotated[Seed, Option("Seed of every random draw.", RUNNING)] = 0
@@ -77,7 +91,15 @@ def masks(options: MasksOptions, bars: Bars) -> Masks:
         name: getattr(options, name)
         for name in ("epochs", "beta_words", "beta_pairs", "beta_sparse", "temperature")
     }
-    settings = WimaskSettings(batch_size=options.batch_size, seed=options.seed, **named)
+    paper = options.convention == "paper"
+    settings = WimaskSettings(
+        batch_size=options.batch_size,
+        seed=options.seed,
+        mixing=options.mixing,
+        words_from="embedding" if paper else "mixed",
+        diagonal=paper,
+        **named,
+    )
     label_map = check_label_map(options.label_map)
     check_folder_out(options.out, "--out")
     corpus = read_corpus(
@@ -114,10 +136,19 @@ def masks(options: MasksOptions, bars: Bars) -> Masks:
         "model": options.model,
         "weights_sha256": encoder.fingerprint,
         "corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint, "texts": len(texts)},
-        "settings": asdict(settings) | {"keep_words": options.keep_words},
+        "settings": asdict(settings)
+        | {"keep_words": options.keep_words, "convention": options.convention},
         **learned.masks.about,
     }
     found = replace(learned.masks, about=about)
+    if found.words.all():
+        warnings.warn(
+            f"the word mask keeps every word, so it masks nothing; the untrained layer agrees with "
+            f"the model on {100 * about['fidelity_untrained']:.1f} % (trained: "
+            f"{100 * about['fidelity']:.1f} %); --keep-words 0.25 keeps the most probable quarter",
+            S2lctWarning,
+            stacklevel=2,
+        )
     found.save(options.out / MASKS_FILE)
     names = (*vocabulary.pieces, "")
     ranked = sorted(range(len(names)), key=lambda n: (-learned.words[n], n))

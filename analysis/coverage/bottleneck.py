@@ -9,19 +9,22 @@ predictions as they are:
   with the Gumbel-Softmax trick (Jang et al. 2017), straight through: 0 or 1 forward, the soft
   value's gradient backward.
 - e'_i = e_i + ReLU(W · mean of e_j over the neighbours j ≠ i with M_A(x_i, x_j) = 1), where a word
-  without neighbours adds nothing. A single layer gives each e'_i the probability that its word is
-  let through; what goes on into the model is M_W(i) · e'_i.
+  without neighbours adds nothing (mixing ``eq8``, the main text's). Appendix A's equation 10 says
+  otherwise: ReLU of row i of D^(-1/2) M D^(-1/2) E without W, where each word is its own neighbour
+  (mixing ``eq10``).
+- A single layer gives each word's own embedding e_i the probability that the word is let through
+  (``embedding``, the paper's; ``mixed`` takes e'_i); what goes on is M_W(i) · e'_i.
 - loss = cross entropy to the model's own prediction + β_i KL(M_W ‖ Bernoulli(1/2))
   + β_g KL(M_A ‖ Bernoulli(1/2)) + β_sparse |M_A|₁, sums over the words and pairs of a text,
   means over texts. |M_A|₁ is taken at its expectation.
 
 The paper leaves open, and is read here, as follows. Special tokens are no words of the text: they
-go through as they are, in no pair; their M_W is 1.
+go through as they are, in no pair; their M_W is 1. A word meets itself in no pair that is learned.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +34,8 @@ from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.coverage.masks import Vocabulary
 from s2lct.errors import AnalysisError
 
+Mixing = Literal["eq8", "eq10"]
+WordsFrom = Literal["embedding", "mixed"]
 KEPT_ABOVE = 0.5
 _FIRST_LOGIT = 2.0
 
@@ -50,9 +55,18 @@ class Masked(NamedTuple):
 class Bottleneck(nn.Module):
     """The layer between embeddings of a width and the encoder; V is ``entries``."""
 
-    def __init__(self, entries: int, width: int, temperature: float = 1.0) -> None:
+    def __init__(
+        self,
+        entries: int,
+        width: int,
+        temperature: float = 1.0,
+        *,
+        mixing: Mixing = "eq8",
+        words_from: WordsFrom = "embedding",
+    ) -> None:
         super().__init__()
         self.entries, self.temperature = entries, temperature
+        self.mixing, self.words_from = mixing, words_from
         # One logit a pair, as a table with sparse gradients: a step touches its own pairs alone.
         self.pair_logits = nn.Embedding(entries * entries, 1, sparse=True)
         nn.init.zeros_(self.pair_logits.weight)
@@ -84,9 +98,9 @@ class Bottleneck(nn.Module):
         logits = torch.zeros(codes.shape, dtype=embedded.dtype, device=embedded.device)
         logits = logits.masked_scatter(both, self.pair_logits(codes[both])[:, 0])
         pair_mask = self._drawn(logits, draws) * both
-        degree = pair_mask.sum(dim=2, keepdim=True).clamp(min=1)
-        mixed = embedded + F.relu(self.neighbours(pair_mask @ embedded / degree))
-        word_logits = self.word_layer(mixed)[:, :, 0]
+        mixed = embedded + self._from_neighbours(embedded, pair_mask, real)
+        seen = embedded if self.words_from == "embedding" else mixed
+        word_logits = self.word_layer(seen)[:, :, 0]
         if word_mask is None:
             let_through = self._drawn(word_logits, draws)
         else:
@@ -94,6 +108,18 @@ class Bottleneck(nn.Module):
         let_through = torch.where(real, let_through, 1.0)
         masked = Masked(word_logits.sigmoid() * real, logits.sigmoid() * both)
         return mixed * let_through[:, :, None], masked
+
+    def _from_neighbours(
+        self, embedded: torch.Tensor, pair_mask: torch.Tensor, real: torch.Tensor
+    ) -> torch.Tensor:
+        if self.mixing == "eq8":
+            degree = pair_mask.sum(dim=2, keepdim=True).clamp(min=1)
+            return F.relu(self.neighbours(pair_mask @ embedded / degree))
+        adjacent = pair_mask + torch.diag_embed(real.to(embedded.dtype))
+        # Rows and columns have degrees of their own: M_A need not be symmetric.
+        rows = adjacent.sum(dim=2, keepdim=True).clamp(min=1).rsqrt()
+        columns = adjacent.sum(dim=1, keepdim=True).clamp(min=1).rsqrt()
+        return F.relu((rows * adjacent * columns) @ embedded)
 
     def _drawn(self, logits: torch.Tensor, draws: torch.Generator | None) -> torch.Tensor:
         if draws is None:
@@ -140,11 +166,22 @@ def loss_terms(
 class MaskedModel:
     """A model with the bottleneck behind its embeddings.
 
+    Attributes:
+        pairs: whether texts are pairs, which a model may tell apart.
+
     Raises:
         AnalysisError: the model has no module of embeddings.
     """
 
-    def __init__(self, encoder: EncoderModel, vocabulary: Vocabulary, bottleneck: Bottleneck):
+    def __init__(
+        self,
+        encoder: EncoderModel,
+        vocabulary: Vocabulary,
+        bottleneck: Bottleneck,
+        *,
+        pairs: bool = False,
+    ) -> None:
+        self.pairs = pairs
         self.encoder, self.bottleneck = encoder, bottleneck.to(encoder.device)
         tokenizer = encoder.tokenizer
         self._table = torch.from_numpy(vocabulary.table(tokenizer)).to(encoder.device)
@@ -159,7 +196,8 @@ class MaskedModel:
 
     def logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """What the model itself says, shape (texts, classes)."""
-        found: torch.Tensor = self.encoder.model(input_ids=ids, attention_mask=mask).logits
+        types = self.encoder.pair_types(ids) if self.pairs else {}
+        found: torch.Tensor = self.encoder.model(input_ids=ids, attention_mask=mask, **types).logits
         return found
 
     def masked_logits(

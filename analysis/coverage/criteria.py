@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.arrays import Arrays, load_arrays, save_arrays, unreadable
-from s2lct.analysis.coverage.encoder import Activations, Booleans, EncoderModel, Floats
+from s2lct.analysis.coverage.encoder import Activations, Booleans, EncoderModel, Floats, Text
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 
@@ -113,7 +113,7 @@ class Coverage(ABC):
             self.state[part][where] |= bits
 
     def cover(
-        self: Own, encoder: EncoderModel, texts: Iterable[str], advance: Advance = silently
+        self: Own, encoder: EncoderModel, texts: Iterable[Text], advance: Advance = silently
     ) -> Own:
         """Cover what texts cover, in one pass, and return itself.
 
@@ -358,7 +358,7 @@ def parse_layers(text: str, encoder: EncoderModel) -> dict[str, Any]:
 
 def set_ranges(
     encoder: EncoderModel,
-    texts: Iterable[str],
+    texts: Iterable[Text],
     *criteria: Coverage,
     advance: Advance = silently,
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from s2lct.analysis.arrays import check_memory
 from s2lct.analysis.coverage.criteria import Coverage, Marks
-from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.progress import Advance, silently
 
 _MOST_SUITES_COMBINED = 4
@@ -91,7 +91,7 @@ class _Recorder:
 
 def measure(
     name: str,
-    texts: Sequence[str],
+    texts: Sequence[Text],
     encoder: EncoderModel,
     metrics: Mapping[str, Coverage],
     shuffles: int = 10,

@@ -39,6 +39,10 @@ Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 Result = TypeVar("Result")
+Text = str | tuple[str, str]
+"""What a model is given: a text, or a pair of them, as for paraphrase and inference."""
+_Batch = tuple[Sequence[tuple[int, list[int]]], bool]
+"""Numbers and tokens of texts, and whether they are pairs."""
 logger = logging.getLogger(__name__)
 
 
@@ -122,13 +126,30 @@ class EncoderModel(Network):
                 return module
         return None
 
-    def token_ids(self, text: str) -> list[int]:
-        """A text's tokens, special ones included, cut after `most_tokens`."""
-        return list(self.tokenizer(text, truncation=True, max_length=self.most_tokens)["input_ids"])
+    def token_ids(self, text: Text) -> list[int]:
+        """A text's tokens, special ones included, cut after `most_tokens`.
+
+        Of a pair, the longer text is cut.
+        """
+        given = (text,) if isinstance(text, str) else text
+        return list(
+            self.tokenizer(*given, truncation=True, max_length=self.most_tokens)["input_ids"]
+        )
+
+    def pair_types(self, ids: Any) -> dict[str, Any]:
+        """Which text of a pair each token is of, as the model's argument; none where it has none.
+
+        Token ids and types are tensors of shape (pairs, tokens).
+        """
+        if "token_type_ids" not in self.tokenizer.model_input_names:
+            return {}
+        ends = (ids == self.tokenizer.sep_token_id).long()
+        second = (ends.cumsum(dim=1) - ends > 0) & (ids != self.tokenizer.pad_token_id)
+        return {"token_type_ids": second.long()}
 
     def activations(
         self,
-        texts: Iterable[str],
+        texts: Iterable[Text],
         advance: Advance = silently,
         *,
         batch_tokens: int | None = None,
@@ -148,7 +169,7 @@ class EncoderModel(Network):
                     advance(1)
 
     def in_order(
-        self, texts: Sequence[str], of: Callable[[Activations], Result], *, window: int = 256
+        self, texts: Sequence[Text], of: Callable[[Activations], Result], *, window: int = 256
     ) -> Iterator[Result]:
         """What ``of`` makes of each text's activations, in the order of the texts.
 
@@ -158,24 +179,26 @@ class EncoderModel(Network):
             found = {one.number: of(one) for one in self.activations(texts[start : start + window])}
             yield from (found[number] for number in sorted(found))
 
-    def _grouped(self, texts: Iterable[str], most: int) -> Iterator[list[tuple[int, list[int]]]]:
-        """Numbers and tokens of texts of one length, as many as fit into a batch."""
-        waiting: dict[int, list[tuple[int, list[int]]]] = {}
+    def _grouped(self, texts: Iterable[Text], most: int) -> Iterator[_Batch]:
+        """Numbers and tokens of texts, or of pairs, of one length, as many as fit into a batch."""
+        waiting: dict[tuple[int, bool], list[tuple[int, list[int]]]] = {}
         for number, text in enumerate(texts):
             ids = self.token_ids(text)
-            same = waiting.setdefault(len(ids), [])
+            kind = len(ids), not isinstance(text, str)
+            same = waiting.setdefault(kind, [])
             same.append((number, ids))
             if (len(same) + 1) * len(ids) > most:
-                yield waiting.pop(len(ids))
-        for _, same in sorted(waiting.items()):
-            yield same
+                yield waiting.pop(kind), kind[1]
+        for (_, pairs), same in sorted(waiting.items()):
+            yield same, pairs
 
-    def _computed(self, same: Sequence[tuple[int, list[int]]]) -> list[Activations]:
+    def _computed(self, batch: _Batch) -> list[Activations]:
+        same, pairs = batch
         ids = filled = np.array([ids for _, ids in same], dtype=np.int64)
         least = -(-LEAST_ROWS // ids.shape[1])
         if self.batches_are_exact and len(ids) < least:
             filled = np.concatenate([ids, ids[:1].repeat(least, axis=0)])
-        logits, pooled, *states = self._forward(filled)
+        logits, pooled, *states = self._forward(filled, pairs=pairs)
         layers = len(states) // 2 + 1
         return [
             Activations(
@@ -189,14 +212,17 @@ class EncoderModel(Network):
             for row, (number, _) in enumerate(same)
         ]
 
-    def _forward(self, ids: Integers) -> list[Floats]:
+    def _forward(self, ids: Integers, *, pairs: bool = False) -> list[Floats]:
         """Logits, pooled output (empty without pooler), hidden states, attention weights."""
         import torch
 
         inputs = torch.from_numpy(ids).to(self.device)
         pooled = torch.empty(0)
         with torch.inference_mode():
-            logits = self.model(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits
+            types = self.pair_types(inputs) if pairs else {}
+            logits = self.model(
+                input_ids=inputs, attention_mask=torch.ones_like(inputs), **types
+            ).logits
             given = self._seen.given
             if self.pooler is not None:
                 # A product of as many rows as texts would depend on their number.

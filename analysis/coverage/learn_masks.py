@@ -1,7 +1,9 @@
 """Masks of the words and pairs that matter to a model, learned with WIMASK's bottleneck.
 
 M_W(v) is 1 where the mean probability over v's occurrences in the training texts is above 1/2, and
-M_A(u, v) where the pair's is. A pair that never occurred stays at 1/2, hence 0. An interrupt does
+M_A(u, v) where the pair's is. The paper leaves open how 0 and 1 are made of probabilities (its
+authors' code keeps 1/2 as well): here a pair that never occurred stays at 1/2, hence 0. A word and
+itself always count, as in the authors' code, unless the settings say otherwise. An interrupt does
 not lose the training.
 """
 
@@ -17,8 +19,15 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from s2lct.analysis import arrays
-from s2lct.analysis.coverage.bottleneck import KEPT_ABOVE, Bottleneck, MaskedModel, loss_terms
-from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats
+from s2lct.analysis.coverage.bottleneck import (
+    KEPT_ABOVE,
+    Bottleneck,
+    MaskedModel,
+    Mixing,
+    WordsFrom,
+    loss_terms,
+)
+from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats, Text
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
@@ -44,6 +53,9 @@ class WimaskSettings:
     temperature: float = 1.0  # of the Gumbel-Softmax
     batch_size: int = 32
     seed: int = 0  # of weights, order and draws
+    mixing: Mixing = "eq8"  # of a word's neighbours, see `bottleneck`
+    words_from: WordsFrom = "embedding"  # what M_W's probabilities are made of
+    diagonal: bool = True  # whether M_A(v, v) is 1 whatever was learned
 
     def steps(self, texts: int) -> int:
         """How many steps training takes."""
@@ -72,9 +84,12 @@ class LearnedMasks:
         pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
             training has not seen the pair.
         masks: M_W and M_A, and about them how many words and pairs are ``…_kept``, how many
-            ``pairs_seen``; mean ``losses`` over the last epoch; and the ``fidelity``: the share
+            ``pairs_seen``; mean ``losses`` over the last epoch; least, mean and greatest of the
+            ``word_probabilities`` of words that occur; and the ``fidelity``: the share
             of ``held_out`` texts of which the masked model says what the model says, words masked
-            by the trained layer (the paper's Table 5), and ``…_of_masks``, masked by M_W.
+            by the trained layer (the paper's Table 5), ``…_of_masks``, masked by M_W, and
+            ``…_untrained``, by the layer before its first step. Nothing was masked where the
+            untrained one is as faithful: fidelity alone is no merit.
     """
 
     words: Floats
@@ -97,7 +112,7 @@ def kept_words(words: Floats, most: float = 1.0) -> Booleans:
 class _Texts:
     """Tokenised texts."""
 
-    def __init__(self, encoder: EncoderModel, texts: Sequence[str]) -> None:
+    def __init__(self, encoder: EncoderModel, texts: Sequence[Text]) -> None:
         self._ids = [torch.tensor(encoder.token_ids(text)) for text in texts]
         self._padding = encoder.tokenizer.pad_token_id or 0
         self._device = encoder.device
@@ -121,7 +136,7 @@ class _Training:
     def __init__(
         self,
         model: MaskedModel,
-        texts: Sequence[str],
+        texts: Sequence[Text],
         vocabulary: Vocabulary,
         settings: WimaskSettings,
         checkpoint: Path | None,
@@ -267,8 +282,8 @@ class _Training:
 
 def learn_masks(
     encoder: EncoderModel,
-    texts: Sequence[str],
-    held_out: Sequence[str],
+    texts: Sequence[Text],
+    held_out: Sequence[Text],
     vocabulary: Vocabulary,
     settings: WimaskSettings = _BY_DEFAULT,
     *,
@@ -297,22 +312,38 @@ def learn_masks(
         f"--vocab {int((arrays.machine_memory() / 2 / _BYTES_A_PAIR) ** 0.5) - 1} or less",
     )
     torch.manual_seed(settings.seed)
-    bottleneck = Bottleneck(size, encoder.model.config.hidden_size, settings.temperature)
-    model = MaskedModel(encoder, vocabulary, bottleneck)
+    bottleneck = Bottleneck(
+        size,
+        encoder.model.config.hidden_size,
+        settings.temperature,
+        mixing=settings.mixing,
+        words_from=settings.words_from,
+    )
+    model = MaskedModel(encoder, vocabulary, bottleneck, pairs=not isinstance(texts[0], str))
+    untrained, _ = _fidelity(model, held_out, settings.batch_size, torch.ones(size).bool())
     training = _Training(model, texts, vocabulary, settings, checkpoint)
     losses = training.run(advance)
     words = training.word_probabilities()
     word_mask = kept_words(words, most_words)
     pairs = bottleneck.pair_logits.weight.detach().view(size, size).sigmoid().cpu().numpy()
     pair_mask = pairs > KEPT_ABOVE
+    pairs_kept = int(pair_mask.sum())
+    if settings.diagonal:
+        np.fill_diagonal(pair_mask, True)
+    learned = words[(words > 0) & (words < 1)]
     by_layer, by_mask = _fidelity(model, held_out, settings.batch_size, torch.from_numpy(word_mask))
     about = {
         "held_out": len(held_out),
         "fidelity": by_layer,
         "fidelity_of_masks": by_mask,
+        "fidelity_untrained": untrained,
         "losses": losses,
         "words_kept": int(word_mask.sum()),
-        "pairs_kept": int(pair_mask.sum()),
+        "word_probabilities": {
+            name: float(of(learned)) if len(learned) else 1.0
+            for name, of in (("least", np.min), ("mean", np.mean), ("greatest", np.max))
+        },
+        "pairs_kept": pairs_kept,
         "pairs_seen": int((pairs != KEPT_ABOVE).sum()),
     }
     return LearnedMasks(words, pairs, Masks(vocabulary, word_mask, pair_mask, about))
@@ -320,7 +351,7 @@ def learn_masks(
 
 @torch.no_grad()
 def _fidelity(
-    model: MaskedModel, texts: Sequence[str], batch_size: int, word_mask: torch.Tensor
+    model: MaskedModel, texts: Sequence[Text], batch_size: int, word_mask: torch.Tensor
 ) -> tuple[float, float]:
     """Agreement with the model itself: words masked by the layer, and by the vocabulary's mask."""
     held_out = _Texts(model.encoder, texts)

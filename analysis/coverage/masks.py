@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from s2lct.analysis.arrays import load_arrays, save_arrays, unreadable
-from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Integers
+from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Integers, Text
 from s2lct.errors import AnalysisError
 
 VOCABULARY = 5_000
@@ -31,7 +31,7 @@ class Vocabulary:
 
     @classmethod
     def of_texts(
-        cls, encoder: EncoderModel, texts: Iterable[str], most: int = VOCABULARY
+        cls, encoder: EncoderModel, texts: Iterable[Text], most: int = VOCABULARY
     ) -> Vocabulary:
         """The ``most`` commonest, special tokens included; of equals the lower id first."""
         counts = Counter(token for text in texts for token in encoder.token_ids(text))

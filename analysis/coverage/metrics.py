@@ -17,9 +17,15 @@ from s2lct.analysis.coverage.criteria import (
     parse_layers,
     set_ranges,
 )
-from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.coverage.masks import VOCABULARY, Masks, Vocabulary
-from s2lct.analysis.coverage.sections import BINS, PLACES, SectionCoverage
+from s2lct.analysis.coverage.sections import (
+    BINS,
+    LAYERS,
+    PLACES,
+    Convention,
+    SectionCoverage,
+)
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 
@@ -31,9 +37,10 @@ _RANGES_OF = {"boundary": "boundary", "cover": "cover", "mncover": "cover"}
 def build_metrics(
     names: Sequence[str],
     encoder: EncoderModel,
-    reference: Sequence[str],
+    reference: Sequence[Text],
     *,
-    layers: str = "encoder",
+    convention: Convention = "paper",
+    layers: str | None = None,
     tokens: Literal["all", "cls"] = "all",
     bins: int = BINS,
     places: int = PLACES,
@@ -49,9 +56,10 @@ def build_metrics(
     """Metrics of `METRICS` with nothing covered, by name.
 
     The reference texts, such as the training set, set bounds and ranges, which the cache folder
-    keeps. ``tokens`` is for boundary, neurons and top, ``threshold`` for neurons, ``top`` is k;
-    ``words`` says whether neurons are of the masks' vocabulary (without masks: of so many entries)
-    instead of places. For the others see `parse_layers` and `SectionCoverage`.
+    keeps. Without layers, cover and mncover take those of the convention, and the others every
+    encoder layer. ``tokens`` is for boundary, neurons and top, ``threshold`` for neurons, ``top``
+    is k; ``words`` says whether neurons are of the masks' vocabulary (without masks: of so many
+    entries) instead of places. For the others see `parse_layers` and `SectionCoverage`.
 
     Raises:
         AnalysisError: an unknown metric, or options that do not fit.
@@ -67,7 +75,9 @@ def build_metrics(
             "mncover needs masks", mend="learn them with `s2lct masks`, then pass --masks FILE"
         )
     model, reference = encoder.fingerprint, list(reference)
-    units: dict[str, Any] = {"layers": parse_layers(layers, encoder), "tokens": tokens}
+    units: dict[str, Any] = {"layers": parse_layers(layers or "encoder", encoder)}
+    units["tokens"] = tokens
+    of_sections = parse_layers(layers or LAYERS[convention], encoder)
     probe = UnitCoverage.of_layers(units, next(encoder.activations(["probe"])))
     counted = units | {"units": [layer.shape[1] for layer in probe]}
     made: dict[str, Coverage] = {
@@ -80,6 +90,7 @@ def build_metrics(
         entries = masks.vocabulary if masks else Vocabulary.of_texts(encoder, reference, vocabulary)
     exact, device = encoder.batches_are_exact, str(encoder.device)
     decides = [model, exact, device, reference, units, [bins, places], entries and entries.pieces]
+    decides += [convention, of_sections]
     digest = hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:24]
     files = {name: cache / f"{name}-{digest}.safetensors" for name in wanted} if cache else {}
     made |= {name: Coverage.load(path) for name, path in files.items() if path.exists()}
@@ -88,7 +99,13 @@ def build_metrics(
         made["boundary"] = BoundaryCoverage.unset(model, units, sum(counted["units"]))
     if "cover" in missing:
         made["cover"] = SectionCoverage.unset(
-            encoder, reference, units["layers"], bins=bins, places=places, vocabulary=entries
+            encoder,
+            reference,
+            of_sections,
+            bins=bins,
+            places=places,
+            vocabulary=entries,
+            convention=convention,
         )
     if missing:
         set_ranges(encoder, reference, *(made[name] for name in missing), advance=advance)

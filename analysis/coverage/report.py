@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from s2lct.analysis.coverage.curves import Measured, together
-from s2lct.analysis.coverage.minimize import Reduction, overall
+from s2lct.analysis.coverage.minimize import Overall, Reduction, overall
 from s2lct.analysis.plots import COLOURS, picture
 from s2lct.analysis.tables import figures_table
 from s2lct.extras import require
@@ -55,6 +55,17 @@ class CoverageReport:
         """Names of the figures."""
         return tuple(self.measured[0].values)
 
+    @property
+    def counted(self) -> str:
+        """Of which neurons COVER and MNCOVER are shares, behind a comma; empty without them."""
+        for state in self.measured[0].states.values():
+            if state.settings.get("convention") == "paper":
+                places = state.settings["counted_places"]
+                return f" (COVER, MNCOVER: of all neurons of {places} places, as the paper)"
+            if state.settings.get("convention") == "reached":
+                return " (COVER, MNCOVER: of neurons that the reference reaches)"
+        return ""
+
 
 def percent(value: float) -> str:
     """A share in percent: two decimals, more where they would say nothing."""
@@ -63,7 +74,8 @@ def percent(value: float) -> str:
 
 def coverage_table(report: CoverageReport) -> Table:
     """Suites alone and together, a column a figure, in percent."""
-    table = figures_table(("cases", *report.figures), title=Text(f"Coverage of {report.model}, %"))
+    title = f"Coverage of {report.model}, %{report.counted}"
+    table = figures_table(("cases", *report.figures), title=Text(title))
     table.columns[0].min_width = 24
     for row in report.rows:
         table.add_row(Text(row.suite), f"{row.cases:,}", *map(percent, row.values.values()))
@@ -79,7 +91,8 @@ def reduction_table(
     table = figures_table(columns, title=Text(title))
     for column, least in zip(table.columns, (24, *(min(len(c), 6) for c in columns)), strict=True):
         column.min_width = least
-    for name, row in (*reductions.items(), ("all", overall(reductions))):
+    rows: dict[str, Reduction | Overall] = {**reductions, "all": overall(reductions)}
+    for name, row in rows.items():
         if name == "all":
             table.add_section()
         shares = (row.mean_reduction, row.before, row.mean_after, row.max_after)

@@ -13,27 +13,39 @@ NAACL 2022), sections 3.1 and 3.2, equations 4 to 7, after Ma et al. 2018 (DeepG
 - MNCOVER (eq. 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair (x_i, x_j)
   only where M_A[x_i, x_j] = 1.
 
-The paper leaves open, and is read here, as follows. t, i and j are places in the text, or, with a
-vocabulary, entries of it: then the neurons of what the masks leave out do not exist. λ weighs
-attention neurons above and below, so that coverage stays in [0, 1]. A neuron that never varied on
-the reference corpus has no range to cut: it is in neither C nor N. Ranges are taken over all
-tokens, special and masked ones too.
+By the convention ``paper``, N_w and N_a count all neurons of 128 places, reached or not, varying or
+not, masked or not, and the embeddings are a layer like the encoder's: 13 for BERT-base, N_w = 128 ·
+768 · 13 = 1,277,952 and N_a = 128² · 12 · 12 = 2,359,296. t, i and j are places in the text. With
+ten sections no text can then add more than 0.1, and a short one adds far less.
+
+By the convention ``reached``, which is this package's own, only neurons that varied on the
+reference corpus count, at places that it reaches, in the encoder's layers; or, with a vocabulary,
+neurons of its entries instead of places, without those that the masks leave out.
+
+The paper leaves open, and is read here, as follows. Sections are of equal width. λ weighs attention
+neurons above and below. A neuron that never varied on the reference corpus, or at a place that no
+text of it reaches, has no range to cut and is never covered. Ranges are taken over all tokens,
+special and masked ones too, and texts are not padded. (The authors' code pads texts to 128 places
+that count, and gives values outside the range two sections of their own.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from s2lct.analysis.arrays import Arrays, check_memory
 from s2lct.analysis.coverage.criteria import Bits, Coverage, Marks
-from s2lct.analysis.coverage.encoder import Activations, EncoderModel, Floats
+from s2lct.analysis.coverage.encoder import Activations, EncoderModel, Floats, Text
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.errors import AnalysisError
 
+Convention = Literal["paper", "reached"]
+LAYERS: Mapping[Convention, str] = {"paper": "embeddings,encoder", "reached": "encoder"}
+"""Which layers have neurons; see `parse_layers`."""
 BINS = 10
 PLACES = 128
 _NO_TABLE = np.zeros(0, dtype=np.int64)
@@ -42,16 +54,20 @@ _NO_TABLE = np.zeros(0, dtype=np.int64)
 class SectionCoverage(Coverage):
     """COVER, or MNCOVER where masks are given; see the module's text for both.
 
-    Settings: ``layers`` (see `parse_layers`), ``bins`` (B, 1 to 64), ``places``, ``vocabulary``
-    (pieces, or None for neurons of places), ``attention_weight`` (λ) and ``masked`` (the masks'
-    pieces, or None). Constants: ranges, ``words_low`` … of shape (layers, n, dim) and ``pairs_low``
-    … of shape (layers, heads, n, n), where n is the number of places or entries, low above high
-    where the corpus had no value; masks; the entry of each token id in both vocabularies.
+    Settings: ``convention``, ``layers`` (see `parse_layers`), ``bins`` (B, 1 to 64), ``places``
+    (that are held: no more than the longest reference text has), ``counted_places`` (of the paper's
+    denominators), ``vocabulary`` (pieces, or None for neurons of places), ``attention_weight`` (λ)
+    and ``masked`` (the masks' pieces, or None). Constants: ranges, ``words_low`` … of shape
+    (layers, n, dim) and ``pairs_low`` … of shape (layers, heads, n, n), where n is the number of
+    places or entries, low above high where the corpus had no value; masks; the entry of each token
+    id in both vocabularies.
     """
 
     kind = "sections"
 
     def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
+        # States that name none were saved before there were two.
+        settings = {"convention": "reached", **settings}
         self.bits = np.min_scalar_type(2 ** settings["bins"] - 1)
         parts = ("words", "pairs")
         state = {part: np.zeros(constants[f"{part}_low"].shape, dtype=self.bits) for part in parts}
@@ -65,20 +81,29 @@ class SectionCoverage(Coverage):
     def unset(
         cls,
         encoder: EncoderModel,
-        texts: Iterable[str],
+        texts: Iterable[Text],
         layers: Mapping[str, Any],
         *,
         bins: int = BINS,
         places: int = PLACES,
         vocabulary: Vocabulary | None = None,
+        convention: Convention = "paper",
     ) -> SectionCoverage:
         """COVER without ranges yet, for `widen`.
 
-        Its neurons are of the vocabulary's words, or of as many places as the longest text has.
+        Its neurons are of the vocabulary's words, or of places; held are those of as many places as
+        the longest text has.
 
         Raises:
-            AnalysisError: the layers have no attention, or memory cannot hold the neurons.
+            AnalysisError: the layers have no attention, the paper's convention knows no neurons of
+                words, or memory cannot hold the neurons.
         """
+        if vocabulary is not None and convention == "paper":
+            raise AnalysisError(
+                "--neurons words: the paper's neurons are of places",
+                mend="add --convention reached, or leave out --neurons words",
+            )
+        counted = places
         config, attentions = encoder.model.config, [n for n in layers["hidden"] if n]
         if layers["pooler"] or not attentions:
             raise AnalysisError(
@@ -105,7 +130,10 @@ class SectionCoverage(Coverage):
             f"{count:,} neurons of {size:,} {axis} and their pairs",
             smaller,
         )
-        settings = {"layers": layers, "bins": bins, "places": places, "vocabulary": pieces}
+        settings: dict[str, Any] = {"convention": convention, "layers": layers, "bins": bins}
+        settings |= {"places": places, "vocabulary": pieces}
+        if convention == "paper":
+            settings["counted_places"] = counted
         ranges = {
             f"{part}_{end}": np.full(shape, worst, dtype=np.float32)
             for part, shape in shapes.items()
@@ -192,9 +220,13 @@ class SectionCoverage(Coverage):
     @cached_property
     def total(self) -> float:
         """B (N_w + λ N_a)."""
-        count = 0.0
+        count = all_of_places = 0.0
         for part, weight in self.weights.items():
             varying = self.constants[f"{part}_low"] < self.constants[f"{part}_high"]
+            if self.settings["convention"] == "paper":
+                n, (first, second, *_) = self.settings["counted_places"], varying.shape
+                size = first * n * varying.shape[2] if part == "words" else first * second * n * n
+                all_of_places += weight * size
             if self.masked and self.of_words:
                 mask = self.constants[f"mask_{part}"]
                 varying &= mask[:, None] if part == "words" else mask
@@ -203,4 +235,4 @@ class SectionCoverage(Coverage):
             raise AnalysisError(
                 "no neuron has a range to cut", mend="pass a larger reference corpus, other masks"
             )
-        return float(self.settings["bins"] * count)
+        return float(self.settings["bins"] * (all_of_places or count))

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from s2lct.analysis.coverage.encoder import Text
 from s2lct.analysis.coverage.minimize import Reduced
+from s2lct.analysis.coverage.pairs import PREFIX, given, holds_pairs, read_pairs, write_pairs
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError, SuiteError
 from s2lct.files import check_file_out, check_folder_out, is_here, whole_folder, write_text
@@ -47,7 +49,8 @@ def load_test_suite(name: str, *, relative: bool = False) -> SuiteCases:
 
     A case of CheckList's has the name of its test as capability; equal texts of one test are one
     case. With ``relative``, texts of its invariance and directional tests are cases that every
-    label passes: they exercise a model as others do.
+    label passes: they exercise a model as others do. A file of JSON lines may hold pairs of texts
+    instead; see `pairs`.
 
     Raises:
         AnalysisError: the file cannot be read, is of another task, or contradicts itself.
@@ -56,6 +59,8 @@ def load_test_suite(name: str, *, relative: bool = False) -> SuiteCases:
     if not is_checklist(name):
         return load_cases(name)
     path = _checklist_path(name)
+    if holds_pairs(path):
+        return _suite_of(name, read_pairs(path))
     _check_task(path)
     cases: dict[str, Case] = {}
     for read in _read(path) if relative else read_checklist(path):
@@ -88,7 +93,7 @@ def _read(path: Path) -> Iterator[CheckListCase]:
 def _suite_of(name: str, cases: Iterable[Case]) -> SuiteCases:
     """A suite that nobody built."""
     cases = tuple(cases)
-    described = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    described = [[case.id, given(case), sorted(case.passes)] for case in cases]
     return SuiteCases(name, "", fingerprint_of(described), cases)
 
 
@@ -142,22 +147,30 @@ def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
 
 def drawn(cases: Sequence[Case], most: int | None, seed: int) -> list[Case]:
     """At most so many cases of distinct texts, drawn at random, in their own order."""
-    distinct = list({case.text: case for case in cases}.values())
-    ranked = sorted(distinct, key=lambda case: shuffle_key(seed, "drawn", case.text))[:most]
-    chosen = {case.text for case in ranked}
-    return [case for case in distinct if case.text in chosen]
+    distinct = list({given(case): case for case in cases}.values())
+    ranked = sorted(distinct, key=lambda case: _drawn_key(seed, "drawn", given(case)))[:most]
+    chosen = {given(case) for case in ranked}
+    return [case for case in distinct if given(case) in chosen]
 
 
-def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list[str], SuiteCases]:
+def _drawn_key(seed: int, what: str, text: Text) -> Any:
+    return shuffle_key(seed, what, *((text,) if isinstance(text, str) else text))
+
+
+def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list[Text], SuiteCases]:
     """A corpus's sentences, parted into those that set bounds and those that are tests.
 
     The train split, or at most so many random sentences of it, sets bounds, and the other splits
-    are tests. A corpus without splits is parted at random, one sentence in five a test.
+    are tests. A corpus without splits is parted at random, one sentence in five a test. All of
+    ``pairs:FILE`` (see `pairs`), or so many of them, set bounds, and there is no test.
 
     Raises:
         CorpusError: the corpus cannot be read.
         AnalysisError: it holds a single sentence.
     """
+    if spec.startswith(PREFIX):
+        pairs = drawn(read_pairs(Path(spec.removeprefix(PREFIX))), most, seed)
+        return [given(case) for case in pairs], _suite_of(f"no pairs beside {spec}", ())
     # Coverage asks what a text does to neurons, and of no label.
     corpus = read_corpus(spec, labelled=False)
     if len({sentence.text for sentence in corpus.sentences}) < 2:
@@ -206,6 +219,10 @@ def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, A
         SuiteError: the suite cannot be read.
     """
     check_out(out, suite)
+    if is_checklist(suite) and holds_pairs(_checklist_path(suite)):
+        kept = [case for case in read_pairs(_checklist_path(suite)) if case.id in reduced.kept]
+        write_text(out, write_pairs(kept))
+        return
     if is_checklist(suite):
         _write_checklist(_checklist_path(suite), reduced.kept, out)
         return

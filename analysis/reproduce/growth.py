@@ -1,0 +1,257 @@
+"""Figure 4 of MNCOVER: coverage against the number of texts, filtered at thresholds and not.
+
+Training sentences go through the transformations of experiment 4, each for itself. A text is
+dropped if it adds less than a threshold. The paper's unit cannot be coverage itself, of which no
+text can add 0.1 and few 0.001; so growth is taken both ways: as coverage, and as a share of what is
+covered already.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.plots import COLOURS, picture, style
+from s2lct.analysis.reproduce import mncover_figures as paper
+from s2lct.analysis.reproduce.catalogue import Reproduction
+from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, Neurons, models_of, neurons_of
+from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
+from s2lct.errors import AnalysisError, S2lctWarning
+from s2lct.identity import rng_for, shuffle_key
+
+if TYPE_CHECKING:
+    from s2lct.analysis.augment.transformations import Transformation
+    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.coverage.encoder import Text
+    from s2lct.builder.checkpoint import Checkpoints
+    from s2lct.progress import Bars
+
+THRESHOLDS = tuple(paper.FIGURE_4)
+UNITS = ("coverage", "share")
+ORDERS = ("given", "shuffled")
+_POINTS, _WINDOW = 40, 64
+
+Unit = Literal["coverage", "share"]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a filter keeps of texts in an order: coverage after each text that stays.
+
+    ``threshold`` is None where nothing is dropped.
+    """
+
+    order: str
+    unit: str
+    threshold: float | None
+    values: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A transformation's texts gone through, filtered in every way and not."""
+
+    transformation: str
+    texts: int
+    growths: list[Growth]
+
+
+def grow(metric: Coverage, marks: Iterable[Marks], order: str) -> list[Growth]:
+    """Go through texts by their marks: unfiltered, then filtered by each unit and threshold.
+
+    Coverage starts empty; the metric stays as it is.
+    """
+    ways: list[tuple[Unit, float | None]] = [("coverage", None)]
+    ways += list(product(UNITS, THRESHOLDS))  # type: ignore[arg-type]
+    states = [metric.emptied() for _ in ways]
+    values: list[list[float]] = [[] for _ in ways]
+    reached = [0.0] * len(ways)
+    for one in marks:
+        for number, (unit, threshold) in enumerate(ways):
+            growth = states[number].growth(one)
+            if threshold is not None:
+                known = reached[number] if unit == "share" else 1.0
+                if growth <= 0 or growth < threshold * known:
+                    continue
+            states[number].add(one)
+            reached[number] += growth
+            values[number].append(reached[number])
+    return [
+        Growth(order, unit, threshold, own)
+        for (unit, threshold), own in zip(ways, values, strict=True)
+    ]
+
+
+def changed_texts(transformation: Transformation, texts: Sequence[Text], seed: int) -> list[str]:
+    """What a transformation makes of texts, without those that it leaves as they are.
+
+    Raises:
+        AnalysisError: they are pairs.
+    """
+    made: list[str] = []
+    for text in texts:
+        if not isinstance(text, str):
+            raise AnalysisError(
+                "mncover-figure4: transformations change single texts, and these are pairs",
+                mend="pass a --reference of single texts",
+            )
+        rng: Random = rng_for(seed, "growth", transformation.name, text)
+        changed = transformation.apply(text, rng)
+        if changed is not None and changed != text:
+            made.append(changed)
+    return list(dict.fromkeys(made))
+
+
+def figure4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduction:
+    """Figure 4; ``limit`` is the most training sentences."""
+    from s2lct.analysis.augment.transformations import NAMES, load_transformations
+
+    models = models_of(options)
+    transformations, skipped = load_transformations(NAMES)
+    for name, why in skipped.items():
+        warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=2)
+    tables: list[PaperTable] = []
+    verdicts: list[str] = []
+    pictures: dict[str, bytes] = {}
+    for number, model in enumerate(models):
+        neurons = neurons_of(model, options, steps, bars)
+        sentences = neurons.reference[: options.limit]
+        bar = bars(f"transformations of {model}", len(transformations))
+        found: list[Grown] = []
+        adapter = TypeAdapter(Grown)
+        for one in transformations:
+            step = f"{number}-{one.name}"
+            if (kept := steps.kept(step, adapter)) is None:
+                texts = changed_texts(one, sentences, options.seed)
+                kept = steps.keep(step, adapter, grown(neurons, one.name, texts, options.seed))
+            found.append(kept)
+            bar(1)
+        found = [one for one in found if one.texts]
+        notes = (
+            COUNTED,
+            neurons.about_masks,
+            f"{len(sentences):,} training sentences through {len(found)} transformations, means "
+            "over these; coverage (MNCOVER) starts empty.",
+        )
+        tables.append(table_of(model, found, notes))
+        verdicts.append(f"{model}: {verdict_of(found)}")
+        pictures[f"mncover-figure4{'' if number == 0 else f'-{number + 1}'}.png"] = drawing(
+            model, found
+        )
+    return Reproduction(tables, "\n\n".join(verdicts), pictures)
+
+
+def grown(neurons: Neurons, name: str, texts: Sequence[str], seed: int) -> Grown:
+    """Coverage of a transformation's texts in their own order, and shuffled."""
+    metric = neurons.metrics[MNCOVER]
+    shuffled = sorted(texts, key=lambda text: shuffle_key(seed, "order", text))
+    growths: list[Growth] = []
+    for order, own in zip(ORDERS, (texts, shuffled), strict=True):
+        growths += grow(metric, neurons.encoder.in_order(own, metric.marks, window=_WINDOW), order)
+    return Grown(name, len(texts), growths)
+
+
+def smaller(found: Sequence[Grown]) -> Mapping[tuple[str, str, float | None], tuple[float, float]]:
+    """By order, unit and threshold: mean share of texts dropped, and of coverage that is left."""
+    shares: dict[tuple[str, str, float | None], list[tuple[float, float]]] = {}
+    for one in found:
+        whole = {g.order: g.values[-1] for g in one.growths if g.threshold is None}
+        for growth in one.growths:
+            left = growth.values[-1] if growth.values else 0.0
+            dropped = 1 - len(growth.values) / one.texts
+            shares.setdefault((growth.order, growth.unit, growth.threshold), []).append(
+                (dropped, left / whole[growth.order])
+            )
+    means = {key: np.mean(values, axis=0).tolist() for key, values in shares.items()}
+    return {key: (dropped, left) for key, (dropped, left) in means.items()}
+
+
+def table_of(model: str, found: Sequence[Grown], notes: Sequence[str]) -> PaperTable:
+    """How many texts each threshold drops, and how much coverage it leaves, in percent."""
+    means = smaller(found)
+    columns = ["threshold"]
+    for unit, order in product(UNITS, ORDERS):
+        columns += [f"{unit}, {order}: fewer texts", f"{unit}, {order}: coverage left"]
+    rows: list[list[Cell]] = []
+    for threshold in THRESHOLDS:
+        cells: list[Cell] = [f"{threshold:g}"]
+        for unit, order in product(UNITS, ORDERS):
+            cells += [100 * value for value in means[order, unit, threshold]]
+        rows.append([*cells, paper.FIGURE_4[threshold]])
+    return PaperTable(
+        f"Figure 4 of MNCOVER with {model}: texts dropped at thresholds, %",
+        [*columns, "paper (RoBERTa): fewer texts"],
+        rows,
+        (
+            "A text is dropped if it adds less than the threshold, as coverage, or as a share of "
+            "the coverage reached before it; at 0, if it adds nothing.",
+            *notes,
+        ),
+        dict.fromkeys(columns, 2),
+    )
+
+
+def verdict_of(found: Sequence[Grown]) -> str:
+    """Which unit, if any, gives the paper's reductions."""
+    means = smaller(found)
+    told = []
+    for unit in UNITS:
+        ours = [100 * means["given", unit, threshold][0] for threshold in THRESHOLDS]
+        off = np.mean(np.abs(np.array(ours) - list(paper.FIGURE_4.values())))
+        values = ", ".join(f"{value:.1f}" for value in ours)
+        told.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
+    return (
+        f"{'; '.join(told)}. That coverage grows with fewer texts at a threshold comes back; the "
+        "paper's unit is not said, so its reductions cannot be compared further."
+    )
+
+
+def drawing(model: str, found: Sequence[Grown]) -> bytes:
+    """Mean curves over transformations: a row a unit, a column an order."""
+    with style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(9, 6.4), dpi=110, layout="constrained")
+        for place, (unit, order) in enumerate(product(UNITS, ORDERS), 1):
+            axes = figure.add_subplot(2, 2, place)
+            ways: list[float | None] = [None, *THRESHOLDS]
+            for number, threshold in enumerate(ways):
+                curves = [
+                    growth.values
+                    for one in found
+                    for growth in one.growths
+                    if growth.order == order
+                    and growth.threshold == threshold
+                    and (growth.unit == unit or threshold is None)
+                ]
+                numbers, values = mean_curve(curves)
+                label = "all texts" if threshold is None else f"≥ {threshold:g}"
+                axes.plot(numbers, values, color=COLOURS[number], label=label)
+            axes.set_title(f"{order} order, threshold of {unit}", fontsize=10)
+            axes.set_xlabel("texts")
+            axes.set_ylabel("MNCOVER")
+            axes.spines[["top", "right"]].set_visible(False)
+            if place == 1:
+                axes.legend(frameon=False, fontsize=8)
+        figure.suptitle(f"{model}: coverage of changed training sentences", fontsize=12)
+        return picture(figure, "png")
+
+
+def mean_curve(curves: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
+    """Means of curves of different lengths, at equal shares of each: numbers of texts, coverage."""
+    shares = np.linspace(0, 1, _POINTS)
+    whole = [np.concatenate([[0.0], curve]) for curve in curves]
+    numbers = [shares * (len(curve) - 1) for curve in whole]
+    values = [
+        np.interp(at, np.arange(len(curve)), curve)
+        for at, curve in zip(numbers, whole, strict=True)
+    ]
+    return np.mean(numbers, axis=0).tolist(), np.mean(values, axis=0).tolist()

@@ -1,0 +1,358 @@
+"""MNCOVER's Tables 1 and 6 against a slow, obvious implementation on a tiny model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import save_tiny_classifier
+from typer.testing import CliRunner
+
+from s2lct.analysis.commands.reproduce import ReproduceOptions
+from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.reproduce import mncover_figures as paper
+from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, read_tests
+from s2lct.analysis.reproduce.deciles import Filtered, Passed, filtered, rows_of
+from s2lct.analysis.reproduce.filtering_report import paper_form, verdict
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError
+from s2lct.suite.expectations import Expectation
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+runner = CliRunner()
+TRAIN = [
+    "A dull film.",
+    "The director tells a beautiful story with great warmth.",
+    "Charming, happy and beautiful.",
+    "The music is lovely, the plot is not.",
+    "I used to dislike it, but now I like it.",
+    "A film about two brothers at the coast.",
+]
+NEGATION = ["The film isn't dull.", "The music is awful.", "The film isn't dull.", "A happy film."]
+CHANGED = [
+    ["The plot is dull.", "The plot is gray.", "The plot is dull and long."],
+    ["A lovely film.", "A lovely movie."],
+    ["The plot is dull.", "The plot is gray."],
+]
+SAME = (
+    "each text against the first text of the case: passes when the predicted label is the same, or "
+    "when the probability of the first text's predicted label moves by no more than 0.1"
+)
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_classifier(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> EncoderModel:
+    return load_encoder(str(folder))
+
+
+@pytest.fixture
+def files(tmp_path: Path, encoder: EncoderModel) -> dict[str, Path]:
+    corpus = "text,label,split\n" + "".join(f'"{text}",positive,train\n' for text in TRAIN)
+    corpus += '"Held out, all of it.",negative,test\n'
+    (tmp_path / "corpus.csv").write_text(corpus, encoding="utf-8")
+    mft = [
+        {"test": "negation", "capability": "Negation", "texts": [text], "expected": ["positive"]}
+        for text in NEGATION
+    ]
+    inv = [
+        {"test": "typos", "capability": "R", "type": "INV", "texts": texts, "expectation": SAME}
+        for texts in CHANGED
+    ]
+    vocabulary = Vocabulary.of_texts(encoder, TRAIN, 20)
+    rng = np.random.default_rng(0)
+    size = vocabulary.size
+    masks = Masks(vocabulary, rng.random(size) < 0.6, rng.random((size, size)) < 0.5)
+    masks.save(tmp_path / "masks.safetensors")
+    return {
+        "mft": write_rows(tmp_path / "mft.jsonl", mft),
+        "inv": write_rows(tmp_path / "inv.jsonl", inv),
+        "masks": tmp_path / "masks.safetensors",
+        "corpus": tmp_path / "corpus.csv",
+    }
+
+
+def sections(encoder: EncoderModel, text: Text, ranges: Any, masks: Masks | None) -> set[Any]:
+    """The sections that a text lies in, a value at a time."""
+    found = set()
+    table = masks.vocabulary.table(encoder.tokenizer).tolist() if masks is not None else []
+    for neuron, value, words in values(encoder, text):
+        if masks is not None:
+            entries = tuple(table[word] for word in words)
+            of = masks.words if len(entries) == 1 else masks.pairs
+            if not of[entries if len(entries) > 1 else entries[0]]:
+                continue
+        low, high = ranges.get(neuron, (0.0, 0.0))
+        if low < high and low <= value <= high:
+            found.add((neuron, min(int((value - low) * 10 / (high - low)), 9)))
+    return found
+
+
+def values(encoder: EncoderModel, text: Text) -> list[Any]:
+    given = (text,) if isinstance(text, str) else text
+    inputs = encoder.tokenizer(*given, return_tensors="pt")
+    with torch.no_grad():
+        out = encoder.model(**inputs, output_hidden_states=True, output_attentions=True)
+    ids = inputs["input_ids"][0].tolist()
+    found: list[Any] = []
+    for layer, states in enumerate(out.hidden_states):
+        for t, row in enumerate(states[0].tolist()):
+            found += [((layer, t, d), value, (ids[t],)) for d, value in enumerate(row)]
+    for layer, heads in enumerate(out.attentions):
+        for head, matrix in enumerate(heads[0].tolist()):
+            for i, row in enumerate(matrix):
+                found += [
+                    ((layer, head, i, j), value, (ids[i], ids[j])) for j, value in enumerate(row)
+                ]
+    return found
+
+
+def slow_increments(
+    encoder: EncoderModel, tests: dict[str, list[list[Text]]], masks: Masks | None, *, empty: bool
+) -> dict[str, list[float]]:
+    ranges: dict[Any, tuple[float, float]] = {}
+    for text in TRAIN:
+        for neuron, value, _ in values(encoder, text):
+            low, high = ranges.get(neuron, (value, value))
+            ranges[neuron] = min(low, value), max(high, value)
+    start = set() if empty else set().union(*(sections(encoder, t, ranges, masks) for t in TRAIN))
+    total = 10 * (3 * 128 * 16 + 2 * 2 * 128 * 128)
+    found: dict[str, list[float]] = {}
+    for name, cases in tests.items():
+        covered = set(start)
+        for texts in cases:
+            new = set().union(*(sections(encoder, t, ranges, masks) for t in texts)) - covered
+            found.setdefault(name, []).append(len(new) / total)
+            covered |= new
+    return found
+
+
+def options_of(files: dict[str, Path], folder: Path, out: Path, **more: Any) -> list[str]:
+    words = ["reproduce", "mncover-table1", "--model", str(folder), "--out", str(out)]
+    words += ["--reference", f"csv:{files['corpus']}", "--masks", str(files["masks"])]
+    words += ["--checklist", str(files["mft"]), "--checklist", str(files["inv"])]
+    return words + [word for name, value in more.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.mark.parametrize("start", ["empty", "training"])
+def test_increments_are_what_a_slow_loop_counts(
+    encoder: EncoderModel, folder: Path, files: dict[str, Path], tmp_path: Path, start: str
+) -> None:
+    from s2lct.analysis.reproduce.filtering import pass_through
+    from s2lct.analysis.reproduce.neurons import neurons_of
+    from s2lct.builder.checkpoint import Checkpoints
+    from s2lct.progress import no_bars
+
+    options = ReproduceOptions(
+        name="mncover-table1",
+        out=tmp_path,
+        model=(str(folder),),
+        reference=f"csv:{files['corpus']}",
+        masks=files["masks"],
+    )
+    steps = Checkpoints(tmp_path)
+    neurons = neurons_of(str(folder), options, steps, no_bars)
+    metrics = neurons.metrics if start == "empty" else neurons.trained(steps, no_bars)
+    tests = read_tests([files["mft"], files["inv"]], 100)
+    judge = Judge(neurons.encoder, pairs=False)
+    passed = [pass_through(neurons, test, metrics, judge, lambda done: None) for test in tests]
+    cases = {"negation": [[text] for text in NEGATION], "typos": CHANGED}
+    for metric, masks in (("cover", None), ("mncover", Masks.load(files["masks"]))):
+        slow = slow_increments(encoder, cases, masks, empty=start == "empty")
+        for one in passed:
+            assert one.increments[metric] == pytest.approx(slow[one.name], rel=1e-9)
+    # The repeated case brings nothing.
+    assert passed[0].increments["cover"][2] == 0
+    assert any(passed[0].increments["cover"])
+    assert [len(one.failed) for one in passed] == [4, 3]
+
+
+def naive_rates(increments: list[float], failed: list[bool]) -> tuple[list[int], list[float]]:
+    kept = sorted(value for value in increments if value > 0)
+    sizes, rates = [], []
+    for tenth in range(1, 11):
+        place = (len(kept) - 1) * tenth / 10
+        low = int(place)
+        high = min(low + 1, len(kept) - 1)
+        bound = kept[low] + (place - low) * (kept[high] - kept[low])
+        chosen = [f for i, f in zip(increments, failed, strict=True) if i >= bound - 1e-12]
+        sizes.append(len(chosen))
+        rates.append(sum(chosen) / len(chosen))
+    return sizes, rates
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    increments = (rng.random(40) * (rng.random(40) < 0.7)).tolist()
+    failed = (rng.random(40) < 0.4).tolist()
+    left = filtered(increments, failed)
+    assert left is not None
+    sizes, rates = naive_rates(increments, failed)
+    assert left.sizes == tuple(sizes)
+    assert left.rates == pytest.approx(rates)
+    assert left.sizes[-1] == 1
+    assert left.kept == sum(value > 0 for value in increments)
+    assert left.greatest == max(rates)
+    # By chance the mean is that of all cases; the greatest of ten is above it.
+    assert left.control[1] == pytest.approx(np.mean(failed), abs=0.06)
+    assert left.control[0] > left.control[1] + 0.1
+    assert filtered(increments, failed) == left
+
+
+def test_without_a_case_that_raises_coverage_there_is_no_subset() -> None:
+    assert filtered([0.0, 0.0], [True, False]) is None
+
+
+def test_the_last_row_averages_rows() -> None:
+    """Its maximum is the mean of the rows' maxima, though they lie at different thresholds."""
+    both = {"cover": [0.1, 0.2, 0.3, 0.4]}
+    rows = rows_of(
+        [
+            Passed("one", 8, [True, False, False, False], {**both, "mncover": both["cover"]}),
+            Passed("other", 8, [False, False, False, True], {**both, "mncover": both["cover"]}),
+        ]
+    )
+    table = paper_form("Table 1", "tiny", rows, paper.TABLE_1, ())
+    *tests, last = table.rows
+    for place, name in enumerate(table.columns):
+        if not name.startswith("paper") and any(of in name for of in ("max", "mean", "smaller")):
+            assert last[place] == pytest.approx(sum(row[place] for row in tests) / 2)
+
+
+def test_the_papers_rows_give_its_last_row() -> None:
+    table = paper_form("Table 1", "m", rows_of([_plain_row("change names")]), paper.TABLE_1, ())
+    assert "paper MNCOVER" in table.columns
+    row, last = table.rows
+    assert row[-4:] == [5.14, "100/16.86", "100/16.86", "62.84, 62.84"]
+    assert last[-3:] == ["Δ +13.51/+1.10", "Δ +13.78/+1.55", "62.99, 63.57"]
+
+
+def _plain_row(name: str) -> Passed:
+    return Passed(name, 4, [True, False], {"cover": [0.1, 0.2], "mncover": [0.1, 0.2]})
+
+
+def test_a_subset_that_fails_more_often_than_chance_is_told() -> None:
+    """Increments that know the failures, and some that do not."""
+    rng = np.random.default_rng(1)
+    told, blind = [], []
+    for number in range(12):
+        failed = (rng.random(60) < 0.3).tolist()
+        knowing = [0.5 + 0.4 * fails + 0.1 * rng.random() for fails in failed]
+        other = rng.random(60).tolist()
+        told.append(Passed(str(number), 60, failed, {"cover": knowing, "mncover": knowing}))
+        blind.append(Passed(str(number), 60, failed, {"cover": other, "mncover": other}))
+    assert "the max and the mean above what chance gives" in verdict(rows_of(told))
+    assert "neither above" in verdict(rows_of(blind))
+
+
+def test_the_command_writes_the_table_and_resumes(
+    folder: Path, files: dict[str, Path], tmp_path: Path
+) -> None:
+    first = runner.invoke(app, options_of(files, folder, tmp_path / "one"))
+    assert first.exit_code == 0, first.output
+    again = runner.invoke(app, options_of(files, folder, tmp_path / "two"))
+    assert again.exit_code == 0
+    for name in ("mncover-table1.md", "mncover-table1.csv", "mncover-table1-2.csv"):
+        one, two = ((tmp_path / part / name).read_bytes() for part in ("one", "two"))
+        assert one == two
+    page = (tmp_path / "one" / "mncover-table1.md").read_text(encoding="utf-8")
+    assert "| negation | 4 |" in page
+    assert "| typos | 3 |" in page
+    assert "mean of rows" in page
+    assert "drawn at random" in page
+
+
+@pytest.mark.parametrize(
+    ("left_out", "told"),
+    [
+        ("--model", "no model is named"),
+        ("--reference", "sets the ranges"),
+        ("--checklist", "no case"),
+    ],
+)
+def test_what_is_missing_is_told(
+    folder: Path, files: dict[str, Path], tmp_path: Path, left_out: str, told: str
+) -> None:
+    words = options_of(files, folder, tmp_path / "out")
+    kept = [
+        word
+        for place, word in enumerate(words)
+        if word != left_out and (place == 0 or words[place - 1] != left_out)
+    ]
+    done = runner.invoke(app, kept)
+    assert done.exit_code == 1
+    assert told in done.output
+
+
+def test_cases_that_cannot_be_judged_count_as_passed(encoder: EncoderModel) -> None:
+    case = TriedCase(("a", "b"), Expectation("confidence_up", 0.1, skips_neutral=True))
+    logits = np.array([[0.0, 5.0, 0.0], [9.0, 0.0, 0.0]], dtype=np.float32)
+    assert not Judge(encoder, pairs=False).fails(case, logits)
+    same = TriedCase(("a", "b"), Expectation("same"))
+    assert Judge(encoder, pairs=False).fails(same, logits)
+    positive = TriedCase(("a",), frozenset({"positive"}))
+    assert Judge(encoder, pairs=False).fails(positive, logits[:1])
+
+
+def test_pairs_run_through_the_table_of_pairs(
+    encoder: EncoderModel, folder: Path, files: dict[str, Path], tmp_path: Path
+) -> None:
+    rows = [
+        {"test": "symmetry", "text": one, "text_pair": other, "expected": ["positive"]}
+        for one, other in (("A dull film.", "A gray film."), ("It is lovely.", "It is fine."))
+    ]
+    reference = [{"text": text, "text_pair": TRAIN[0]} for text in TRAIN]
+    write_rows(tmp_path / "tests.jsonl", rows)
+    write_rows(tmp_path / "train.jsonl", reference)
+    words = ["reproduce", "mncover-table6", "--model", str(folder), "--out", str(tmp_path / "out")]
+    words += ["--reference", f"pairs:{tmp_path / 'train.jsonl'}", "--masks", str(files["masks"])]
+    words += ["--start", "empty", "--checklist"]
+    done = runner.invoke(app, [*words, str(tmp_path / "tests.jsonl")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "mncover-table6.md").read_text(encoding="utf-8")
+    assert "| symmetry | 2 |" in page
+    write_rows(tmp_path / "unknown.jsonl", [{**rows[0], "expected": ["duplicate"]}])
+    unknown = runner.invoke(app, [*words, str(tmp_path / "unknown.jsonl")])
+    assert unknown.exit_code == 1
+    assert "expects duplicate" in unknown.output
+    refused = runner.invoke(app, [*words, str(files["mft"])])
+    assert refused.exit_code == 1
+    assert "single texts" in refused.output
+
+
+def test_an_encoder_sees_which_text_of_a_pair_a_token_is_of(encoder: EncoderModel) -> None:
+    pairs: list[Text] = [("A dull film.", "A gray film."), ("It is lovely.", "A film.")]
+    found = {one.number: one for one in encoder.activations([*pairs, "A dull film."])}
+    for number, pair in enumerate(pairs):
+        inputs = encoder.tokenizer(*pair, return_tensors="pt")
+        assert inputs["token_type_ids"].any()
+        with torch.no_grad():
+            expected = encoder.model(**inputs, output_hidden_states=True)
+        np.testing.assert_allclose(found[number].hidden[0], expected.hidden_states[0][0], atol=1e-6)
+        np.testing.assert_allclose(found[number].logits, expected.logits[0], atol=1e-5)
+
+
+def test_a_file_without_pairs_names_its_line(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "bad.jsonl", [{"text": "a", "text_pair": "b"}, {"text": "a"}])
+    with pytest.raises(AnalysisError, match="line 2"):
+        read_tests([path], 10)
+
+
+def test_greatest_names_the_largest_subset() -> None:
+    assert Filtered(9, (9, 5, 1), (0.2, 0.5, 0.5), (0.0, 0.0)).size_of_greatest == 5
