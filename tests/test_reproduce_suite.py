@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -336,3 +337,187 @@ def test_a_table_is_read_again_as_it_was_told() -> None:
     assert "| x\\|y |  |" in table.as_markdown()
     assert "| z | 1.25 |" in table.as_markdown()
     assert list(csv.reader(table.as_csv().splitlines()))[1:] == [["x|y", ""], ["z", "1.25"]]
+
+
+# Diversity, coverage.
+
+
+def naive_self_bleu(texts: Sequence[str]) -> float:
+    from sacrebleu.metrics.bleu import BLEU
+
+    bleu = BLEU(effective_order=True)
+    scores = [
+        bleu.sentence_score(text, [*texts[:place], *texts[place + 1 :]]).score
+        for place, text in enumerate(texts)
+    ]
+    return float(np.mean(scores))
+
+
+def naive_productions(texts: Sequence[str]) -> set[str]:
+    """Of the stub models' parses, sentence by sentence."""
+    from nltk import Tree
+
+    from s2lct.analysis.diversity.readings import sentences
+    from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
+
+    found: set[str] = set()
+    for tokens in load_tagger().tag(texts):
+        for tree in load_parser(EMBEDDED).parse(sentences(tokens)):
+            if tree is not None:
+                for part in Tree.fromstring(tree).subtrees(lambda one: isinstance(one[0], Tree)):
+                    found.add(f"{part.label()} -> {' '.join(child.label() for child in part)}")
+    return found
+
+
+def test_diversity_sets_as_many_cases_beside_each_other(
+    suite_folder: Path, checklist: Path, corpus_path: Path, tmp_path: Path
+) -> None:
+    made = reproduce(
+        name="s2lct-diversity",
+        suite=str(suite_folder),
+        checklist=(checklist,),
+        reference=f"csv:{corpus_path}",
+        seeds=2,
+        out=tmp_path / "out",
+    )
+    rows = {(row["cases of"], row["source"]): row for row in rows_of(made)}
+    cases = load_cases(suite_folder).cases
+    by_group = {
+        "all": [case.text for case in cases],
+        "seeds": [case.text for case in cases if case.kind == "seed"],
+        "LC2": [case.text for case in cases if case.capability == "LC2"],
+    }
+    for group, texts in by_group.items():
+        row = rows[group, "S²LCT"]
+        assert row["cases"] == len(texts)
+        assert row["self-BLEU"] == pytest.approx(naive_self_bleu(texts))
+        assert row["productions"] == len(naive_productions(texts))
+        pairs = [pair for text in texts for pair in word_pairs(text)]
+        assert row["distinct 2-grams"] == pytest.approx(len(set(pairs)) / len(pairs))
+    for (group, source), row in rows.items():
+        assert row["cases"] <= rows[group, "S²LCT"]["cases"], source
+    # A test with fewer cases than the capability is taken whole, whatever the draw.
+    own = [text for test, text, _ in MADE_UP if test == BESIDE["LC2"]]
+    if len(own) <= len(by_group["LC2"]):
+        row = rows["LC2", "CheckList"]
+        assert row["self-BLEU"] == pytest.approx(naive_self_bleu(own))
+        assert row["productions"] == len(naive_productions(own))
+    assert ("LC9", "S²LCT") not in rows  # nothing stands beside it in the file
+    assert (tmp_path / "out" / "s2lct-diversity.png").read_bytes().startswith(b"\x89PNG")
+    assert "self-BLEU" in made.made.verdict
+
+
+def word_pairs(text: str) -> list[tuple[str, str]]:
+    from s2lct.builder.models import load_tagger
+
+    (tokens,) = load_tagger().tag([text])
+    words = [one.text.lower() for one in tokens if any(c.isalnum() for c in one.text)]
+    return list(itertools.pairwise(words))
+
+
+def hidden_states(folder: Path, texts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
+    """Of each text the outputs of the encoder's layers, shape (tokens, neurons)."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    network = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.no_grad():
+        return [
+            np.concatenate(
+                [
+                    state[0].numpy()
+                    for state in network(
+                        **tokenizer(text, return_tensors="pt"), output_hidden_states=True
+                    ).hidden_states[1:]
+                ],
+                axis=1,
+            )
+            for text in texts
+        ]
+
+
+def test_coverage_counts_neurons_beyond_their_bounds(
+    suite_folder: Path,
+    checklist: Path,
+    corpus_path: Path,
+    model: Path,
+    other_model: Path,
+    tmp_path: Path,
+) -> None:
+    from s2lct.analysis.coverage.suites import reference_and_held_out
+    from s2lct.analysis.reproduce.suite_coverage import shuffled
+
+    options: dict[str, Any] = {
+        "name": "s2lct-coverage",
+        "model": (str(model), str(other_model)),
+        "suite": str(suite_folder),
+        "checklist": (checklist,),
+        "reference": f"csv:{corpus_path}",
+    }
+    made = reproduce(**options, out=tmp_path / "out")
+    rows = {(row["model"], row["cases of"]): row for row in rows_of(made)}
+    bounds, held_out = reference_and_held_out(f"csv:{corpus_path}", None, 0)
+    texts = {
+        "S²LCT": {case.text for case in load_cases(suite_folder).cases},
+        "CheckList": {text for _, text, _ in MADE_UP},
+        "random sentences": {case.text for case in held_out.cases},
+    }
+    most = min(map(len, texts.values()))
+    for folder in (model, other_model):
+        known = np.concatenate(hidden_states(folder, bounds))
+        low, high = known.min(axis=0), known.max(axis=0)
+        for name, own in texts.items():
+            seen = np.concatenate(hidden_states(folder, shuffled(own, most, 0)))
+            upper = int((seen > high + 1e-5).any(axis=0).sum())
+            lower = int((seen < low - 1e-5).any(axis=0).sum())
+            row = rows[str(folder), name]
+            # Equation 4.
+            assert row["BoundCov %"] == pytest.approx(100 * (upper + lower) / (2 * len(low)))
+            assert row["SActCov %"] == pytest.approx(100 * upper / len(low))
+    growing = rows_of(made, 1)
+    for one in rows:
+        part = [row for row in growing if (row["model"], row["cases of"]) == one]
+        values = [row["BoundCov %"] for row in part]
+        assert values == sorted(values)
+        assert part[-1]["cases"] == most
+        assert values[-1] == pytest.approx(rows[one]["BoundCov %"])
+    assert (tmp_path / "out" / "s2lct-coverage.png").read_bytes().startswith(b"\x89PNG")
+    assert written(reproduce(**options, out=tmp_path / "again")) == written(made)
+
+
+def test_an_interrupted_figure_goes_on_with_what_was_finished(
+    suite_folder: Path,
+    checklist: Path,
+    corpus_path: Path,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from s2lct.analysis.reproduce import suite_coverage
+
+    options: dict[str, Any] = {
+        "name": "s2lct-coverage",
+        "model": (str(model),),
+        "suite": str(suite_folder),
+        "checklist": (checklist,),
+        "reference": f"csv:{corpus_path}",
+        "limit": 5,
+    }
+    whole = reproduce(**options, out=tmp_path / "whole")
+    measured: list[str] = []
+    measure = suite_coverage.measure
+
+    def measure_once(name: str, *args: Any, **more: Any) -> Any:
+        measured.append(name)
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return measure(name, *args, **more)
+
+    monkeypatch.setattr(suite_coverage, "measure", measure_once)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(**options, out=tmp_path / "out")
+    again = reproduce(**options, out=tmp_path / "out")
+    assert written(again) == written(whole)
+    assert measured == ["S²LCT", "CheckList", "CheckList", "random sentences"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == set(written(again))
