@@ -10,6 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -252,16 +253,21 @@ def test_figures_are_those_of_the_formulas(answers: list[Answer]) -> None:
         relevant = [(one.item, one.relevance) for one in own if one.relevance]
         assert agreement.answers == len(said)
         assert agreement.cases == len({item for item, _ in said + relevant})
-        # Equation 1: the share of answers whose label is the suite's.
-        matches = [
-            ("negative", "negative", "neutral", "positive", "positive")[rating - 1]
-            in KEY.items[item].passes
-            for item, rating in said
-        ]
+        # Equation 1: the share of cases whose mean rating is a label that passes.
+        matches = []
+        for item in {item for item, _ in said}:
+            ratings = [rating for of, rating in said if of == item]
+            # On the scale of 0 to 1 that the corpus's scores have.
+            score = Fraction(sum(ratings) - len(ratings), 4 * len(ratings))
+            label = 0 if score <= Fraction(2, 5) else 1 if score <= Fraction(3, 5) else 2
+            matches.append(LABELS[label] in KEY.items[item].passes)
         expected = sum(matches) / len(matches) if matches else None
         assert agreement.label_consistency.value == pytest.approx(expected)
         # Equation 2: the mean of relevance brought to 0 to 1.
-        scores = [(0, 0.25, 0.5, 0.75, 1)[rating - 1] for _, rating in relevant]
+        scores = [
+            np.mean([(0, 0.25, 0.5, 0.75, 1)[rating - 1] for of, rating in relevant if of == item])
+            for item in {item for item, _ in relevant}
+        ]
         expected = sum(scores) / len(scores) if scores else None
         assert agreement.relevance.value == pytest.approx(expected)
         assert agreement.alpha_sentiment.value == pytest.approx(naive_alpha(said))
@@ -315,6 +321,29 @@ def test_labels_of_ratings() -> None:
         "positive",
         "positive",
     ]
+
+
+@pytest.mark.parametrize(
+    ("ratings", "label"),
+    [
+        ((2, 4), "neutral"),
+        ((1, 5), "neutral"),
+        ((2, 3), "negative"),
+        ((3, 4), "positive"),
+        ((3, 3, 4), "neutral"),
+        ((2, 3, 3), "neutral"),
+        ((2, 2, 3), "negative"),
+        ((1, 2, 3, 3, 4), "negative"),
+        ((3, 3, 3, 4, 4), "neutral"),
+        ((3, 3, 4, 4, 4), "positive"),
+    ],
+)
+def test_the_mean_of_a_cases_raters_is_its_label(ratings: tuple[int, ...], label: str) -> None:
+    """Their labels one by one would say otherwise of ratings 2 and 4."""
+    for item in {entry.passes: name for name, entry in KEY.items.items()}.values():
+        answers = [Answer(str(number), item, 5, rating) for number, rating in enumerate(ratings)]
+        found = evaluate(answers, KEY).kinds["all"].label_consistency.value
+        assert found == float(label in KEY.items[item].passes)
 
 
 def item_with(*passes: str) -> str:

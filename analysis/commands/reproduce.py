@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from s2lct.options import CASES, RUNNING, Argument, Count, OnDevice, Option, Seed, takes
+from s2lct.options import (
+    CASES,
+    RUNNING,
+    Argument,
+    Count,
+    ModelClasses,
+    OnDevice,
+    Option,
+    Seed,
+    takes,
+)
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
@@ -32,7 +42,7 @@ Name = Literal[
 ]
 
 
-class ReproduceOptions(OnDevice):
+class ReproduceOptions(ModelClasses, OnDevice):
     """Options of `reproduce`."""
 
     name: Annotated[Name, Argument("What to make again: " + ", ".join(Name.__args__) + ".")]

@@ -1,7 +1,11 @@
 """What raters said: label consistency, relevance, agreement, and the cases they dispute.
 
-Label consistency and relevance are equations 1 and 2 of Lee et al., "Automated Testing Linguistic
-Capabilities of NLP Models"; agreement is Krippendorff's alpha, ordinal.
+Label consistency and relevance are after equations 1 and 2 of Lee et al., "Automated Testing
+Linguistic Capabilities of NLP Models"; agreement is Krippendorff's alpha, ordinal. As in the paper,
+ratings of a sentence are averaged first, and its mean becomes a label: ratings 2 and 4 are neutral
+together. Equation 1 as printed counts the labels that differ, the text reports the share that does
+not; this is that share. The paper says neither how a mean becomes a label, see `label_of`, nor how
+relevance is brought to [0, 1]: here 1 is 0 and 5 is 1.
 """
 
 from __future__ import annotations
@@ -37,14 +41,16 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What raters said of a group of cases, with so many ratings of sentiment.
+    """What raters said of a group of cases, with so many ratings of sentiment, of ``rated`` cases.
 
-    ``label_consistency`` is the share of those whose label passes (equation 1), ``relevance`` its
-    mean in [0, 1] (equation 2); the alphas are Krippendorff's, among the raters.
+    ``label_consistency`` is the share of the cases whose raters' mean, as a label, passes (equation
+    1), ``relevance`` the mean of the cases' means in [0, 1] (equation 2); the alphas are
+    Krippendorff's, among the raters.
     """
 
     cases: int
     answers: int
+    rated: int
     label_consistency: Estimate
     relevance: Estimate
     alpha_sentiment: Estimate
@@ -83,9 +89,31 @@ class StudyResult:
     disputed: tuple[Disputed, ...]
 
 
-def label_of(sentiment: int) -> Label:
-    """A rating of sentiment as a label: 1 and 2 negative, 3 neutral, 4 and 5 positive."""
-    return "negative" if sentiment < 3 else "neutral" if sentiment == 3 else "positive"
+def label_of(sentiment: float) -> Label:
+    """A rating of sentiment, or a mean of ratings, as a label.
+
+    1 and 2 are negative, 3 is neutral, 4 and 5 are positive. Means are cut where the paper cuts
+    SST's scores, which are means of raters too: at 0.4 and 0.6 of the scale, that is 2.6 and 3.4.
+    """
+    return "negative" if sentiment <= 2.6 else "neutral" if sentiment <= 3.4 else "positive"
+
+
+def case_means(
+    answers: Iterable[Answer], scale: Literal["relevance", "sentiment"]
+) -> dict[str, float]:
+    """The mean of what the raters of each item said; without items that nobody rated."""
+    ratings: dict[str, list[int]] = {}
+    for one in answers:
+        rating = one.relevance if scale == "relevance" else one.sentiment
+        if rating is not None:
+            ratings.setdefault(one.item, []).append(rating)
+    return {item: sum(given) / len(given) for item, given in ratings.items()}
+
+
+def share_of(rating: float) -> float:
+    """A rating, or a mean of ratings, brought to [0, 1]."""
+    low, *_, high = RATINGS
+    return (rating - low) / (high - low)
 
 
 def evaluate(
@@ -128,13 +156,16 @@ def _agreement(answers: Sequence[Answer], items: Mapping[str, KeyItem], seed: in
     relevance = [(one.item, one.relevance) for one in answers if one.relevance is not None]
     family_of = {one.item: items[one.item].seed_id for one in answers}
     consistent = [
-        (family_of[item], float(label_of(said) in items[item].passes)) for item, said in sentiment
+        (family_of[item], float(label_of(mean) in items[item].passes))
+        for item, mean in case_means(answers, "sentiment").items()
     ]
-    low, *_, high = RATINGS
-    relevant = [(family_of[item], (said - low) / (high - low)) for item, said in relevance]
+    relevant = [
+        (family_of[item], share_of(mean)) for item, mean in case_means(answers, "relevance").items()
+    ]
     return Agreement(
         cases=len(family_of),
         answers=len(sentiment),
+        rated=len(consistent),
         label_consistency=mean_estimate(consistent, seed),
         relevance=mean_estimate(relevant, seed),
         alpha_sentiment=alpha_estimate(sentiment, family_of, seed),
@@ -143,7 +174,7 @@ def _agreement(answers: Sequence[Answer], items: Mapping[str, KeyItem], seed: in
 
 
 def mean_estimate(values: Sequence[tuple[str, float]], seed: int = 0) -> Estimate:
-    """The mean, its interval from a bootstrap of families, of each answer's family and value."""
+    """The mean, its interval from a bootstrap of families, of each case's family and value."""
     if not values:
         return Estimate(None, None)
     families, numbers = zip(*values, strict=True)

@@ -1,0 +1,151 @@
+"""Table 2 of the S²LCT paper: whether people agree with seeds and with expansions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from s2lct.analysis.bootstrap import mean_and_interval
+from s2lct.analysis.reproduce.catalogue import Reproduction
+from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
+from s2lct.analysis.study.agreement import (
+    Agreement,
+    Estimate,
+    StudyResult,
+    case_means,
+    evaluate,
+    label_of,
+    share_of,
+)
+from s2lct.analysis.study.answers import Answer, read_answers
+from s2lct.analysis.study.form import Key, read_key
+from s2lct.errors import AnalysisError
+from s2lct.extras import require
+
+if TYPE_CHECKING:
+    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.builder.checkpoint import Checkpoints
+    from s2lct.progress import Bars
+
+LEAST_CONSISTENCY = 0.8
+"""What the paper says that label consistency is over."""
+COLUMNS = (
+    "cases",
+    "number",
+    "labels that differ",
+    "label consistency",
+    "from",
+    "to",
+    "relevancy",
+    "from ",
+    "to ",
+)
+DIGITS = dict.fromkeys(COLUMNS[3:], 2)
+KINDS = {"seed": "seed", "expansion": "expanded", "all": "all"}
+LESS = "expanded less seed"
+
+
+def table2(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduction:
+    """Label consistency and relevance of seeds and expansions, from a study's answers.
+
+    Nothing is kept: it takes a moment.
+
+    Raises:
+        AnalysisError: the key or answers are missing, cannot be read, or hold no rating.
+    """
+    require("krippendorff")
+    if options.key is None or not options.answers:
+        raise AnalysisError(
+            f"{options.name}: a study's key and its answers are needed",
+            mend="pass --key study/key.json --answers FILE; `s2lct study export` writes the forms",
+        )
+    key = read_key(options.key)
+    answers = read_answers(options.answers, key)
+    found = evaluate(answers, key, seed=options.seed)
+    rows: list[list[Cell]] = [_row(KINDS[kind], of) for kind, of in found.kinds.items()]
+    apart = {
+        scale: _expanded_less_seed(answers, key, scale, options.seed)
+        for scale in ("sentiment", "relevance")
+    }
+    rows.append([LESS, None, None, *_bounded(apart["sentiment"]), *_bounded(apart["relevance"])])
+    notes = [
+        f"{len(found.raters)} raters, {found.kinds['all'].answers} ratings of sentiment; "
+        f"α (Krippendorff's, ordinal) {_told(found.kinds['all'].alpha_sentiment)} for sentiment "
+        f"and {_told(found.kinds['all'].alpha_relevance)} for relevance, which the paper does not "
+        "report.",
+        "Equations 1 and 2: the raters' ratings of a case are averaged, then the mean is a label "
+        "(up to 2.6 negative, up to 3.4 neutral: where the paper cuts the corpus's scores) and a "
+        "share ((rating − 1)/4). Equation 1 as printed counts the labels that differ; label "
+        "consistency is the share that does not. Bounds are 95 % bootstrap intervals of families. "
+        f"{LESS.capitalize()}: over families of which both were rated.",
+        "The paper's table is in none of its drafts. Its text says: label consistency over 0.8, "
+        "relevancy high, and no difference between seeds and expansions in either.",
+    ]
+    title = "Table 2 of S²LCT: label consistency and relevancy, by raters"
+    table = PaperTable(title, COLUMNS, rows, notes, DIGITS)
+    parts = [_row(name, of) for name, of in found.capabilities.items()]
+    by_capability = PaperTable("The same by capability", COLUMNS, parts, (), DIGITS)
+    return Reproduction([table, by_capability], _verdict(found, apart))
+
+
+def _row(name: str, found: Agreement) -> list[Cell]:
+    consistency = found.label_consistency
+    rated = found.rated
+    differ = None if consistency.value is None else round((1 - consistency.value) * rated)
+    return [name, found.cases, differ, *_bounded(consistency), *_bounded(found.relevance)]
+
+
+def _bounded(estimate: Estimate) -> tuple[Cell, Cell, Cell]:
+    low, high = estimate.ci or (None, None)
+    return estimate.value, low, high
+
+
+def _expanded_less_seed(
+    answers: Sequence[Answer], key: Key, scale: Literal["sentiment", "relevance"], seed: int
+) -> Estimate:
+    """The mean difference over the families of which a seed and expansions were rated."""
+    of_family: dict[str, dict[str, list[float]]] = {}
+    for name, mean in case_means(answers, scale).items():
+        item = key.items[name]
+        value = share_of(mean) if scale == "relevance" else float(label_of(mean) in item.passes)
+        of_family.setdefault(item.seed_id, {}).setdefault(item.kind, []).append(value)
+    both = {name: kinds for name, kinds in of_family.items() if len(kinds) > 1}
+    if not both:
+        return Estimate(None, None)
+    mean_of = {
+        name: sum(k["expansion"]) / len(k["expansion"]) - sum(k["seed"]) / len(k["seed"])
+        for name, k in both.items()
+    }
+    return Estimate(*mean_and_interval(list(mean_of), list(mean_of.values()), seed))
+
+
+def _told(estimate: Estimate) -> str:
+    return "not defined" if estimate.value is None else f"{estimate.value:.2f}"
+
+
+def _verdict(found: StudyResult, apart: dict[str, Estimate]) -> str:
+    """Whether label consistency is over 0.8, and seeds and expansions do not differ."""
+    told = []
+    shares = {kind: found.kinds[kind].label_consistency for kind in ("seed", "expansion")}
+    for kind, share in shares.items():
+        if share.value is None:
+            told.append(f"Cannot be compared: no sentiment of a {KINDS[kind]} case was rated.")
+            continue
+        over = "over" if share.value > LEAST_CONSISTENCY else "not over"
+        comes = "Comes back" if share.value > LEAST_CONSISTENCY else "Does not come back"
+        told.append(f"{comes}: label consistency of {KINDS[kind]} cases is {over} 0.8.")
+    for scale, name in (("sentiment", "label consistency"), ("relevance", "relevancy")):
+        ci = apart[scale].ci
+        if ci is None:
+            told.append(f"Cannot be compared: {name} of seeds beside their expansions.")
+        elif ci[0] <= 0 <= ci[1]:
+            told.append(
+                f"Comes back: no difference in {name} between seeds and expansions is seen "
+                f"(interval {ci[0]:+.2f} to {ci[1]:+.2f})."
+            )
+        else:
+            told.append(
+                f"Does not come back: {name} of seeds and expansions differs "
+                f"(interval {ci[0]:+.2f} to {ci[1]:+.2f})."
+            )
+    return " ".join(told)
