@@ -13,10 +13,11 @@ from s2lct.analysis.commands import (
     diversity,
     explain,
     masks,
-    reproduce,
     retrain,
     study,
 )
+from s2lct.analysis.reproduce import commands as reproducing
+from s2lct.analysis.reproduce.options import ReproduceOptions
 from s2lct.analysis.tables import figures_table
 from s2lct.cli.console import console, error_console, show
 from s2lct.cli.options import Panel
@@ -186,12 +187,12 @@ def show_diversity(found: diversity.Diversities, options: diversity.DiversityOpt
 
 
 @JUDGING.shows(
-    reproduce.reproduce,
+    reproducing.reproduce,
     "s2lct reproduce s2lct-table3 --model embedded-3class --suite dist/s2lct --out tables/",
     "s2lct reproduce mncover-table1 --model embedded-2class --reference embedded \\\n"
     "    --checklist sentiment_mft.jsonl.gz --out tables/",
 )
-def show_reproduced(found: reproduce.Reproduced, options: reproduce.ReproduceOptions) -> None:
+def show_reproduced(found: reproducing.Reproduced, options: ReproduceOptions) -> None:
     """The paper's table, the verdict and how long it took."""
     for table in found.made.tables:
         drawn = figures_table(table.columns[1:], first=table.columns[0], title=table.title)

@@ -47,6 +47,7 @@ _MODULES = {
     "analysis.commands.masks": ("masks",),
     "analysis.commands.report": ("report",),
     "analysis.commands.retrain": ("retrain",),
+    "analysis.reproduce.commands": ("reproduce",),
     "analysis.commands.study": ("export_study", "import_answers"),
     "dataset_script.commands": (
         "install",

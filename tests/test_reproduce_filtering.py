@@ -12,13 +12,13 @@ import torch
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.commands.reproduce import ReproduceOptions
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, read_tests
 from s2lct.analysis.reproduce.deciles import Filtered, Passed, filtered, rows_of
 from s2lct.analysis.reproduce.filtering_report import paper_form, verdict
+from s2lct.analysis.reproduce.options import ReproduceOptions
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.suite.expectations import Expectation

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.commands.reproduce import Reproduced, reproduce
+from s2lct.analysis.reproduce.commands import Reproduced, reproduce
 from s2lct.analysis.reproduce.paper_table import PaperTable
 from s2lct.analysis.reproduce.s2lct_figures import TABLE_3
 from s2lct.analysis.reproduce.suite_inputs import beside, of_families

@@ -23,7 +23,7 @@ from s2lct.suite.records import Sentence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars
 

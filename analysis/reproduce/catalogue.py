@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.analysis.reproduce.paper_table import PaperTable
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars

@@ -27,7 +27,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.suite.cases import load_cases
 
 if TYPE_CHECKING:
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.builder.models import ConstituencyParser, Tagger
     from s2lct.progress import Bars

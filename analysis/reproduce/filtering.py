@@ -23,7 +23,7 @@ from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
 
 if TYPE_CHECKING:
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars
 

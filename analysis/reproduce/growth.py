@@ -29,8 +29,8 @@ from s2lct.identity import rng_for, shuffle_key
 
 if TYPE_CHECKING:
     from s2lct.analysis.augment.transformations import Transformation
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
     from s2lct.analysis.coverage.encoder import Text
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars
 

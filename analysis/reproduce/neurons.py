@@ -17,7 +17,7 @@ from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.suite.cases import SuiteCases
 
 if TYPE_CHECKING:
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars
 

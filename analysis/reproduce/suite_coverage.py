@@ -28,7 +28,7 @@ from s2lct.leaderboard.scoring.score import default_cache
 from s2lct.suite.cases import load_cases
 
 if TYPE_CHECKING:
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars
 

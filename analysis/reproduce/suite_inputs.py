@@ -14,7 +14,7 @@ from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.checklist import CheckListCase, read_checklist
 
 if TYPE_CHECKING:
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
 
 
 def needed_models(options: ReproduceOptions) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
 from s2lct.errors import AnalysisError
 
 if TYPE_CHECKING:
-    from s2lct.analysis.commands.reproduce import ReproduceOptions
+    from s2lct.analysis.reproduce.options import ReproduceOptions
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars
 
