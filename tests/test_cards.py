@@ -166,6 +166,9 @@ def test_a_suites_card_has_every_section(suite_folder: Path, corpus: str, form: 
     assert "None" not in card
     assert "**Not read.**" in card
     assert ("s2lct curate" in card) == (form == "fluent")
+    assert ("What is the paper's and what is not:" in card) == (form == "paper")
+    assert ("wording is the S²LCT paper's" in card) == (form == "paper")
+    assert "the S²LCT authors" in card
     assert 'load_dataset("s2lct-org/s2lct", "LC4", split="test", revision="v1.0.0")' in card
 
 
