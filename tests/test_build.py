@@ -118,8 +118,9 @@ def test_the_paper_form_keeps_its_wording(corpus_path: Path, tmp_path: Path) -> 
     out = tmp_path / "paper"
     build_suite(config_for(corpus_path, out, templates="paper", capabilities=("LC6", "LC8")))
     suite = json.loads((out / "suite.json").read_text())
-    assert suite["options"]["select"] == "all"
+    assert suite["options"]["select"] == "random"
     assert suite["options"]["mask_order"] == "random"
+    assert suite["options"]["masks_per_sentence"] is None
     rows = [
         row
         for data in build(
