@@ -194,7 +194,7 @@ def show_diversity(found: diversity.Diversities, options: diversity.DiversityOpt
 )
 def show_reproduced(found: reproducing.Reproduced, options: ReproduceOptions) -> None:
     """The paper's table, the verdict and how long it took."""
-    for table in found.made.tables:
+    for table in (one for one in found.made.tables if one.in_page):
         drawn = figures_table(table.columns[1:], first=table.columns[0], title=table.title)
         for row in table.told_rows():
             drawn.add_row(*row)

@@ -45,7 +45,7 @@ def reproduce(options: ReproduceOptions, bars: Bars) -> Reproduced:
         steps = Checkpoints.open(work, inputs, restart=options.restart)
         made = maker_of(options.name)(options, steps, bars)
         files: list[Path] = []
-        tables = [table.as_markdown() for table in made.tables]
+        tables = [table.as_markdown() for table in made.tables if table.in_page]
         page = options.out / f"{options.name}.md"
         write_text(page, "\n".join([*tables, made.verdict + "\n"]))
         files.append(page)

@@ -20,6 +20,7 @@ class PaperTable:
         rows: a cell a column; None where there is nothing to say.
         notes: sentences below it: what was measured, and how to read it.
         digits: digits behind the point of a column's numbers, where they are not one.
+        in_page: whether it is shown; a long one is in its CSV alone.
     """
 
     title: str
@@ -27,6 +28,7 @@ class PaperTable:
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
     digits: Mapping[str, int] = field(default_factory=dict)
+    in_page: bool = True
 
     def told_rows(self) -> list[list[str]]:
         """The cells as text, numbers rounded."""

@@ -66,8 +66,9 @@ def figure(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     curves: dict[tuple[str, str], dict[str, Curve]] = {}
     for number, model in enumerate(models):
         missing = {}
+        step_of = {name: f"curves-{number}-{place}" for place, name in enumerate(texts)}
         for name, own in texts.items():
-            kept = steps.kept(f"curves-{number}-{name.split()[0].lower()}", _CURVES)
+            kept = steps.kept(step_of[name], _CURVES)
             if kept is not None:
                 curves[model, name] = kept
             elif own:
@@ -88,8 +89,7 @@ def figure(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
             found = measure(
                 name, chosen, encoder, metrics, SHUFFLES, POINTS, options.seed, advance=bar
             )
-            step = f"curves-{number}-{name.split()[0].lower()}"
-            curves[model, name] = steps.keep(step, _CURVES, dict(found.curves))
+            curves[model, name] = steps.keep(step_of[name], _CURVES, dict(found.curves))
     some = f" (--limit {options.limit})" if options.limit else ""
     notes = [
         f"Suite {named(read)}, {most:,} random cases of each{some}; means of {SHUFFLES} random "
