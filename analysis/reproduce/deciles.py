@@ -65,9 +65,12 @@ class Filtered:
 
 
 def filtered(
-    increments: Sequence[float], failed: Sequence[bool], *, seed: int = 0
+    increments: Sequence[float], failed: Sequence[bool], *, name: str = "", seed: int = 0
 ) -> Filtered | None:
-    """Subsets at the deciles of the increments above 0; None where no case raised coverage."""
+    """Subsets at the deciles of the increments above 0; None where no case raised coverage.
+
+    The name is the test's: each has shuffles of its own.
+    """
     brought, fails = np.array(increments), np.array(failed, dtype=bool)
     kept = brought[brought > 0]
     if not len(kept):
@@ -75,7 +78,7 @@ def filtered(
     subsets = [brought >= bound for bound in np.quantile(kept, DECILES)]
     sizes = [int(subset.sum()) for subset in subsets]
     rates = [float(fails[subset].mean()) for subset in subsets]
-    rng = np.random.default_rng([seed, len(fails)])
+    rng = np.random.default_rng([seed, *name.encode()])
     last = np.array(sizes) - 1
     by_chance = np.array(
         [rng.permutation(fails).cumsum()[last] / (last + 1) for _ in range(SHUFFLES)]
@@ -89,13 +92,11 @@ Shown = Sequence[tuple[Passed, Mapping[str, Filtered | None]]]
 
 def rows_of(passed: Sequence[Passed], *, seed: int = 0) -> Shown:
     """Each test with what each metric leaves of it."""
-    return [
-        (
-            one,
-            {
-                name: filtered(one.increments[name], one.failed, seed=seed)
-                for name in one.increments
-            },
-        )
-        for one in passed
-    ]
+    rows: list[tuple[Passed, Mapping[str, Filtered | None]]] = []
+    for one in passed:
+        left = {
+            metric: filtered(own, one.failed, name=one.name, seed=seed)
+            for metric, own in one.increments.items()
+        }
+        rows.append((one, left))
+    return rows

@@ -61,13 +61,12 @@ def paper_form(
         cells += [None if size is None else 100 * (1 - size / n) for size in first]
         cells += [None if size is None else 100 * (1 - size / one.whole) for size in first]
         rows.append([*cells, *_printed(printed.get(_plain(one.name)))])
-    last: list[Cell] = ["mean of rows", None, None]
-    for number in range(3, len(columns) - 4):
-        values = [row[number] for row in rows]
-        known = [value for value in values if isinstance(value, float)]
-        last.append(float(np.mean(known)) if known else None)
-    last[2] = float(np.mean([100 * one.rate for one, _ in shown]))
-    rows.append([*last, None, *_printed_means(printed)])
+    known = [row for row in rows if row[-1] is not None]
+    means = [[*_mean_row(rows, columns, "mean of rows"), *_printed_means(printed)]]
+    if 0 < len(known) < len(rows):
+        of_paper = f"mean of the paper's {len(known)}"
+        means.append([*_mean_row(known, columns, of_paper), *_printed_means(printed)])
+    rows += means
     return PaperTable(
         f"{title} of MNCOVER with {model}: failure rates of tests and of what coverage leaves, %",
         columns,
@@ -80,6 +79,16 @@ def paper_form(
             *notes,
         ),
     )
+
+
+def _mean_row(rows: Sequence[Sequence[Cell]], columns: Sequence[str], called: str) -> list[Cell]:
+    """Means of the rows' own figures, up to the paper's columns, of which D has none."""
+    means: list[Cell] = [called, None]
+    for number in range(2, len(columns) - 4):
+        known = [row[number] for row in rows]
+        values = [value for value in known if isinstance(value, float)]
+        means.append(float(np.mean(values)) if values else None)
+    return [*means, None]
 
 
 def _four(one: Passed, left: Filtered) -> list[Cell]:
