@@ -25,7 +25,10 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError, SuiteError
 from s2lct.labels import LABELS, TASK
+from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.classifier import Function
+from s2lct.leaderboard.models.endpoint import EndpointModel, Server
+from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import OPENING, LabelPrompt, LanguageModel
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.scoring.statistics import families_of
@@ -399,10 +402,11 @@ def as_installed(tmp_path: Path) -> dict[str, str]:
 
 
 class LabelServer(ChatServer):
-    """Answers every question with the label that follows from its words."""
+    """Answers every question by a rule: with the label that follows from its words, or another."""
 
-    def __init__(self) -> None:
+    def __init__(self, written: Callable[[str], dict[str, Any]] | None = None) -> None:
         super().__init__(lambda *_: "")
+        self.written = written or (lambda asked: {"content": answered(asked).title() + "."})
         self.questions: list[str] = []
 
     def answer(self, body: dict[str, Any], authorization: str) -> tuple[int, dict[str, Any]]:
@@ -411,13 +415,14 @@ class LabelServer(ChatServer):
         if not isinstance(content, str):
             content = "".join(part["text"] for part in content)
         self.questions.append(content)
-        said = {"role": "assistant", "content": answered(content).title() + "."}
+        said = {"role": "assistant"} | self.written(content)
+        finish = said.pop("finish_reason", "stop")
         return 200, {
             "id": "1",
             "created": 0,
             "model": body["model"],
             "object": "chat.completion",
-            "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
+            "choices": [{"index": 0, "message": said, "finish_reason": finish}],
             "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
         }
 
@@ -437,6 +442,11 @@ def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
     questions = {TASK.prompt.replace("{text}", case.text) for case in suite.cases}
     expected = accuracies(score(Function(labelled, "rule"), suite))
     with LabelServer() as server:
+        asks = LabelPrompt(TASK.prompt)
+        outcomes = score(EndpointModel("rule", asks, Server(server.base_url)), suite)
+        assert accuracies(outcomes) == pytest.approx(expected)
+        assert set(server.questions) == questions
+        server.questions.clear()
         command = [sys.executable, "-c", "from inspect_ai._cli.main import main; main()", "eval"]
         command += ["s2lct/all", "--model", "openai-api/local/rule", "-T", f"suite={suite_folder}"]
         command += ["--log-dir", str(tmp_path / "logs"), "--log-format", "json"]
@@ -467,6 +477,48 @@ def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
         assert set(server.questions) == questions
 
 
+ANSWERS: tuple[dict[str, Any], ...] = (
+    {"content": "The sentiment is **positive**."},
+    {"content": "It is not negative."},
+    {"content": '```json\n{"label": "neutral"}\n```'},
+    {"content": "<think>Negative, I would say.</think>\nPositive"},
+    {"content": "Neutral, since", "finish_reason": "length"},
+    {"content": None, "refusal": "Neutral or not, I can't help with that."},
+    {"content": "negative", "finish_reason": "content_filter"},
+    {"content": "I'm sorry, I cannot help with that."},
+    {"content": ""},
+    {"content": "negative"},
+)
+
+
+def varied(asked: str) -> dict[str, Any]:
+    return dict(ANSWERS[sum(map(ord, asked)) % len(ANSWERS)])
+
+
+@needs_inspect
+def test_inspect_reads_answers_as_score_reads_those_of_an_endpoint(
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openai")
+    from inspect_ai.model import get_model
+
+    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    suite = load_cases(suite_folder)
+    with LabelServer(varied) as server:
+        asks = LabelPrompt(TASK.prompt)
+        outcomes = score(EndpointModel("rule", asks, Server(server.base_url)), suite)
+        local = get_model("openai/rule", base_url=server.base_url, api_key="none", memoize=False)
+        log = run_inspect(every_capability(suite=str(suite_folder)), local, tmp_path)
+    assert {*range(len(LABELS)), REFUSED, UNREADABLE} == set(outcomes.labels.tolist())
+    expected, metrics = accuracies(outcomes), told_by(log)
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
+    failed = {sample.id for sample in log.samples if sample.scores["label"].value == "I"}
+    pairs = zip(suite.cases, outcomes.failed.tolist(), strict=True)
+    assert failed == {case.id for case, fails in pairs if fails}
+
+
 @needs_inspect
 @needs_lm_eval
 @pytest.mark.usefixtures("own_data_cache")
@@ -483,6 +535,9 @@ def test_a_local_model_has_the_same_figures_in_every_harness(
     outcomes = score(LanguageModel(str(model), dtype="float32"), suite)
     assert len(set(outcomes.labels.tolist())) == len(LABELS)  # it says this and that
     expected = accuracies(outcomes)
+    # It says what is the likeliest.
+    written = score(GeneratingModel(str(model), dtype="float32"), suite)
+    assert written.labels.tolist() == outcomes.labels.tolist()
     export_lm_eval(suite_folder, tmp_path / "tasks")
     for group in ("s2lct", "s2lct_gen"):
         arguments = {"pretrained": str(model), "dtype": "float32"}

@@ -87,6 +87,14 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
         Literal["auto", "none"],
         Option("With --llm: ask in the tokenizer's chat template, where it has one.", LLMS),
     ] = "auto"
+    generate: Annotated[
+        bool,
+        Option(
+            "With --llm: models answer in words, which are read strictly; for models that end "
+            "their answers, such as chat models.",
+            LLMS,
+        ),
+    ] = False
     base_url: Annotated[
         str | None,
         Option(
@@ -104,7 +112,12 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
     ] = ""
     concurrency: Annotated[Count, Option("Most requests at a time.", ENDPOINTS)] = 8
     max_tokens: Annotated[
-        Count, Option("Most tokens of an answer; models that think first need more.", ENDPOINTS)
+        Count,
+        Option(
+            "With --base-url or --generate: most tokens of an answer; models that think first need "
+            "more.",
+            ENDPOINTS,
+        ),
     ] = 32
     dtype: Annotated[
         str, Option("auto (bfloat16 on a GPU), float32, bfloat16 or float16.", RUNNING)
@@ -155,9 +168,21 @@ def prompts_of(options: ScoreOptions) -> list[LabelPrompt]:
         )
     fields = ScoreOptions.model_fields
     idle = [name for name in _OF_SERVERS if getattr(options, name) != fields[name].default]
+    if options.generate:
+        if not options.llm:
+            raise ScoringError(
+                "--generate without --llm",
+                mend="leave it out: what a server's models write is read anyway"
+                if server
+                else "add --llm to have language models answer in words",
+            )
+        idle = [name for name in idle if name != "max_tokens"]
     if not server and idle:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in idle)
-        raise ScoringError(f"{flags} without --base-url", mend="add --base-url URL to ask a server")
+        mend = "add --base-url URL to ask a server"
+        if idle == ["max_tokens"]:
+            mend += ", or --llm --generate to have models that are loaded answer in words"
+        raise ScoringError(f"{flags} without --base-url", mend=mend)
     if server and options.chat_template != "auto":
         raise ScoringError(
             f"--chat-template {options.chat_template} with --base-url",
@@ -180,8 +205,11 @@ def prompts_of(options: ScoreOptions) -> list[LabelPrompt]:
     if options.label_words is not None:
         words = tuple(word.strip() for word in options.label_words.split(","))
     chat_template = None if options.chat_template == "auto" else False
+    most_tokens = options.max_tokens if options.generate else None
     own = dict.fromkeys(prompt.replace("\\n", "\n") for prompt in options.prompt)
-    return [LabelPrompt(prompt, words, chat_template) for prompt in own or TASK.prompts]
+    return [
+        LabelPrompt(prompt, words, chat_template, most_tokens) for prompt in own or TASK.prompts
+    ]
 
 
 def loaded(

@@ -12,24 +12,30 @@ import numpy as np
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError  # what its command line shows as one line
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import GenerateConfig
+from inspect_ai.model import GenerateConfig, ModelOutput
 from inspect_ai.scorer import (
+    CORRECT,
+    INCORRECT,
     Metric,
     SampleScore,
+    Score,
+    Scorer,
+    Target,
     accuracy,
     grouped,
     metric,
-    pattern,
+    scorer,
     stderr,
 )
-from inspect_ai.solver import generate
+from inspect_ai.solver import TaskState, generate
 
 from s2lct.builder.capabilities.files import capability_files
 from s2lct.errors import BuilderError
 from s2lct.labels import LABELS, SLOT, TASK
+from s2lct.leaderboard.answers.text_answers import SAID, TextAnswer, label_of
 from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.suite.cases import SuiteCases, load_cases
-from s2lct.suite.harness import ANSWER, checked_prompt
+from s2lct.suite.harness import checked_prompt
 from s2lct.suite.tables import ALL
 
 INSTALLED = "s2lct"
@@ -37,6 +43,8 @@ INSTALLED = "s2lct"
 _FAMILY = "family"
 _GROUP = "capability"
 _ERROR = "{group_name} ±"
+_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "content_filter"}
+"""Why answers end, as OpenAI's API calls it; all others came to their end."""
 
 
 def samples_of(suite: SuiteCases, prompt: str = TASK.prompt) -> list[Sample]:
@@ -62,6 +70,38 @@ def samples_of(suite: SuiteCases, prompt: str = TASK.prompt) -> list[Sample]:
         )
         for case, family in zip(suite.cases, families, strict=True)
     ]
+
+
+def answer_of(output: ModelOutput) -> TextAnswer:
+    """What a model wrote, as `text_answers` reads it; without what it thought before."""
+    if not output.choices:
+        return TextAnswer("")
+    content = output.message.content
+    parts = [] if isinstance(content, str) else content
+    refusals = [part.text for part in parts if part.type == "text" and part.refusal]
+    return TextAnswer(
+        text=output.message.text,
+        finish=_FINISH.get(output.stop_reason, "stop"),
+        refusal="\n".join(refusals),
+    )
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def label() -> Scorer:
+    """Whether the label that an answer means passes, read as `s2lct score --base-url` reads it.
+
+    A refusal and an answer that cannot be read pass nowhere.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        said = SAID[label_of(answer_of(state.output), LABELS, range(len(LABELS)))]
+        return Score(
+            value=CORRECT if said in target.target else INCORRECT,
+            answer=said,
+            explanation=state.output.completion,
+        )
+
+    return score
 
 
 @metric
@@ -90,7 +130,7 @@ def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, p
     return Task(
         dataset=MemoryDataset(samples, name=f"{chosen.name} {chosen.version}".strip()),
         solver=generate(),
-        scorer=pattern(ANSWER),
+        scorer=label(),
         metrics=[
             grouped(accuracy(), _GROUP, all="groups", all_label=ALL),
             grouped(stderr(cluster=_FAMILY), _GROUP, all=False, name_template=_ERROR),

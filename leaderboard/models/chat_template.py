@@ -49,9 +49,13 @@ class ChatTemplate:
         self._joint = whole[len(opening) : place] if joins else ""
         self.described = [self._template, self._joint]
 
+    def opening(self, question: str) -> str:
+        """A question, up to where a model begins its answer; special tokens are in it."""
+        return self._rendered(question)
+
     def completed(self, question: str, words: Sequence[str]) -> list[str]:
         """A question with each word as the answer; special tokens are in it, none must be added."""
-        opening = self._rendered(question)
+        opening = self.opening(question)
         return [f"{opening}{self._joint}{word}" for word in words]
 
     def _rendered(self, question: str, answer: str | None = None) -> str:

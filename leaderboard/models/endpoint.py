@@ -23,11 +23,11 @@ from s2lct.identity import fingerprint_of
 from s2lct.labels import SLOT
 from s2lct.leaderboard.answers.text_answers import TextAnswer
 from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.models.text_model import answer_rule
+from s2lct.leaderboard.models.text_model import MOST_TOKENS, check_words, written_rule
 from s2lct.plain_text import plain
 
 API_KEY = "OPENAI_API_KEY"
-TEMPERATURE, SEED, MOST_TOKENS = 0.0, 0, 32
+TEMPERATURE, SEED = 0.0, 0
 CONCURRENCY = 8
 _WITHOUT_KEY = "none"
 _LONGEST_WORDS = 200
@@ -155,11 +155,7 @@ class EndpointModel:
                 "--base-url: the package openai is not installed",
                 mend='pip install "s2lct[endpoints]"',
             )
-        if len({word.casefold() for word in asks.words}) < len(asks.words):
-            raise ScoringError(
-                f"--label-words {','.join(asks.words)}: two differ in capital letters only",
-                mend="choose words that an answer tells apart",
-            )
+        check_words(asks)
         self.name, self.asks, self.server = name, asks, server
         self._key = server.key()
         self._options = {
@@ -183,9 +179,7 @@ class EndpointModel:
     @property
     def label_rule(self) -> str:
         """How its answers become labels."""
-        return (
-            f"answers in words (at most {self.server.most_tokens} tokens); {answer_rule(self.asks)}"
-        )
+        return written_rule(self.asks, self.server.most_tokens)
 
     def use(self, answers: Iterable[TextAnswer]) -> EndpointUse:
         """What answers took."""

@@ -41,12 +41,14 @@ class LabelPrompt:
     They stand for negative, neutral and positive; or two for negative and positive, and neutral
     where it is undecided (see `LabelRule`). Words that cannot be told apart are a ScoringError.
     ``chat_template`` says whether the prompt is asked in the tokenizer's chat template; None where
-    there is one.
+    there is one. ``most_tokens`` may be in an answer that the model writes; None where the
+    likeliest word counts, or a server is told.
     """
 
     prompt: str = PROMPT
     words: tuple[str, ...] = LABELS
     chat_template: bool | None = None
+    most_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if SLOT not in self.prompt:

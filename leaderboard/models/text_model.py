@@ -6,8 +6,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
+from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.text_answers import TextAnswer
-from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.language_model import IN_TEMPLATE, LabelPrompt
+
+MOST_TOKENS = 32
+"""Of an answer, where nothing else is asked for."""
 
 
 @runtime_checkable
@@ -44,4 +48,19 @@ class TextModel(Protocol):
 def answer_rule(asks: LabelPrompt) -> str:
     """How what a model writes becomes a label, as recorded with a result."""
     words, prompt = (json.dumps(one, ensure_ascii=False) for one in (asks.words, asks.prompt))
-    return f"the one of the words {words} that it answers the prompt {prompt} with"
+    template = IN_TEMPLATE if asks.chat_template else ""
+    return f"the one of the words {words} that it answers the prompt {prompt} with{template}"
+
+
+def written_rule(asks: LabelPrompt, most_tokens: int) -> str:
+    """The same, and how much it writes."""
+    return f"answers in words (at most {most_tokens} tokens); {answer_rule(asks)}"
+
+
+def check_words(asks: LabelPrompt) -> None:
+    """Refuse label words that are one word to `text_answers`, with a ScoringError."""
+    if len({word.casefold() for word in asks.words}) < len(asks.words):
+        raise ScoringError(
+            f"--label-words {','.join(asks.words)}: two differ in capital letters only",
+            mend="choose words that an answer tells apart",
+        )

@@ -36,13 +36,18 @@ class SuiteRecord(_Strict):
 
 
 class OptionsRecord(_Strict):
-    """The options of `s2lct score` that decide what a model's answers mean."""
+    """The options of `s2lct score` that decide what a model's answers mean.
+
+    ``max_tokens`` is of a language model that was loaded and answered in words (``generate``).
+    """
 
     label_map: dict[str, str] | None = None
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     prompt: str | None = None
     label_words: tuple[str, ...] | None = None
     chat_template: bool = False
+    generate: bool = False
+    max_tokens: int | None = Field(default=None, ge=1)
 
 
 class EndpointRecord(_Strict):
@@ -243,7 +248,9 @@ def asked(options: OptionsRecord) -> LabelPrompt | None:
     """What a language model was asked; None for others. A `ScoringError` for no question."""
     if options.prompt is None or options.label_words is None:
         return None
-    return LabelPrompt(options.prompt, options.label_words, options.chat_template)
+    return LabelPrompt(
+        options.prompt, options.label_words, options.chat_template, options.max_tokens
+    )
 
 
 def own_options(options: OptionsRecord) -> str:
@@ -266,6 +273,8 @@ def own_options(options: OptionsRecord) -> str:
         words.append(f"own label words {', '.join(options.label_words or ())}")
     if options.chat_template:
         words.append("chat template")
+    if options.generate:
+        words.append(f"answers in words of at most {options.max_tokens} tokens")
     return "; ".join(words)
 
 

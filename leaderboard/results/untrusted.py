@@ -180,6 +180,13 @@ def faults_of_words(result: Result) -> Iterator[str]:
         yield "model.options: prompt and label_words belong together"
     if model.options.chat_template and model.options.prompt is None:
         yield "model.options: chat_template goes with a prompt"
+    tokens = model.options.max_tokens
+    if model.options.generate != (tokens is not None):
+        yield "model.options: generate and max_tokens belong together"
+    if tokens is not None and (model.options.prompt is None or model.endpoint is not None):
+        yield "model.options: generate is of language models that are loaded, with a prompt"
+    if tokens is not None and tokens > _MOST_PARAMETERS:
+        yield "model.options.max_tokens: is too large to be true"
     try:
         asked(model.options)
     except ScoringError as error:

@@ -56,6 +56,8 @@ def write_result(
         prompt=asks.prompt if asks else None,
         label_words=asks.words if asks else None,
         chat_template=bool(asks and asks.chat_template),
+        generate=bool(asks and asks.most_tokens),
+        max_tokens=asks.most_tokens if asks else None,
     )
     facts = {name: getattr(outcomes, name) for name in _FACTS}
     endpoint = None
@@ -109,7 +111,9 @@ def _stem(
     plain = None if partial else plain_path(model, folder)
     if plain and (not os.path.lexists(plain) or _is_of(plain, model, suite, len(cases))):
         return plain.stem
-    options = model.options.model_dump(mode="json")
+    written = {"generate", "max_tokens"}  # without these, files are called as they always were
+    exclude = None if model.options.generate else written
+    options = model.options.model_dump(mode="json", exclude=exclude)
     # The cases themselves tell suites without a fingerprint, and parts of a suite, apart.
     rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
     identity: list[object] = [model.name, model.revision, model.weights_sha256, options]

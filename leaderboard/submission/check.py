@@ -165,7 +165,8 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         yield "model.weights_sha256: is no SHA-256"
     with suppress(ScoringError):  # said before
         asks = asked(options)
-        rule = answer_rule(asks) if asks and model.endpoint else str(asks)
+        writes = model.endpoint is not None or options.generate
+        rule = answer_rule(asks) if asks and writes else str(asks)
         if asks is not None and not model.label_rule.endswith(f"; {rule}"):
             yield "model.label_rule: is not that of the prompt and the label words"
     with suppress(ValueError):  # said before

@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, TASK
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, meaning_of, rule_for
 from s2lct.leaderboard.answers.predictions import Array
 from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.text_model import MOST_TOKENS, written_rule
 from s2lct.leaderboard.results.decoder import environment_without_secrets
 from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
 from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, Result, asked, own_options
@@ -40,9 +42,10 @@ from s2lct.suite.cases import Case
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import ModelInfo
 
+Mask = npt.NDArray[np.bool_]
 DEFAULT_BRANCH = "main"
 ROUNDING = 1e-4
-"""By how much two labels' probabilities may differ where other machines round otherwise."""
+"""By how much labels' probabilities, or tokens' logits, may differ where machines round otherwise."""
 MOST_NEAR_TIES = 0.02
 CANNOT_BE_ASKED = (
     "cannot be scored again: the answers are those of {}, and nobody can tell which model answers "
@@ -87,7 +90,8 @@ def ask_again(
     texts = [case.text for case in cases]
     if (endpoint := result.model.endpoint) is not None:
         return AskedAgain((CANNOT_BE_ASKED.format(endpoint.url),))
-    if (labels >= len(LABELS)).any():
+    writes = options.generate and name not in BUILT_IN
+    if not writes and (labels >= len(LABELS)).any():
         return AskedAgain(("label: a case has none, and a model that is loaded gives each one",))
     try:
         asks = asked(options)
@@ -97,9 +101,15 @@ def ask_again(
             model = _facts_of_strangers(result, texts, limits or Limits())
         classes, band = model["classes"], options.neutral_band
         rule = rule_for(classes, model=name, label_map=options.label_map, neutral_band=band)
-        faults = [*_faults_of_identity(result, model, rule_in_words(rule, asks))]
+        told = rule_in_words(rule, asks)
+        if writes and asks is not None:
+            told = written_rule(asks, options.max_tokens or MOST_TOKENS)
+        faults = [*_faults_of_identity(result, model, told)]
         if not faults:
-            faults = [*_faults_of_labels(rule, cases, labels, model["probabilities"])]
+            if writes:
+                faults = [*_faults_of_answers(cases, labels, model["labels"], model["margins"])]
+            else:
+                faults = [*_faults_of_labels(rule, cases, labels, model["probabilities"])]
             return AskedAgain(tuple(faults), len(cases), tuple(_doubts(name, classes, options)))
     except ScoringError as error:
         faults = [f"cannot be scored again: {error.problem}"]
@@ -118,16 +128,24 @@ def _facts_of_strangers(result: Result, texts: list[str], limits: Limits) -> dic
         "prompt": options.prompt,
         "words": options.label_words,
         "chat_template": options.chat_template,
+        "max_tokens": options.max_tokens,
     }
     answer = _answered(request, limits)
     try:
-        said = np.frombuffer(base64.b64decode(answer["probabilities"]), dtype="<f8")
         classes = tuple(map(str, answer["classes"]))
-        probabilities = said.reshape(len(texts), len(classes))
+        if options.generate:
+            labels, margins = np.array(answer["labels"], int), np.array(answer["margins"], float)
+            said: dict[str, Any] = {
+                "labels": labels.reshape(len(texts)),
+                "margins": margins.reshape(len(texts)),
+            }
+        else:
+            rows = np.frombuffer(base64.b64decode(answer["probabilities"]), dtype="<f8")
+            said = {"probabilities": rows.reshape(len(texts), len(classes))}
         told = {name: answer[name] for name in ("weights_sha256", "parameters", "licence")}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RefusedError(f"cannot be scored again: its answers are none ({error!r})") from None
-    return told | {"revision": revision, "classes": classes, "probabilities": probabilities}
+    return told | said | {"revision": revision, "classes": classes}
 
 
 def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
@@ -264,16 +282,32 @@ def _faults_of_identity(result: Result, model: Mapping[str, Any], label_rule: st
 def _faults_of_labels(
     rule: LabelRule, cases: Sequence[Case], labels: Labels, probabilities: Array
 ) -> Iterator[str]:
-    """Labels that the model does not give.
-
-    Rounding may decide between two labels that are as good as equally likely. That excuses few
-    cases; and none of a model whose answers hang on rounding altogether.
-    """
+    """Labels that the model does not give."""
     other = rule.labels(probabilities) != labels
     said = (np.full(len(cases), label) for label in range(len(LABELS)))
     fits = np.stack([rule.could_be(label, probabilities, ROUNDING) for label in said])
     near = fits.sum(axis=0) > 1
-    excused = other & near & fits[labels, np.arange(len(cases))]
+    yield from _faults_unless_near(cases, other, near, fits[labels, np.arange(len(cases))])
+
+
+def _faults_of_answers(
+    cases: Sequence[Case], labels: Labels, said: Labels, margins: Array
+) -> Iterator[str]:
+    """Labels, or none, that the model does not answer; with a tie it may answer anything else."""
+    near = margins < ROUNDING
+    yield from _faults_unless_near(cases, said != labels, near, near)
+
+
+def _faults_unless_near(
+    cases: Sequence[Case], other: Mask, near: Mask, fits: Mask
+) -> Iterator[str]:
+    """Cases of which a model says something ``other``, all of shape (cases,).
+
+    Rounding may decide between two answers that are as good as equally likely, ``near`` each other,
+    if the one that was told ``fits`` as well. That excuses few cases; and none of a model whose
+    answers hang on rounding altogether.
+    """
+    excused = other & near & fits
     if near.sum() > MOST_NEAR_TIES * len(cases):
         excused[:] = False
     wrong = np.flatnonzero(other & ~excused)

@@ -22,18 +22,28 @@ MOST_WRITTEN_BYTES = 1 << 20
 
 
 def facts_of(model: Classifier, texts: list[str]) -> dict[str, Any]:
-    """What is known of a model, and the probabilities that it gives texts."""
-    from s2lct.leaderboard.models.facts import licence_of, parameters_of
-    from s2lct.leaderboard.scoring.ask import probabilities_of
+    """What is known of a model, and the probabilities that it gives texts.
 
-    return {
+    Of one that answers in words, the labels of these and by how much each answer is the likeliest.
+    """
+    from s2lct.leaderboard.models.facts import licence_of, parameters_of
+    from s2lct.leaderboard.models.generating_model import GeneratingModel
+    from s2lct.leaderboard.scoring.ask import probabilities_of
+    from s2lct.leaderboard.scoring.written import read_labels
+
+    facts = {
         "revision": model.revision,
         "classes": model.classes,
         "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
         "parameters": parameters_of(model),
         "licence": licence_of(model),
-        "probabilities": probabilities_of(model, texts),
     }
+    if not isinstance(model, GeneratingModel):
+        return facts | {"probabilities": probabilities_of(model, texts)}
+    written = sorted(model.written(texts))
+    answers = {texts[number]: answer for number, answer, _ in written}
+    labels = read_labels(model, texts, answers).tolist()
+    return facts | {"labels": labels, "margins": [one.margin for one in written]}
 
 
 def asked_model(request: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +58,7 @@ def asked_model(request: dict[str, Any]) -> dict[str, Any]:
     asks = None
     if request["prompt"]:
         words, chat_template = tuple(request["words"]), request["chat_template"]
-        asks = LabelPrompt(request["prompt"], words, chat_template)
+        asks = LabelPrompt(request["prompt"], words, chat_template, request.get("max_tokens"))
     try:
         model = load_classifier(request["folder"], device="cpu", dtype="float32", asks=asks)
         facts = facts_of(model, request["texts"])
@@ -60,6 +70,8 @@ def asked_model(request: dict[str, Any]) -> dict[str, Any]:
         if short or isinstance(error, MemoryError):
             told = "it needs more memory than it is given"
         return {"problem": told}
+    if "probabilities" not in facts:
+        return facts
     said = facts["probabilities"].astype("<f8").tobytes()
     return facts | {"probabilities": base64.b64encode(said).decode()}
 
