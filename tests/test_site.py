@@ -154,7 +154,15 @@ class Visit:
         return [row.locator("td").nth(number).inner_text() for row in rows.all()]
 
     def names(self) -> list[str]:
-        return [name.inner_text() for name in self.tab.locator("tbody tr .first a").all()]
+        return [name.inner_text() for name in self.tab.locator("tbody tr .first a:not(.hub)").all()]
+
+    def headings(self) -> list[str]:
+        """Of the columns, as they are read: "negated negative LC4"."""
+        return [" ".join(one.split()) for one in self.tab.locator("thead th").all_inner_texts()]
+
+    def place(self, heading: str) -> int:
+        (found,) = [n for n, one in enumerate(self.headings()) if heading in one.split(" ")]
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +216,7 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
     }
     assert board.column(0)[-1] == HOSTILE
     told = board.tab.locator("main").inner_text()
-    assert "4 models on suite 1.1.0: 120 cases, 3 capabilities" in told
+    assert "4 models on suite 1.1.0: 120 cases (60 seeds, 60 expansions" in told
     board.tab.get_by_role("link", name="suite 1.0.0, 1 model").click()
     board.tab.get_by_text("1 model on suite 1.0.0").wait_for()
     assert board.names() == ["org/older"]
