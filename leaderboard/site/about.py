@@ -49,5 +49,8 @@ class Destination:
         )
 
 
+ANYWHERE = Destination()
+
+
 def _on_hub(name: str) -> bool:
     return HUB_ID.fullmatch(name) is not None and not Path(name).exists()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from statistics import fmean
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from s2lct.leaderboard.results.hub_results import HUB_ID
+from s2lct.leaderboard.results.standings import Standing
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+# As `record.own_options` tells them; without any, a language model got the usual question.
+_ONLY_PROMPTS = re.compile(r"(?:(?:own|default) prompt .*)?", re.DOTALL)
 _LEFT_OUT = {"the", "license", "licence", "licensed", "version", "software", "international"}
 # Written out in full, from the longest on.
 _WRITTEN_OUT = {
@@ -77,17 +81,23 @@ def hub_page(name: str, revision: str) -> str | None:
     return f"{ENDPOINT}/{name}" if on_hub else None
 
 
-def answering_facts(model: Any) -> dict[str, Any]:
-    """How a model answered, for pages: None where a result says nothing of it.
+def prompt_spreads(standings: Sequence[Standing]) -> dict[str, dict[str, float]]:
+    """How far a model's failure rate goes with the prompt, by the keys of its results.
 
-    Of a model with ``refusals`` and ``unreadable`` (shares of the cases that it refused, or
-    answered with what is no label), ``prompts`` (with ``count``, and the ``low`` and ``high`` mean
-    failure rate of single prompts) and ``service`` (who runs it, where it can only be asked there).
+    Of models with several results on a whole suite that differ in their prompts alone: how many
+    there are (``count``), and the ``low``, ``mean`` and ``high`` of their failure rates.
     """
-    prompts = getattr(model, "prompts", None)
-    return {
-        "refusals": getattr(model, "refusals", None),
-        "unreadable": getattr(model, "unreadable", None),
-        "prompts": None if prompts is None else [prompts.count, prompts.low, prompts.high],
-        "service": getattr(model, "service", None) or None,
-    }
+    asked: dict[tuple[str, ...], list[Standing]] = {}
+    for one in standings:
+        model = one.model
+        if one.rank is not None and _ONLY_PROMPTS.fullmatch(model.options):
+            facts = (model.name, model.revision, model.weights_sha256)
+            asked.setdefault((*facts, getattr(model, "endpoint", "")), []).append(one)
+    spreads: dict[str, dict[str, float]] = {}
+    for group in asked.values():
+        if len({one.model.options for one in group}) > 1:
+            rates = [one.overall.failure_rate for one in group]
+            figures = {"low": min(rates), "mean": fmean(rates), "high": max(rates)}
+            for one in group:
+                spreads[one.model.key] = {"count": len(group), **figures}
+    return spreads

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ from s2lct.leaderboard.results.standings import (
 )
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS, Share
-from s2lct.leaderboard.site.about import CITATION, Destination
-from s2lct.leaderboard.site.model_facts import answering_facts, hub_page, licence_name
+from s2lct.leaderboard.site.about import ANYWHERE, CITATION, Destination
+from s2lct.leaderboard.site.capability_words import capability_words
+from s2lct.leaderboard.site.model_facts import hub_page, licence_name, prompt_spreads
 from s2lct.leaderboard.site.tables import TABLES, capability_columns, write_tables
 from s2lct.pages import page_templates
 
@@ -48,7 +50,7 @@ _EXAMPLE_LENGTH = (20, 100)
 
 
 def build_site(
-    collection: Collection, out: Path, submit_to: Destination = Destination()
+    collection: Collection, out: Path, submit_to: Destination = ANYWHERE
 ) -> list[SuiteStandings]:
     """Write index.html and the files beside it; return the standings, suite by suite.
 
@@ -65,7 +67,7 @@ def build_site(
     return standings
 
 
-def page(standings: Sequence[SuiteStandings], submit_to: Destination = Destination()) -> str:
+def page(standings: Sequence[SuiteStandings], submit_to: Destination = ANYWHERE) -> str:
     """The page: it needs no network and no file beside it, except to download them."""
     environment = page_templates("s2lct.leaderboard.site").overlay(
         keep_trailing_newline=True, trim_blocks=False, lstrip_blocks=False
@@ -116,14 +118,9 @@ def short_ids(digests: Sequence[str]) -> dict[str, str]:
 
 
 def _suite_data(one: SuiteStandings) -> dict[str, Any]:
-    from s2lct.builder.capabilities.files import load_capabilities
-
     cases, names = one.suite.cases, one.capabilities
     keys = short_ids([standing.model.key for standing in one.standings])
-    known = {
-        shipped.id: (shipped.title, shipped.short or "", shipped.expectation)
-        for shipped in load_capabilities()
-    }
+    words, spreads = capability_words(names), prompt_spreads(one.standings)
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
     columns = capability_columns(names)
@@ -135,16 +132,8 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         "official": one.suite.official,
         "fingerprint": one.suite.fingerprint,
         "capabilities": [
-            {
-                "id": name,
-                "column": columns[name],
-                "title": title,
-                "short": short,
-                "expectation": expectation,
-                "example": examples[name],
-            }
+            {"id": name, "column": columns[name], "example": examples[name]} | asdict(words[name])
             for name in names
-            for title, short, expectation in (known.get(name, ("", "", "")),)
         ],
         "cases": {
             "id": [case.id for case in cases],
@@ -157,7 +146,11 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             "passes": [sum(1 << label for label in case.passes) for case in cases],
             "inserted": [list(case.inserted) or 0 for case in cases],
         },
-        "models": [_model_data(of, names, keys[of.model.key]) for of in one.standings],
+        "models": [
+            _model_data(of, names, keys[of.model.key])
+            | {"prompts": spreads.get(of.model.key), "endpoint": getattr(of.model, "endpoint", "")}
+            for of in one.standings
+        ],
         "references": [
             {
                 "name": reference.name,
@@ -213,7 +206,6 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
         "weights": model.weights_sha256,
         "rule": model.label_rule,
         **{name: getattr(model, name) for name in _OF_MODEL},
-        **answering_facts(model),
         "licence": licence_name(model.licence),
         "hub": hub_page(model.name, model.revision),
         "cases": standing.cases,
