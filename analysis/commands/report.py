@@ -35,7 +35,8 @@ def report(options: ReportOptions, bars: Bars) -> tuple[Result, ...]:
     """Put results side by side, worst first, with examples."""
     from s2lct.analysis.explain.report import html_section, read_explanations
     from s2lct.leaderboard.results.read import current, read_outcomes, recompute
-    from s2lct.leaderboard.site.report import Scored, check_same_suite, write_html
+    from s2lct.leaderboard.site.report import Scored, check_same_suite
+    from s2lct.leaderboard.site.report_page import write_html
 
     results = tuple(
         recompute(path) if options.recompute else current(path) for path in options.results
