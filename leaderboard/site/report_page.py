@@ -25,7 +25,7 @@ from s2lct.leaderboard.site.report import (
     shown_name,
     worst_first,
 )
-from s2lct.leaderboard.site.report_grids import Grids, Head, capability_head, hardest_first
+from s2lct.leaderboard.site.report_grids import BESIDE, Grids, Head, capability_head, hardest_first
 from s2lct.pages import page_templates
 from s2lct.suite.cases import Case
 
@@ -180,6 +180,7 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
         prompts=prompt_lines(results),
         heat_map=grids.failure_rates(),
         apart=grids.apart(),
+        beside=len(results) <= BESIDE,
         examples=[_examples(scored, name, words) for name in names],
         sections=sections,
         shown_name=shown_name,
