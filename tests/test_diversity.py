@@ -389,7 +389,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
     read = json.loads(out["json"].read_text())
     assert read["sources"] == ["suite", "CheckList", "corpus"]
     names = sorted({case.capability for case in cases}, key=lambda name: int(name[2:]))
-    assert list(read["groups"]) == ["all", "seeds", *names]
+    assert list(read["groups"]) == ["all", "seeds", "expansions", *names]
     for name, by_source in read["groups"].items():
         own = [case for case in cases if name in ("all", f"{case.kind}s", case.capability)]
         assert by_source["suite"]["cases"] == len(own)

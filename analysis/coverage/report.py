@@ -74,12 +74,10 @@ def conclusion(report: CoverageReport) -> str:
     most = [max(report.measured, key=lambda one: one.values[name]).suite for name in report.figures]
     leader = max(report.measured, key=lambda one: most.count(one.suite))
     led = most.count(leader.suite)
-    alike = (
-        "with as many cases as the others " if len({o.cases for o in report.measured}) == 1 else ""
-    )
+    alike = len({one.cases for one in report.measured}) == 1
     return (
-        f"{leader.suite} {alike}covers most of {report.model}, by {led} of {count} "
-        f"figure{'s' if count > 1 else ''}."
+        f"Most of {report.model} is covered by {leader.suite}, by {led} of {count} "
+        f"figure{'s' if count > 1 else ''}{', with as many cases of each' if alike else ''}."
     )
 
 

@@ -90,18 +90,18 @@ def sentences(matrix: Matrix) -> list[str]:
             told.append(f"{row.name}: {row.problem}.")
             continue
         own = [
-            f"{name} from {_rate(one.failures_before, one)} to {_rate(one.failures_after, one)} %"
+            f"of {name} from {_percent(one.failures_before, one)} to "
+            f"{_percent(one.failures_after, one)} %"
             for name in row.trained_on
             if (one := row.unseen.get(name)) is not None
         ]
-        told.append(
-            f"{row.name}: failure rate of {', '.join(own) or 'no held-out case'}. "
-            f"{forgotten_line(row)}."
-        )
+        rates = f"failure rate {', '.join(own)}" if own else "no case was held out"
+        forgotten = f" {forgotten_line(row)}." if row.corpus else ""
+        told.append(f"Trained on {row.name}: {rates}.{forgotten}")
     return told
 
 
-def _rate(failures: int, of: Change) -> str:
+def _percent(failures: int, of: Change) -> str:
     return f"{100 * failures / of.cases:.0f}"
 
 
