@@ -110,7 +110,7 @@ def sentences(comparison: DiversityComparison) -> list[str]:
         reached = len(variety.figures) - len(short)
         told.append(
             f"The suite reaches {reached} of {len(variety.figures)} bars of its own variety"
-            f"{', not: ' if short else ''}{', '.join(short)}."
+            f"{'; it falls short in ' if short else ''}{'; '.join(short)}."
         )
         told.append(variety_caption(variety))
     return told
@@ -247,8 +247,8 @@ PANELS: dict[str, Callable[[Axes, DiversityComparison], None]] = {
     "Self-BLEU (less is more diverse)": partial(_rows, lambda one: _interval(one.self_bleu)),
     "Distinct productions": partial(_rows, lambda one: _interval(one.productions)),
     "Distinct word pairs in all pairs": partial(_rows, lambda one: _interval(one.distinct[2])),
-    f"Words in a case {_SHOWN}": partial(_rows, lambda one: _quantiles(one.words)),
-    f"Depth of the tree {_SHOWN}": partial(_rows, lambda one: _quantiles(one.depth)),
+    f"Words in a case\n{_SHOWN}": partial(_rows, lambda one: _quantiles(one.words)),
+    f"Depth of the tree\n{_SHOWN}": partial(_rows, lambda one: _quantiles(one.depth)),
 }
 _STYLE = {
     "axes.grid": True,
