@@ -6,6 +6,8 @@ import html
 import io
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +18,17 @@ from s2lct.cli.main import app
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.read import read_outcomes, read_result
-from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.results.record import RateRecord, Result
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.leaderboard.site.report import (
     ResultsTable,
     Scored,
     comparison_table,
     one_answer_warning,
 )
+from s2lct.leaderboard.site.report_grids import Grids
 from s2lct.leaderboard.site.report_page import html_report
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
@@ -227,6 +231,31 @@ def test_the_report_shows_how_far_a_rate_goes_with_the_prompt(tmp_path: Path) ->
     assert f"prompts {percent(rates[0])}–{percent(rates[1])}<" in page
     assert f"org/lm (2 prompts) is wrong about {percent(sum(rates) / 2)} %" in page
     assert "prompts" not in html_report(scored[:1])
+
+
+def test_the_report_shows_what_got_no_label(results: list[Result]) -> None:
+    """Fields as results of endpoints have them: of 24 cases 2 refused and 1 unreadable."""
+    rate = RateRecord(cases=24, failures=6, failure_rate=0.25, ci=(0.1, 0.4))
+    answered = RateRecord(cases=21, failures=3, failure_rate=1 / 7, ci=(0.05, 0.3))
+    told = {"refusals": 2, "unreadable": 1, "answered": answered, "both_sides": None}
+    capability = SimpleNamespace(all=rate, seed=rate, expansion=rate, pass_to_fail=0, **told)
+    silent: Any = SimpleNamespace(overall=SimpleNamespace(**told), capabilities={"LC4": capability})
+    words = capability_words(["LC4"])
+    grids = Grids([silent, results[0]], ["org/chat", "other"], ["LC4"], words, ()).apart()
+    heads = {
+        name: [[cell.shown for cell in cells] for _, cells in grid.rows]
+        for name, grid in grids.items()
+    }
+    assert heads["Refused"] == [["2", "0"], ["2", "0"]]
+    assert heads["Unreadable"] == [["1", "0"], ["1", "0"]]
+    whole = results[0]
+    assert whole.capabilities["LC4"].all is not None
+    assert heads["Failure rate without these"] == [
+        ["14.3", percent(whole.overall.failure_rate)],
+        ["14.3", percent(whole.capabilities["LC4"].all.failure_rate)],
+    ]
+    alone = Grids([whole], ["other"], ["LC4"], words, ()).apart()
+    assert not {"Refused", "Unreadable"} & set(alone)
 
 
 @pytest.mark.parametrize(("first", "second"), [("vader", "afinn"), (LONG, "x" * 74), ("a", "a")])
