@@ -6,8 +6,6 @@ import html
 import io
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from s2lct.cli.console import PlainConsole
 from s2lct.cli.main import app
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.comparison import compare
+from s2lct.leaderboard.results.prompts import over_prompts
 from s2lct.leaderboard.results.read import read_outcomes, read_result
 from s2lct.leaderboard.results.record import RateRecord, Result
 from s2lct.leaderboard.results.write import write_result
@@ -234,28 +233,28 @@ def test_the_report_shows_how_far_a_rate_goes_with_the_prompt(tmp_path: Path) ->
 
 
 def test_the_report_shows_what_got_no_label(results: list[Result]) -> None:
-    """Fields as results of endpoints have them: of 24 cases 2 refused and 1 unreadable."""
-    rate = RateRecord(cases=24, failures=6, failure_rate=0.25, ci=(0.1, 0.4))
+    plain = results[0]
+    rate = plain.capabilities["LC4"].all
+    assert rate is not None
     answered = RateRecord(cases=21, failures=3, failure_rate=1 / 7, ci=(0.05, 0.3))
-    told = {"refusals": 2, "unreadable": 1, "answered": answered, "both_sides": None}
-    capability = SimpleNamespace(all=rate, seed=rate, expansion=rate, pass_to_fail=0, **told)
-    silent: Any = SimpleNamespace(overall=SimpleNamespace(**told), capabilities={"LC4": capability})
+    told = {"refusals": 2, "unreadable": 1, "answered": answered}
+    capability = plain.capabilities["LC4"].model_copy(update=told)
+    of = {"overall": plain.overall.model_copy(update=told), "capabilities": {"LC4": capability}}
+    silent = plain.model_copy(update=of)
     words = capability_words(["LC4"])
-    grids = Grids([silent, results[0]], ["org/chat", "other"], ["LC4"], words, ()).apart()
-    heads = {
+    grids = Grids(over_prompts([silent, plain]), ["LC4"], words).silent()
+    assert {
         name: [[cell.shown for cell in cells] for _, cells in grid.rows]
         for name, grid in grids.items()
+    } == {
+        "Refused": [["2", "0"], ["2", "0"]],
+        "Unreadable": [["1", "0"], ["1", "0"]],
+        "Failure rate without these": [
+            ["14.3", percent(plain.overall.failure_rate)],
+            ["14.3", percent(rate.failure_rate)],
+        ],
     }
-    assert heads["Refused"] == [["2", "0"], ["2", "0"]]
-    assert heads["Unreadable"] == [["1", "0"], ["1", "0"]]
-    whole = results[0]
-    assert whole.capabilities["LC4"].all is not None
-    assert heads["Failure rate without these"] == [
-        ["14.3", percent(whole.overall.failure_rate)],
-        ["14.3", percent(whole.capabilities["LC4"].all.failure_rate)],
-    ]
-    alone = Grids([whole], ["other"], ["LC4"], words, ()).apart()
-    assert not {"Refused", "Unreadable"} & set(alone)
+    assert Grids(over_prompts([plain]), ["LC4"], words).silent() == {}
 
 
 @pytest.mark.parametrize(("first", "second"), [("vader", "afinn"), (LONG, "x" * 74), ("a", "a")])
