@@ -20,6 +20,7 @@ os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
 
 import typer.testing
+from browser_fixtures import browser, visit
 from hub_fixtures import hub, hub_server, stranger
 from hypothesis import HealthCheck, settings
 from stub_models import stub_models
@@ -59,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.path.name, len(LONGEST)))
 
 
-__all__ = ["hub", "hub_server", "stranger"]
+__all__ = ["browser", "hub", "hub_server", "stranger", "visit"]
 
 SENTENCES = {
     "positive": [

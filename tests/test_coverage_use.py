@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser_fixtures import LEGIBLE, SHOWN_SIZES
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
@@ -26,7 +27,14 @@ from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.metrics import METRICS, build_metrics
 from s2lct.analysis.coverage.minimize import Reduced, Reduction, minimize, overall, reductions
-from s2lct.analysis.coverage.report import CoverageReport, coverage_page, write_curves
+from s2lct.analysis.coverage.report import (
+    CoverageReport,
+    conclusion,
+    coverage_page,
+    percent,
+    sentences,
+    write_curves,
+)
 from s2lct.analysis.coverage.suites import (
     drawn,
     load_test_suite,
@@ -160,6 +168,36 @@ def test_suites_together_cover_what_their_union_covers(
     assert rows[0].values != whole.values
 
 
+def test_seeds_and_expansions_are_told_apart(
+    encoder: EncoderModel, metrics: dict[str, Coverage]
+) -> None:
+    texts, kinds = [case.text for case in CASES], [case.kind for case in CASES]
+    measured = measure("mine", texts, encoder, metrics, shuffles=0, kinds=kinds)
+    assert [part.suite for part in measured.parts] == ["mine, seeds", "mine, expansions"]
+    for kind, part in zip(("seed", "expansion"), measured.parts, strict=True):
+        own = [case.text for case in CASES if case.kind == kind]
+        assert part.cases == len(own)
+        assert part.values == measure("own", own, encoder, metrics, shuffles=0).values
+    other = measure("other", texts[:2], encoder, metrics, shuffles=0, kinds=["seed", "seed"])
+    assert not other.parts
+    rows = [row.suite for row in together([measured, other])]
+    assert rows == ["mine", "mine, seeds", "mine, expansions", "other", "mine + other"]
+
+
+def test_the_page_says_first_what_covers_most(
+    encoder: EncoderModel, metrics: dict[str, Coverage]
+) -> None:
+    report = page_of("mine", encoder, metrics)
+    count = len(report.figures)
+    expected = f"Most of tiny is covered by mine, by {count} of {count} figures."
+    assert conclusion(report) == expected
+    lines = sentences(report)
+    assert len(lines) == count
+    for figure, line in zip(report.figures, lines, strict=True):
+        for one in report.measured:
+            assert f"{one.suite} {percent(one.values[figure])} %" in line
+
+
 def slow_greedy(encoder: EncoderModel, metric: Coverage, threshold: float) -> set[str]:
     """One case after the other, the whole coverage counted anew each time."""
     kept: set[str] = set()
@@ -237,6 +275,10 @@ def test_the_page_shows_every_figure_and_escapes_names(
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert page.count("<figure>") == 6
+    # What was changed in order to look into the model is told on the terminal.
+    assert "a note" not in page
+    places = [page.index(one) for one in ('class="lead"', "<li>", "<figure>", "<table>")]
+    assert places == sorted(places)
     assert page.count("<polyline") == 12
     assert "http" not in page
     for path in (tmp_path / "a.html", tmp_path / "a.png", tmp_path / "b.png"):
@@ -271,7 +313,9 @@ def test_the_plots_stay_within_their_frames(
             }).map(part => part.outerHTML)"""
         )
         wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+        sizes = page.evaluate(SHOWN_SIZES)
         browser.close()
+    assert min(sizes) >= LEGIBLE
     assert outside == []
     assert not wide
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser_fixtures import LEGIBLE, SHOWN_SIZES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -296,6 +297,12 @@ def test_pages_and_tables_are_the_same_again_and_hold_the_figures(
     assert page == as_html(compared, "<b>suite</b>")
     assert "<b>suite</b>" not in page
     assert page.count("<svg") == 6
+    own = compared.groups["all"]["suite"]
+    assert (
+        f"6 cases of the suite have {own.productions.value:,.0f} distinct productions and a "
+        f"self-BLEU of {own.self_bleu.value:.1f}" in page.partition("<svg")[0]
+    )
+    assert page.index('class="lead"') < page.index("<svg") < page.index("<table>")
     assert "nan" not in page.lower().replace("nano", "")
     assert not re.search(r"(src|href)=\"https?://", page)
     records = list(csv.DictReader(as_csv(compared).splitlines()))
@@ -389,7 +396,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
     read = json.loads(out["json"].read_text())
     assert read["sources"] == ["suite", "CheckList", "corpus"]
     names = sorted({case.capability for case in cases}, key=lambda name: int(name[2:]))
-    assert list(read["groups"]) == ["all", "seeds", *names]
+    assert list(read["groups"]) == ["all", "seeds", "expansions", *names]
     for name, by_source in read["groups"].items():
         own = [case for case in cases if name in ("all", f"{case.kind}s", case.capability)]
         assert by_source["suite"]["cases"] == len(own)
@@ -478,4 +485,5 @@ def test_plots_take_the_pages_colours_and_fit_a_phone(
         )
         assert len(widths) == 6
         assert all(300 < width <= 390 for width in widths)
+        assert min(page.evaluate(SHOWN_SIZES)) >= LEGIBLE
         browser.close()

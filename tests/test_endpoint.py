@@ -37,7 +37,8 @@ from s2lct.leaderboard.results.scored import read_collection, write_collection
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.leaderboard.site.report import Scored, html_report
+from s2lct.leaderboard.site.report import Scored
+from s2lct.leaderboard.site.report_page import html_report
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.submission.check import check
 from s2lct.suite.cases import Case, SuiteCases, load_cases

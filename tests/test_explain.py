@@ -467,6 +467,7 @@ def test_aggregates_count_words_and_parts_of_failures_alone(
 ) -> None:
     (of_lc8,) = aggregate(explained_pairs)
     assert (of_lc8.failures, of_lc8.passing, of_lc8.families) == (1, 1, 1)
+    assert of_lc8.seeds == 0  # it is an expansion that fails
     assert of_lc8.kept == 3
     assert {share.name: (share.kind, share.held) for share in of_lc8.words} == {
         "dreadful": ("source", 1),
@@ -489,6 +490,10 @@ def test_marked_texts_are_escaped(explained_pairs: list[Explanation]) -> None:
         fillings="", attribution="", options=Options(), explanations=tuple(explained_pairs),
     )  # fmt: skip
     html = html_page(file)
+    words = f"{len(explained_pairs[1].words)}"
+    assert f"m is held to wrong answers by 3.0 of {words} words in the mean; 0 of 1" in html
+    # The sentence that says it, the case, and figures behind.
+    assert html.index('class="lead"') < html.index(">dreadful</mark>") < html.index("<table>")
     assert "<b>friend" not in html
     assert ">dreadful</mark> <mark" in html
     assert ">feature</mark> film.&#34; <small>" in html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from pathlib import Path
@@ -12,18 +13,22 @@ from typer.testing import CliRunner
 
 from s2lct.cli.console import PlainConsole
 from s2lct.cli.main import app
+from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.comparison import compare
+from s2lct.leaderboard.results.prompts import over_prompts
 from s2lct.leaderboard.results.read import read_outcomes, read_result
-from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.results.record import RateRecord, Result
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.leaderboard.site.report import (
     ResultsTable,
     Scored,
     comparison_table,
-    html_report,
     one_answer_warning,
 )
+from s2lct.leaderboard.site.report_grids import Grids
+from s2lct.leaderboard.site.report_page import html_report
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -119,21 +124,137 @@ def test_a_model_with_one_answer_is_warned_of(tmp_path: Path) -> None:
     assert one_answer_warning(other) == ""
 
 
+def tables(page: str) -> dict[str, list[list[str]]]:
+    """The rows of a page's tables with their cells as text, by the headings above them."""
+    found: dict[str, list[list[str]]] = {}
+    for part in re.split(r"(?=<h[23]>)", page):
+        heading = re.match(r"<h[23]>(.*?)</h[23]>", part)
+        table = re.search(r"<table.*?</table>", part, re.DOTALL)
+        if heading and table:
+            found[heading[1]] = [
+                [
+                    " ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split())
+                    for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+                ]
+                for row in table[0].split("<tr>")[1:]
+            ]
+    return found
+
+
+def interval(ci: tuple[float, float]) -> str:
+    return f"{100 * ci[0]:.0f}–{100 * ci[1]:.0f}"
+
+
+def scored_page(results: list[Result], folder: Path) -> str:
+    paths = [written(one.model.name, folder) for one in results]
+    return html_report([Scored(read_result(path), read_outcomes(path)) for path in paths])
+
+
 def test_the_html_report_shows_chance_and_both_kinds(tmp_path: Path) -> None:
     path = written("m", tmp_path)
     result = read_result(path)
-    page = html_report([Scored(result, read_outcomes(path))])
-    for name in ("always-negative", "always-neutral", "always-positive", "random"):
-        assert page.count(f">{name}</th>") == 2
+    found = tables(html_report([Scored(result, read_outcomes(path))]))
+    references = ["always-negative", "always-neutral", "always-positive", "random"]
+    first = found["Failure rate on all cases"]
+    assert first[0] == ["", "m", *references]
+    assert first[1][:2] == [
+        "mean", f"{percent(result.overall.failure_rate)} {interval(result.overall.ci)}",
+    ]  # fmt: skip
+    assert first[2][:2] == ["chance-corrected", f"{result.overall.chance_corrected:.2f}"]
     of = result.capabilities["LC3"]
     assert of.all is not None
-    rows = [row for row in page.split("<tr>") if row.startswith("<td>LC3</td>")]
-    assert len(rows) == 2
-    assert f">{percent(of.all.failure_rate)}</td>" in rows[0]
-    assert re.findall(r">([\d.]+)</td>", rows[1])[:3] == [
-        percent(of.seed.failure_rate), percent(of.expansion.failure_rate), str(of.pass_to_fail),
-    ]  # fmt: skip
-    assert f"{result.overall.chance_corrected:.2f}" in page
+    kinds = {"Failure rate on all cases": of.all, "Seeds": of.seed, "Expansions": of.expansion}
+    for heading, rate in kinds.items():
+        (row,) = [row for row in found[heading] if row[0] == "change over time LC3"]
+        assert row[1] == f"{percent(rate.failure_rate)} {interval(rate.ci)}"
+        assert set(row[2:]) <= {"0.0", "33.3", "66.7", "100.0"} and len(row) == 6
+    flips = found["Expansions that fail though their seed passes"]
+    assert ["change over time LC3", str(of.pass_to_fail)] in flips
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 9])
+def test_models_stand_below_each_other_where_they_are_many(
+    results: list[Result], count: int, tmp_path: Path
+) -> None:
+    chosen = results[:count]
+    rows = tables(scored_page(chosen, tmp_path))["Failure rate on all cases"]
+    names = {one.model.name for one in chosen}
+    heads, lines = set(rows[0][1:]), {row[0] for row in rows[1:]}
+    assert (names <= lines) == (count > 3) and (names <= heads) == (count <= 3)
+    # Whichever way it goes: every model's rate and interval of every capability is there once.
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    by_model = {row[0]: row for row in (rows if count > 3 else columns)}
+    for one in chosen:
+        for of in one.capabilities.values():
+            assert of.all is not None
+            shown = f"{percent(of.all.failure_rate)} {interval(of.all.ci)}"
+            assert shown in by_model[one.model.name]
+
+
+def test_the_report_says_what_it_comes_to_and_shows_the_worst_first(
+    results: list[Result], tmp_path: Path
+) -> None:
+    chosen = results[:5]
+    page = scored_page(chosen, tmp_path)
+    ranked = sorted(chosen, key=lambda one: (one.overall.failure_rate, one.model.name))
+    lead = html.unescape(re.search(r'class="lead">(.*?)</p>', page)[1])  # type: ignore[index]
+    assert f"{ranked[0].model.name} is wrong least often, about " in lead
+    assert f"{ranked[-1].model.name} most often, about " in lead
+    of_name = {
+        name: float(np.mean([one.capabilities[name].all.failure_rate for one in chosen]))
+        for name in PASSES
+    }
+    hardest = sorted(of_name, key=lambda name: -of_name[name])
+    # The sentence, then the rates, then examples; the hashes at the end.
+    places = [page.index(one) for one in ('class="lead"', 'class="grid"', "<details", "weights 0")]
+    assert places == sorted(places)
+    examples = page[page.index("Examples, worst first") : page.index("Seeds and expansions apart")]
+    assert re.findall(r"<summary><b>.*?</b> <small>(.*?)</small>", examples) == hardest
+    first = examples.partition("</details>")[0]
+    rates = [float(one) for one in re.findall(r"</b> fails ([\d.]+) %", first)]
+    assert len(rates) == 3 and rates == sorted(rates, reverse=True)
+    assert "2 more models fail some of these cases." in first
+
+
+def test_the_report_shows_how_far_a_rate_goes_with_the_prompt(tmp_path: Path) -> None:
+    scored = []
+    for number, prompt in enumerate(("One: {text}", "Two: {text}")):
+        labels = np.random.default_rng(number).integers(0, 3, len(CASES))
+        failed = failed_cases(CASES, labels)
+        asks = LabelPrompt(prompt, ("bad", "so-so", "good"))
+        outcomes = Outcomes("org/lm", "r1", "0" * 64, "", SUITE, labels, failed, asks=asks)
+        path = write_result(outcomes, tmp_path / str(number))
+        scored.append(Scored(read_result(path), read_outcomes(path)))
+    rates = sorted(one.result.overall.failure_rate for one in scored)
+    page = html_report(scored)
+    assert f"prompts {percent(rates[0])}–{percent(rates[1])}<" in page
+    assert f"org/lm (2 prompts) is wrong about {percent(sum(rates) / 2)} %" in page
+    assert "prompts" not in html_report(scored[:1])
+
+
+def test_the_report_shows_what_got_no_label(results: list[Result]) -> None:
+    plain = results[0]
+    rate = plain.capabilities["LC4"].all
+    assert rate is not None
+    answered = RateRecord(cases=21, failures=3, failure_rate=1 / 7, ci=(0.05, 0.3))
+    told = {"refusals": 2, "unreadable": 1, "answered": answered}
+    capability = plain.capabilities["LC4"].model_copy(update=told)
+    of = {"overall": plain.overall.model_copy(update=told), "capabilities": {"LC4": capability}}
+    silent = plain.model_copy(update=of)
+    words = capability_words(["LC4"])
+    grids = Grids(over_prompts([silent, plain]), ["LC4"], words).silent()
+    assert {
+        name: [[cell.shown for cell in cells] for _, cells in grid.rows]
+        for name, grid in grids.items()
+    } == {
+        "Refused": [["2", "0"], ["2", "0"]],
+        "Unreadable": [["1", "0"], ["1", "0"]],
+        "Failure rate without these": [
+            ["14.3", percent(plain.overall.failure_rate)],
+            ["14.3", percent(rate.failure_rate)],
+        ],
+    }
+    assert Grids(over_prompts([plain]), ["LC4"], words).silent() == {}
 
 
 @pytest.mark.parametrize(("first", "second"), [("vader", "afinn"), (LONG, "x" * 74), ("a", "a")])

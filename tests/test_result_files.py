@@ -28,7 +28,8 @@ from s2lct.leaderboard.results.record import BUILT_IN, SelectionRecord
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.site.report import Scored, html_report
+from s2lct.leaderboard.site.report import Scored
+from s2lct.leaderboard.site.report_page import html_report
 from s2lct.suite.cases import Case, SuiteCases
 
 runner = CliRunner()

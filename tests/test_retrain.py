@@ -438,6 +438,13 @@ def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
         # Over two seeds the held-out cases of two folds; every third of the others is shared.
         total = sum(one.case.capability == row.name for one in SUITE.rows)
         assert row.unseen[row.name].cases == pytest.approx(0.2 * total, abs=4)
+        assert row.unseen_seeds and row.unseen_expansions
+        # Seeds and expansions apart are together all of them.
+        for name, whole in row.unseen.items():
+            kinds = (row.unseen_seeds, row.unseen_expansions)
+            parts = [of[name] for of in kinds if name in of]
+            assert sum(one.cases for one in parts) == whole.cases
+            assert sum(one.failures_after for one in parts) == whole.failures_after
     failed = Row(name="LC5", trained_on=("LC5",), problem="too <few> families")
     matrix = Matrix(
         model="<i>tiny</i>",
@@ -452,6 +459,18 @@ def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
         rows=(*rows, failed),
     )
     page = html_page(matrix)
+    own = [row.unseen[row.name] for row in rows]
+    clear = sum(one.clear and one.change < 0 for one in own)
+    lead = page.partition('class="lead">')[2].partition("</p>")[0]
+    assert f"clearly lowered the failure rate of {clear} of 2 capabilities trained on" in lead
+    for row, one in zip(rows, own, strict=True):
+        before, after = (
+            f"{100 * count / one.cases:.0f}" for count in (one.failures_before, one.failures_after)
+        )
+        assert (
+            f"Trained on {row.name}: failure rate of {row.name} from {before} to {after} %" in page
+        )
+    assert page.index('class="lead"') < page.index("<li>") < page.index("<table")
     table = page.partition('<table class="heat">')[2].partition("</table>")[0]
     assert table.count("<tr>") == 1 + 3
     assert table.count("<td") == 3 * (2 + 1)

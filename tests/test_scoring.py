@@ -28,7 +28,7 @@ from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
 from s2lct.leaderboard.results.record import SCHEMA_FILE, schema
 from s2lct.leaderboard.scoring.score import score
-from s2lct.leaderboard.site.report import marked
+from s2lct.leaderboard.site.report_page import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.read import load_suite
 
@@ -524,7 +524,8 @@ def test_results_of_different_suites_are_not_compared(result_files: list[Path]) 
 
 def test_the_html_report_shows_text_as_text(tmp_path: Path) -> None:
     from s2lct.leaderboard.results.write import write_result
-    from s2lct.leaderboard.site.report import Scored, html_report
+    from s2lct.leaderboard.site.report import Scored
+    from s2lct.leaderboard.site.report_page import html_report
 
     evil = "<script>alert(1)</script> isn't bad"
     cases = tuple(

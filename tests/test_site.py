@@ -11,13 +11,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from made_up_results import suite, write
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
@@ -34,17 +35,6 @@ from s2lct.leaderboard.site.site import build_site, page
 from s2lct.leaderboard.site.tables import capability_columns
 from s2lct.suite.cases import Case, SuiteCases
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HOSTILE = (
     "</script><img src=x onerror=window.pwned=1><script>window.pwned=1</script>${window.pwned=1}"
 )
@@ -52,41 +42,6 @@ FORMULA = "=HYPERLINK(0)"
 # No result file may name a model so; what shows names bears them all the same.
 NAMES = {f"org/{'x' * (len(name) - 4)}": name for name in (FORMULA, HOSTILE)}
 REFERENCES = {"always-negative", "always-neutral", "always-positive", "random"}
-PASSES = {"LC4": {1, 2}, "LC9": {0}, "LC10": {0}}
-
-
-def suite(version: str, seeds: int = 20) -> SuiteCases:
-    cases: list[Case] = []
-    for capability, passes in PASSES.items():
-        for number in range(seeds):
-            seed = f"{capability}-{number}-{version}"
-            text = f"Sentence {number} of {capability} & <b>more</b>."
-            splits = frozenset({"sst:train" if number % 2 else "sst:test"})
-            rest = (seed, text, frozenset(passes))
-            cases.append(Case(seed, capability, "seed", *rest, splits=splits))
-            cases.append(
-                Case(
-                    f"{seed}-x", capability, "expansion", seed, f"Also {text}",
-                    frozenset(passes), ("Also",), "S -> ADVP NP", splits,
-                )
-            )  # fmt: skip
-    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
-    return SuiteCases("made up", version, fingerprint_of(rows), tuple(cases))
-
-
-def write(name: str, failing: float, of: SuiteCases, folder: Path, **facts: Any) -> Path:
-    """A model that fails this share of the cases, always the same of them."""
-    draw = np.random.default_rng(len(name)).random(len(of.cases))
-    labels = np.array(
-        [
-            min({0, 1, 2} - case.passes) if one < failing else min(case.passes)
-            for case, one in zip(of.cases, draw, strict=True)
-        ]
-    )
-    failed = failed_cases(of.cases, labels)
-    return write_result(
-        Outcomes(name, "r1", "0" * 64, "as it says", of, labels, failed, **facts), folder
-    )
 
 
 @pytest.fixture(scope="module")
@@ -127,67 +82,6 @@ def site(collection: Collection, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return out
 
 
-@dataclass
-class Visit:
-    """A tab, and what went wrong or out in it."""
-
-    tab: Any
-    allowed: str
-    said: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.tab.on("console", self._hear)
-        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
-        self.tab.on("request", self._see)
-
-    def _hear(self, message: Any) -> None:
-        if message.type in ("error", "warning"):
-            self.said.append(message.text)
-
-    def _see(self, request: Any) -> None:
-        if not request.url.startswith((self.allowed, "data:", "blob:")):
-            self.left.append(request.url)
-
-    def column(self, number: int) -> list[str]:
-        rows = self.tab.locator("tbody tr")
-        return [row.locator("td").nth(number).inner_text() for row in rows.all()]
-
-    def names(self) -> list[str]:
-        return [name.inner_text() for name in self.tab.locator("tbody tr .first a").all()]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"no Chromium at {CHROMIUM}")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def visit(browser: Any) -> Iterator[Any]:
-    """Opens addresses; in the end nothing was complained of, fetched from elsewhere, or run."""
-    open_ones: list[Visit] = []
-
-    def open_page(address: str, allowed: str = "", **options: Any) -> Visit:
-        context = browser.new_context(accept_downloads=True, **options)
-        one = Visit(context.new_page(), allowed or address.partition("#")[0])
-        open_ones.append(one)
-        one.tab.goto(address)
-        return one
-
-    yield open_page
-    for one in open_ones:
-        assert one.said == []
-        assert one.left == []
-        assert one.tab.evaluate("window.pwned") is None
-        one.tab.context.close()
-
-
 def address(site: Path, *route: str) -> str:
     return (site / "index.html").as_uri() + ("#/" + "/".join(route) if route else "")
 
@@ -201,14 +95,15 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
     board = visit(address(site))
     assert board.names() == ["org/good", "org/fair", FORMULA, HOSTILE]
     told = dict(zip(board.column(0), board.column(1), strict=True))
-    assert [told.pop(name) for name in board.names()] == ["1", "2–3", "2–3", "4"]
+    assert told.pop("org/good ✓") == "1"
+    assert [told.pop(name) for name in board.names()[1:]] == ["2–3", "2–3", "4"]
     # What does not read the cases stands among them, unranked.
     assert told == {f"always-{one}": "–" for one in ("negative", "neutral", "positive")} | {
         "random": "–"
     }
     assert board.column(0)[-1] == HOSTILE
     told = board.tab.locator("main").inner_text()
-    assert "4 models on suite 1.1.0: 120 cases, 3 capabilities" in told
+    assert "4 models on suite 1.1.0: 120 cases (60 seeds, 60 expansions" in told
     board.tab.get_by_role("link", name="suite 1.0.0, 1 model").click()
     board.tab.get_by_text("1 model on suite 1.0.0").wait_for()
     assert board.names() == ["org/older"]
@@ -218,7 +113,8 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
 def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) -> None:
     board = visit(address(site))
     board.tab.get_by_label("chance rows").uncheck()
-    headings = board.tab.locator("thead th").all_inner_texts()
+    board.tab.get_by_label("more columns").check()
+    headings = board.headings()
     for number, heading in enumerate(headings):
         cell, button = board.tab.locator("thead th").nth(number), "thead th button"
         board.tab.locator(button).nth(number).click()
@@ -232,10 +128,10 @@ def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) ->
         assert [way[: len(known[0])] for way in (one_way, other_way)] == known, heading
         assert (known[0][0], known[0][-1]) == (known[1][-1], known[1][0]), heading
     board.tab.get_by_role("button", name="LC9").click()
-    rates = [float(text) for text in board.column(headings.index("LC9"))]
+    rates = [float(text) for text in board.column(board.place("LC9"))]
     assert rates == sorted(rates) and rates[0] < rates[-1]
     board.tab.get_by_role("button", name="LC9").click()
-    assert [float(text) for text in board.column(headings.index("LC9"))] == rates[::-1]
+    assert [float(text) for text in board.column(board.place("LC9"))] == rates[::-1]
 
 
 @pytest.mark.browser
@@ -281,7 +177,7 @@ def test_filters_narrow_table_plot_and_download(site: Path, visit: Any) -> None:
     assert board.names() == ["org/good", "org/fair"]
     assert "2 of 4 models" in tab.locator("main").inner_text()
     assert tab.locator("figure svg circle").count() == 2
-    tab.get_by_label("Licence").select_option("apache-2.0")
+    tab.get_by_label("Licence").select_option("Apache-2.0")
     assert board.names() == ["org/fair"]
     tab.get_by_label("Licence").select_option("")
     tab.get_by_label("Size").select_option("1e7")
@@ -379,7 +275,7 @@ def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path
     assert board.tab.locator("figure svg line.chance").count() == 1
     assert "chance 33.3 %" in board.tab.locator("figure").inner_text()
     board.tab.get_by_label("Capabilities on").select_option("seeds")
-    place = board.tab.locator("thead th").all_inner_texts().index("LC4")
+    place = board.place("LC4")
     standing = next(
         one for one in all_standings(collect(tmp_path / "in"))[0].standings
         if one.model.name == "org/good"
@@ -390,7 +286,7 @@ def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path
     assert len(board.column(0)) == 2
     board.tab.get_by_role("link", name="org/no").click()
     board.tab.locator("h1", has_text="org/no").wait_for()
-    facts = board.tab.locator("dl").inner_text()
+    facts = "\n".join(board.tab.locator("dl").all_inner_texts())
     assert "answers negative to 100.0 %" in facts
     assert "0.00 (1 is no failure, 0 is always-negative, 33.3 %)" in facts
     board.tab.goto(address(tmp_path / "out", suite_id(tmp_path / "out"), "capability", "LC4"))
@@ -436,7 +332,7 @@ def test_two_models_are_compared_down_to_cases(
     for row in tab.locator("tbody tr").all():
         cells = row.locator("td").all_inner_texts()
         told = compare(cases, first, second)
-        one = told[cells[0].split()[0]]
+        one = told[cells[0].rpartition("(")[2].rstrip(")")]
         assert [int(cell) for cell in (cells[1], cells[4], cells[5])] == [
             one.cases, one.first_only, one.second_only,
         ]  # fmt: skip
@@ -482,7 +378,7 @@ def test_a_model_has_its_page_and_a_wrong_address_says_so(site: Path, visit: Any
     board = visit(address(site))
     board.tab.get_by_role("link", name=HOSTILE).click()
     board.tab.locator("h1", has_text=HOSTILE).wait_for()
-    assert "<u>mine</u>" in board.tab.locator("dl").inner_text()
+    assert "<u>mine</u>" in board.tab.locator("dl").last.inner_text()
     lost = visit(address(site, suite_id(site), "capability", "LC99"))
     assert "nothing under that address" in lost.tab.get_by_role("status").inner_text()
     assert len(lost.names()) == 4
@@ -675,7 +571,8 @@ def test_the_report_opens(results: Path, visit: Any, tmp_path: Path, scheme: str
     assert done.exit_code == 0, done.output
     tab = visit(out.as_uri(), color_scheme=scheme).tab
     assert HOSTILE in tab.locator("body").inner_text()
-    assert tab.locator("td.heat").count() == 12
+    # Of four models and three capabilities: all cases, seeds, and expansions.
+    assert tab.locator("td.heat").count() == 36
     assert tab.locator("img").count() == 0
     _, least, changes = tab.evaluate(CONTRAST)
     assert changes and least >= 4.5

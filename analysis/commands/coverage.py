@@ -178,10 +178,19 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
     )
     measured = []
     for name, suite in loaded.items():
-        texts = [given(case) for case in drawn(suite.cases, most, seed)]
-        bar = bars(name, len(texts))
+        cases = drawn(suite.cases, most, seed)
         measured.append(
-            measure(name, texts, encoder, metrics, shuffles, options.points, seed, advance=bar)
+            measure(
+                name,
+                [given(case) for case in cases],
+                encoder,
+                metrics,
+                shuffles,
+                options.points,
+                seed,
+                kinds=[case.kind for case in cases],
+                advance=bars(name, len(cases)),
+            )
         )
     report = CoverageReport(
         model=options.model,

@@ -43,7 +43,8 @@ def report(options: ReportOptions, bars: Bars) -> tuple[Result, ...]:
     from s2lct.analysis.explain.report import html_section, read_explanations
     from s2lct.leaderboard.results.read import current, read_outcomes, recompute
     from s2lct.leaderboard.site.beside import by_suite, other_suites_section, result_files
-    from s2lct.leaderboard.site.report import Scored, write_html
+    from s2lct.leaderboard.site.report import Scored
+    from s2lct.leaderboard.site.report_page import write_html
 
     paths = result_files(options.results)
     results = tuple(recompute(path) if options.recompute else current(path) for path in paths)

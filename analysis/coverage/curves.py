@@ -28,12 +28,16 @@ class Curve:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one suite of so many cases covers: states by metric, and curves by figure."""
+    """What one suite of so many cases covers: states by metric, and curves by figure.
+
+    Its ``parts`` are its seeds and its expansions, where it has both, without curves.
+    """
 
     suite: str
     cases: int
     states: Mapping[str, Coverage]
     curves: Mapping[str, Curve]
+    parts: tuple[Measured, ...] = ()
 
     @property
     def values(self) -> dict[str, float]:
@@ -98,16 +102,20 @@ def measure(
     points: int = 20,
     seed: int = 0,
     *,
+    kinds: Sequence[str] = (),
     advance: Advance = silently,
 ) -> Measured:
     """Run a suite's texts once, for all metrics and their curves; 0 shuffles give none.
 
-    The metrics, by name, have nothing covered and stay so.
+    The metrics, by name, have nothing covered and stay so. With the texts' ``kinds``, ``seed`` and
+    ``expansion``, what is covered by each is told too.
 
     Raises:
         AnalysisError: the curves would not fit into memory.
     """
     states = {metric: of.emptied() for metric, of in metrics.items()}
+    both = sorted(set(kinds), reverse=True) if len(set(kinds)) > 1 else []
+    apart = {kind: {metric: of.emptied() for metric, of in metrics.items()} for kind in both}
     recorders = {
         metric: _Recorder(of, len(texts), shuffles, points, seed)
         for metric, of in metrics.items()
@@ -117,6 +125,8 @@ def measure(
         for metric, state in states.items():
             marks = state.marks(one)
             state.add(marks)
+            if apart:
+                apart[kinds[one.number]][metric].add(marks)
             if shuffles:
                 recorders[metric].add(one.number, marks)
     curves = {
@@ -124,13 +134,17 @@ def measure(
         for recorder in recorders.values()
         for figure, curve in recorder.curves().items()
     }
-    return Measured(name, len(texts), states, curves)
+    parts = (Measured(f"{name}, {kind}s", kinds.count(kind), of, {}) for kind, of in apart.items())
+    return Measured(name, len(texts), states, curves, tuple(parts))
 
 
 def together(measured: Sequence[Measured]) -> list[Measured]:
-    """Each suite alone, then every union of two or more (of more than four: all in one)."""
-    rows = list(measured)
-    first = 2 if len(rows) <= _MOST_SUITES_COMBINED else len(rows)
+    """Each suite alone, with its parts, then every union of two or more.
+
+    Of more than four suites there is one union, of all.
+    """
+    rows = [row for one in measured for row in (one, *one.parts)]
+    first = 2 if len(measured) <= _MOST_SUITES_COMBINED else len(measured)
     for count in range(first, len(measured) + 1):
         for chosen in itertools.combinations(measured, count):
             states = {metric: state.emptied() for metric, state in chosen[0].states.items()}

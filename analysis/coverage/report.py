@@ -30,7 +30,7 @@ TITLES = {
 }
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 2", "10 4")
 WIDTH, HEIGHT = 560, 320
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 40
+LEFT, RIGHT, TOP, BOTTOM = 66, 16, 12, 48
 _TICKS = 5
 
 
@@ -70,6 +70,37 @@ class CoverageReport:
 def percent(value: float) -> str:
     """A share in percent: two decimals, more where they would say nothing."""
     return f"{100 * value:.2g}" if 0 < value < 0.001 else f"{100 * value:.2f}"
+
+
+def conclusion(report: CoverageReport) -> str:
+    """What the measures come to in a sentence: who covers most, by how many of the figures."""
+    first, *others = report.measured
+    count = len(report.figures)
+    if not others:
+        figure = report.figures[0]
+        return (
+            f"{first.cases:,} cases of {first.suite} cover {percent(first.values[figure])} % of "
+            f"what {report.model} has by {TITLES.get(figure, figure)}."
+        )
+    most = [max(report.measured, key=lambda one: one.values[name]).suite for name in report.figures]
+    leader = max(report.measured, key=lambda one: most.count(one.suite))
+    led = most.count(leader.suite)
+    alike = len({one.cases for one in report.measured}) == 1
+    return (
+        f"Most of {report.model} is covered by {leader.suite}, by {led} of {count} "
+        f"figure{'s' if count > 1 else ''}{', with as many cases of each' if alike else ''}."
+    )
+
+
+def sentences(report: CoverageReport) -> list[str]:
+    """A sentence a figure: each suite's coverage, and what all cover together."""
+    union = report.rows[-1]
+    told: list[str] = []
+    for figure in report.figures:
+        alone = ", ".join(f"{one.suite} {percent(one.values[figure])} %" for one in report.measured)
+        joint = f"; together {percent(union.values[figure])} %" if len(report.measured) > 1 else ""
+        told.append(f"{TITLES.get(figure, figure)}: {alone}{joint}.")
+    return told
 
 
 def coverage_table(report: CoverageReport) -> Table:
@@ -118,6 +149,8 @@ def coverage_page(report: CoverageReport) -> str:
     environment.filters["percent"] = percent
     return environment.get_template("coverage_page.html.jinja").render(
         report=report,
+        conclusion=conclusion(report),
+        sentences=sentences(report),
         titles=TITLES,
         plots=[_plot(report, figure) for figure in report.figures if report.shuffles],
         colours=COLOURS,

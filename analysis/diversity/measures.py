@@ -67,7 +67,7 @@ class Diversity:
 class DiversityComparison:
     """Sources side by side, the suite first: figures by group and source.
 
-    The group ``all`` is first, then ``seeds``, whose expansions do not count, then capabilities.
+    The group ``all`` is first, then ``seeds`` and ``expansions`` apart, then capabilities.
     Growth is, by source, the mean of distinct productions among so many cases. What is not the
     suite was drawn so often. Variety is the suite's.
     """

@@ -21,7 +21,7 @@ from s2lct.analysis.diversity.measures import (
     Figure,
     Spread,
 )
-from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS
+from s2lct.analysis.diversity.sources import ALL_CASES, EXPANSIONS, SEEDS
 from s2lct.analysis.plots import COLOURS, INK, picture, style
 from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.pages import page_templates
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MARKERS = ("o", "s", "^")
-PANEL = (5.0, 4.4)
+PANEL = (5.0, 4.6)
 _STAND_IN = "#010203"
 _Row = tuple[float, float, list[tuple[float, float, float]]]
 """Of a plot: where a marker stands, its size, and lines behind it with their widths."""
@@ -76,6 +76,44 @@ def caption(comparison: DiversityComparison) -> str:
         "n-grams of words in all n-grams. Words, and depth of the deepest tree in edges: "
         f"mean ± standard deviation.{drawn if several else ''}"
     )
+
+
+def conclusion(comparison: DiversityComparison) -> str:
+    """Which source is most diverse, in a sentence."""
+    found = comparison.groups[ALL_CASES]
+    own = found[comparison.sources[0]]
+    told = (
+        f"{own.cases:,} cases of the suite have {own.productions.value:,.0f} distinct productions "
+        f"and a self-BLEU of {own.self_bleu.value:.1f} (0 to 100, less is more diverse)"
+    )
+    others = [
+        f"{name} {of.productions.value:,.0f} and {of.self_bleu.value:.1f}"
+        for name, of in found.items()
+        if name != comparison.sources[0]
+    ]
+    return f"{told}{'; of as many cases, ' if others else ''}{', '.join(others)}."
+
+
+def sentences(comparison: DiversityComparison) -> list[str]:
+    """Seeds and expansions apart, what the suite falls short of, and what is inserted most."""
+    told: list[str] = []
+    source = comparison.sources[0]
+    for group in (SEEDS, EXPANSIONS):
+        if group in comparison.groups:
+            of = comparison.groups[group][source]
+            told.append(
+                f"{of.cases:,} {group}: {of.productions.value:,.0f} distinct productions, "
+                f"self-BLEU {of.self_bleu.value:.1f}, {of.words.mean:.1f} words in the mean."
+            )
+    if (variety := comparison.variety) is not None:
+        short = [one.name for one in variety.figures if not one.reached]
+        reached = len(variety.figures) - len(short)
+        told.append(
+            f"The suite reaches {reached} of {len(variety.figures)} bars of its own variety"
+            f"{'; it falls short in ' if short else ''}{'; '.join(short)}."
+        )
+        told.append(variety_caption(variety))
+    return told
 
 
 def variety_table(variety: Variety) -> Table:
@@ -143,6 +181,8 @@ def as_html(comparison: DiversityComparison, suite: str) -> str:
     template = page_templates("s2lct.analysis.diversity").get_template("diversity.html.jinja")
     return template.render(
         suite=suite,
+        conclusion=conclusion(comparison),
+        sentences=sentences(comparison),
         cases=comparison.groups[ALL_CASES][comparison.sources[0]].cases,
         sources=list(zip(comparison.sources, COLOURS, strict=False)),
         panels=list(svg_panels(comparison)),
@@ -154,7 +194,6 @@ def as_html(comparison: DiversityComparison, suite: str) -> str:
         },
         several=comparison.draws > 1,
         variety=comparison.variety,
-        variety_caption=variety_caption(comparison.variety) if comparison.variety else "",
     )
 
 
@@ -178,7 +217,7 @@ def _growth(axes: Axes, comparison: DiversityComparison) -> None:
     axes.set_ylabel("distinct productions")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=9)
+    axes.legend()
 
 
 def _rows(drawn: Callable[[Diversity], _Row], axes: Axes, comparison: DiversityComparison) -> None:
@@ -195,7 +234,7 @@ def _rows(drawn: Callable[[Diversity], _Row], axes: Axes, comparison: DiversityC
     axes.set_yticks(range(len(groups)), list(groups))
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    together = sum(group in (ALL_CASES, SEEDS) for group in groups)
+    together = sum(group in (ALL_CASES, SEEDS, EXPANSIONS) for group in groups)
     if len(groups) > together:
         axes.axhline(together - 0.5, color=axes.spines["left"].get_edgecolor(), linewidth=0.6)
     axes.set_xlim(left=0)
@@ -208,15 +247,16 @@ PANELS: dict[str, Callable[[Axes, DiversityComparison], None]] = {
     "Self-BLEU (less is more diverse)": partial(_rows, lambda one: _interval(one.self_bleu)),
     "Distinct productions": partial(_rows, lambda one: _interval(one.productions)),
     "Distinct word pairs in all pairs": partial(_rows, lambda one: _interval(one.distinct[2])),
-    f"Words in a case {_SHOWN}": partial(_rows, lambda one: _quantiles(one.words)),
-    f"Depth of the tree {_SHOWN}": partial(_rows, lambda one: _quantiles(one.depth)),
+    f"Words in a case\n{_SHOWN}": partial(_rows, lambda one: _quantiles(one.words)),
+    f"Depth of the tree\n{_SHOWN}": partial(_rows, lambda one: _quantiles(one.depth)),
 }
 _STYLE = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 11,
+    "axes.titlesize": 12.5,
+    "font.size": 12,
     "grid.alpha": 0.18,
     "legend.frameon": False,
 }

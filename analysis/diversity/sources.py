@@ -16,6 +16,7 @@ from s2lct.suite.read import read_description
 
 ALL_CASES = "all"
 SEEDS = "seeds"
+EXPANSIONS = "expansions"
 
 
 class Text(NamedTuple):
@@ -26,14 +27,15 @@ class Text(NamedTuple):
 
 
 Groups = Mapping[str, Sequence[Text]]
-"""What cases are drawn from, by group: ``all``, ``seeds``, a capability."""
+"""What cases are drawn from, by group: ``all``, ``seeds``, ``expansions``, a capability."""
 
 
 def grouped(cases: Sequence[Case]) -> Groups:
-    """Texts by group: all; the seeds, if there is more; each capability, if there are several."""
+    """Texts by group: all; seeds and expansions, if there are both; capabilities, if several."""
     groups = {ALL_CASES: list(cases)}
     if len({one.kind for one in cases}) > 1:
         groups[SEEDS] = [one for one in cases if one.kind == "seed"]
+        groups[EXPANSIONS] = [one for one in cases if one.kind == "expansion"]
     names = sorted({one.capability for one in cases}, key=natural_order)
     for name in names if len(names) > 1 else ():
         groups[name] = [one for one in cases if one.capability == name]

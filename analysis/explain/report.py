@@ -20,6 +20,7 @@ from s2lct.analysis.records import Record, fault_of
 from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.errors import AnalysisError
 from s2lct.files import write_text
+from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
 
@@ -162,6 +163,7 @@ class Aggregate:
 
     capability: str
     failures: int
+    seeds: int  # of the failures; the others are expansions
     families: int
     passing: int
     kept: float
@@ -203,6 +205,7 @@ def _aggregate(capability: str, explanations: Sequence[Explanation]) -> Aggregat
     return Aggregate(
         capability=capability,
         failures=len(failing),
+        seeds=sum(one.kind == "seed" for one in failing),
         families=len({one.seed_id for one in failing}),
         passing=len(explanations) - len(failing),
         kept=fmean([len(one.kept) for one in failing] or [0]),
@@ -233,6 +236,29 @@ def _part_name(kind: Kind, name: str) -> str:
     if kind == "inserted":
         return "inserted words"
     return f"sentence {name}" if kind == "source" and name != "sentence" else name
+
+
+def conclusion(file: ExplanationFile) -> str:
+    """What holds the failures, in a sentence."""
+    found = aggregate(file.explanations)
+    failures = sum(one.failures for one in found)
+    if not failures:
+        return f"{file.model} fails none of the cases that were explained."
+    alone = sum(one.source_alone for one in found)
+    unprompted = sum(one.unprompted for one in found)
+    kept = sum(one.kept * one.failures for one in found) / failures
+    words = sum(one.words_in_all * one.failures for one in found) / failures
+    return (
+        f"{file.model} is held to wrong answers by {kept:.1f} of {words:.0f} words in the mean; "
+        f"{alone} of {failures} failures rest on the corpus sentence alone, not on what makes the "
+        f"capability, and {unprompted} need no word at all."
+    )
+
+
+def capability_titles(explanations: Sequence[Explanation]) -> dict[str, str]:
+    """Names of capabilities with their ids, of those of somebody's own the id alone."""
+    words = capability_words({one.capability for one in explanations})
+    return {name: f"{of.short} ({name})" if of.short else name for name, of in words.items()}
 
 
 def aggregate_table(file: ExplanationFile) -> Table:
@@ -278,7 +304,9 @@ def _rendered(template: str, file: ExplanationFile) -> str:
         .get_template(template)
         .render(
             file=file,
-            aggregates=aggregate(file.explanations),
+            conclusion=conclusion(file),
+            titles=capability_titles(file.explanations),
+            aggregates=sorted(aggregate(file.explanations), key=lambda one: -one.failures),
             shown=lambda name: shown_cases(file.explanations, name),
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,7 +107,8 @@ class Row(Record):
     """What training on a capability, or on several, changed; counts are of each seed, see `Run`.
 
     ``unseen`` has for each capability the cases that share no sentence with what was trained on,
-    ``shared`` those of other capabilities that do. ``corpus`` has mean accuracies over the seeds,
+    ``shared`` those of other capabilities that do; ``unseen_seeds`` and ``unseen_expansions`` are
+    the parts of ``unseen``, which older files lack. ``corpus`` has mean accuracies over the seeds,
     and the first seed's sentences. ``problem`` says why there was no training, if so.
     """
 
@@ -120,6 +121,8 @@ class Row(Record):
     mixed: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
     unseen: dict[str, Change] = Field(default_factory=dict)
+    unseen_seeds: dict[str, Change] = Field(default_factory=dict)
+    unseen_expansions: dict[str, Change] = Field(default_factory=dict)
     shared: dict[str, Change] = Field(default_factory=dict)
     corpus: CorpusAccuracy | None = None
 
@@ -183,10 +186,12 @@ def row_of(name: str, runs: Sequence[Run]) -> Row:
     """The runs of one training, with different seeds, taken together."""
     outcomes = [outcome for run in runs for outcome in run.cases]
 
-    def changes(*groups: Group) -> dict[str, Change]:
+    def changes(
+        *groups: Group, of: Callable[[CaseOutcome], bool] = lambda one: True
+    ) -> dict[str, Change]:
         found: dict[str, list[CaseOutcome]] = {one.capability: [] for one in outcomes}
         for one in outcomes:
-            if one.group in groups:
+            if one.group in groups and of(one):
                 found[one.capability].append(one)
         return {capability: change_of(own) for capability, own in found.items() if own}
 
@@ -205,6 +210,8 @@ def row_of(name: str, runs: Sequence[Run]) -> Row:
         name=name,
         trained_on=runs[0].on,
         unseen=changes("test", "unseen"),
+        unseen_seeds=changes("test", "unseen", of=lambda one: one.id == one.seed_id),
+        unseen_expansions=changes("test", "unseen", of=lambda one: one.id != one.seed_id),
         shared=changes("shared"),
         corpus=corpus,
         **counts,

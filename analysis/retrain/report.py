@@ -9,9 +9,10 @@ import numpy as np
 from rich.table import Table
 
 from s2lct.analysis.plots import INK, picture, style
-from s2lct.analysis.retrain.records import Matrix, Row
+from s2lct.analysis.retrain.records import Change, Matrix, Row
 from s2lct.analysis.tables import figures_table
 from s2lct.files import write_bytes
+from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.pages import page_templates
 
 
@@ -43,11 +44,65 @@ def row_table(row: Row) -> Table:
 def forgotten_line(row: Row) -> str:
     """Accuracy on the corpus's own test split, in a line."""
     if row.corpus is None:
-        return "No corpus: what was forgotten is not known."
+        return "No corpus: what was forgotten is not known"
     return (
         f"Accuracy on {row.corpus.sentences} sentences of the corpus's own test split: "
         f"{100 * row.corpus.before:.1f} % before, {100 * row.corpus.after:.1f} % after"
     )
+
+
+def conclusion(matrix: Matrix) -> str:
+    """What training came to, in a sentence or two."""
+    rows = [row for row in matrix.rows if not row.problem]
+    if not rows:
+        return "Nothing was trained."
+    own = [row.unseen[name] for row in rows for name in row.trained_on if name in row.unseen]
+    others = [of for row in rows for name, of in row.unseen.items() if name not in row.trained_on]
+    trainings = (
+        f"Training {matrix.model} on {rows[0].name}"
+        if len(rows) == 1
+        else f"{len(rows)} trainings of {matrix.model}"
+    )
+    better, worse = (sum(one.clear and sign * one.change < 0 for one in others) for sign in (1, -1))
+    told = (
+        f"{trainings} clearly lowered the failure rate of {sum(_lower(one) for one in own)} of "
+        f"{len(own)} capabilities trained on, on cases whose sentences were not trained on"
+    )
+    if others:
+        told += f"; of {len(others)} other figures {better} clearly fell and {worse} clearly rose"
+    changes = [row.corpus.after - row.corpus.before for row in rows if row.corpus]
+    if changes:
+        low, high = points(min(changes)), points(max(changes))
+        span = low if low == high else f"{low} to {high}"
+        told += f". Accuracy on the corpus changed by {span} points"
+    return f"{told}."
+
+
+def _lower(one: Change) -> bool:
+    return one.clear and one.change < 0
+
+
+def sentences(matrix: Matrix) -> list[str]:
+    """A sentence a training: what it changed on what was trained on, and what was forgotten."""
+    told: list[str] = []
+    for row in matrix.rows:
+        if row.problem:
+            told.append(f"{row.name}: {row.problem}.")
+            continue
+        own = [
+            f"of {name} from {_percent(one.failures_before, one)} to "
+            f"{_percent(one.failures_after, one)} %"
+            for name in row.trained_on
+            if (one := row.unseen.get(name)) is not None
+        ]
+        rates = f"failure rate {', '.join(own)}" if own else "no case was held out"
+        forgotten = f" {forgotten_line(row)}." if row.corpus else ""
+        told.append(f"Trained on {row.name}: {rates}.{forgotten}")
+    return told
+
+
+def _percent(failures: int, of: Change) -> str:
+    return f"{100 * failures / of.cases:.0f}"
 
 
 def matrix_table(matrix: Matrix) -> Table:
@@ -79,7 +134,12 @@ def html_page(matrix: Matrix) -> str:
     """The matrix and each training's figures as one HTML page that needs no network."""
     environment = page_templates("s2lct.analysis.retrain")
     environment.filters["points"] = points
-    return environment.get_template("retrain.html.jinja").render(matrix=matrix)
+    return environment.get_template("retrain.html.jinja").render(
+        matrix=matrix,
+        conclusion=conclusion(matrix),
+        sentences=sentences(matrix),
+        words=capability_words(matrix.capabilities),
+    )
 
 
 def write_matrix(matrix: Matrix, out: Path) -> list[Path]:

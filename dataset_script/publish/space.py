@@ -20,7 +20,7 @@ _SHIPPED = (".py", ".jinja", ".json", ".parquet", ".yaml", ".js", ".css", ".html
 _LEFT_OUT = ("training", "weights", "__pycache__")
 # Of the builder's data, capabilities are read with lists of words and of search rules.
 _LISTS = ("word_lists.yaml", "search_rules.yaml")
-_COMMON = "huggingface-hub jinja2 numpy pyarrow pydantic pyyaml rich scipy typer "
+_COMMON = "huggingface-hub jinja2 numpy packaging pyarrow pydantic pyyaml rich scipy typer "
 _FOR_METRIC = "afinn datasets evaluate safetensors textblob torch transformers vaderSentiment"
 GRADIO = "6.31.0"
 """The version that the metric's app was tried with."""

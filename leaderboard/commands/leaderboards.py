@@ -79,9 +79,11 @@ class BuildOptions(CollectionOptions):
 @takes(BuildOptions)
 def build_leaderboard(options: BuildOptions, bars: Bars) -> list[SuiteStandings]:
     """Build a page that works from a file, and its data beside it."""
+    from s2lct.leaderboard.site.about import Destination
     from s2lct.leaderboard.site.site import build_site
 
-    return build_site(collected(options, bars), options.out)
+    submit_to = Destination.of(options.results, options.suite)
+    return build_site(collected(options, bars), options.out, submit_to)
 
 
 class ServeOptions(CollectionOptions):
@@ -101,4 +103,11 @@ def serve_leaderboard(options: ServeOptions, bars: Bars) -> None:
     def collect_again() -> Collection:
         return collected(options, bars)
 
-    serve(options.results, collect_again, host=options.host, port=options.port, announce=print)
+    serve(
+        options.results,
+        collect_again,
+        suites=options.suite,
+        host=options.host,
+        port=options.port,
+        announce=print,
+    )

@@ -13,10 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from s2lct.errors import ScoringError
+from s2lct.leaderboard.results.prompts import over_prompts
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import VERIFIED_FILE
+from s2lct.leaderboard.site.capability_words import capability_words
+from s2lct.leaderboard.site.report import percent, shown_name, worst_first
+from s2lct.leaderboard.site.report_grids import Grids, hardest_first
 from s2lct.pages import page_templates
-from s2lct.suite.capability_ids import natural_order
 
 
 def result_files(paths: Iterable[Path]) -> list[Path]:
@@ -75,39 +78,42 @@ def other_suites_section(suites: Sequence[Sequence[Result]]) -> Markup:
     template = page_templates("s2lct.leaderboard.site").get_template("beside.html.jinja")
     others: list[dict[str, Any]] = []
     for group in suites[1:]:
-        names = sorted({name for one in group for name in one.capabilities}, key=natural_order)
-        others.append({"suite": group[0].suite, "results": group, "capabilities": names})
+        models = sorted(over_prompts(group), key=lambda one: worst_first(one.figures))
+        figures = [one.figures for one in models]
+        names = hardest_first(figures)
+        grid = Grids(models, names, capability_words(names)).failure_rates()
+        others.append({"suite": group[0].suite, "results": figures, "grid": grid})
     return Markup(
         template.render(
             suites=[group[0].suite for group in suites],
             means=_means(suites),
             others=others,
-            percent=_percent,
+            shown_name=shown_name,
         )
     )
 
 
 def _means(suites: Sequence[Sequence[Result]]) -> list[tuple[str, list[str]]]:
-    """Each model by name with its mean on each suite; of several whole results the first counts."""
-    names = dict.fromkeys(one.model.name for group in suites for one in group)
+    """Each model by name with its mean on each suite; of several whole results the first counts.
+
+    Results of one model that differ in the prompt alone are one.
+    """
+    models = [[one.figures for one in over_prompts(group)] for group in suites]
+    names = dict.fromkeys(one.model.name for group in models for one in group)
     return [
         (
             name,
             [
                 next(
                     (
-                        _percent(one.overall.failure_rate)
+                        percent(one.overall.failure_rate)
                         for one in group
                         if one.model.name == name and not one.partial
                     ),
                     "–",
                 )
-                for group in suites
+                for group in models
             ],
         )
         for name in names
     ]
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"

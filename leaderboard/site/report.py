@@ -1,22 +1,18 @@
-"""Reports: results side by side, in the terminal and as one HTML file."""
+"""Reports in the terminal: results side by side, and two of them compared."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from markupsafe import Markup, escape
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from s2lct.errors import ScoringError
-from s2lct.files import write_text
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import SAID
 from s2lct.leaderboard.results.comparison import (
     TEST_WORDS,
     Comparison,
@@ -29,13 +25,10 @@ from s2lct.leaderboard.results.record import Result, ShareRecord
 from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, MEAN_WORDS, flips
+from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, MEAN_WORDS
 from s2lct.leaderboard.site import silence
-from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
-from s2lct.suite.cases import Case
 
-EXAMPLES = 4
 _LONGEST_CAPABILITY = 24
 _HEADS = {"all": 5, "seeds": 5, "exp.": 5, "p→f": 4}
 _BOTH_HEADS = _HEADS | {"both": 5}
@@ -46,11 +39,10 @@ _COMPARED_NAME = 12
 
 
 class Scored(NamedTuple):
-    """A result with the outcomes that it was made from; ``prompts`` where it is of several."""
+    """A result with the outcomes that it was made from."""
 
     result: Result
     outcomes: Outcomes
-    prompts: OverPrompts | None = None
 
 
 def _capabilities_of(results: Sequence[Result]) -> list[str]:
@@ -58,7 +50,7 @@ def _capabilities_of(results: Sequence[Result]) -> list[str]:
     return sorted({name for result in results for name in result.capabilities}, key=natural_order)
 
 
-def _worst_first(result: Result) -> tuple[bool, float, str]:
+def worst_first(result: Result) -> tuple[bool, float, str]:
     """A sort key: the highest failure rate first, those of a part of the suite last."""
     return result.partial, -result.overall.failure_rate, result.model.name
 
@@ -74,7 +66,8 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def _decimals(value: float | None) -> str:
+def decimals(value: float | None) -> str:
+    """A figure in two decimals, a dash where there is none."""
     return "–" if value is None else f"{value:.2f}"
 
 
@@ -103,7 +96,7 @@ class ResultsTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Tables, what their columns mean, and warnings."""
-        models = sorted(over_prompts(self.results), key=lambda one: _worst_first(one.figures))
+        models = sorted(over_prompts(self.results), key=lambda one: worst_first(one.figures))
         ordered = [one.figures for one in models]
         both = any(one.overall.both_sides for one in ordered)
         spread = any(one.several for one in models)
@@ -132,7 +125,7 @@ class ResultsTable:
             yield _capabilities_table(models[some], names[some], capabilities, named, heads)
         yield Text(
             "\nFailure rates in %; p→f: expansions that turned a pass into a fail. "
-            f"{'. '.join(_words(both=both, spread=spread, silent=silent).values())}.",
+            f"{'. '.join(figure_words(both=both, spread=spread, silent=silent).values())}.",
             style="dim",
         )
         for result in ordered:
@@ -158,7 +151,7 @@ def _table(first: Mapping[str, Any], *headings: str) -> Table:
     return table
 
 
-def _words(*, both: bool, spread: bool, silent: bool) -> dict[str, str]:
+def figure_words(*, both: bool, spread: bool, silent: bool) -> dict[str, str]:
     """What the figures mean, by the names of their explanations."""
     words = {"mean": MEAN_WORDS, "interval": INTERVAL_WORDS, "chance": chance.CHANCE_WORDS}
     words |= {"prompts": PROMPTS_WORDS} if spread else {}
@@ -187,7 +180,7 @@ def _means_table(
         figures = [
             percent(one.overall.failure_rate),
             f"[{percent(low)}, {percent(high)}]",
-            _decimals(one.overall.chance_corrected),
+            decimals(one.overall.chance_corrected),
         ]
         flipped = str(sum(of.pass_to_fail for of in one.capabilities.values()))
         cells = [name, *(["–"] * len(figures) if apart else figures), flipped]
@@ -203,7 +196,7 @@ def _means_table(
     known = {name: one.failure_rate for name, one in references.items()}
     best, rate_of_best = chance.chance_of(known) if known else ("", 0.0)
     for place, (name, rate) in enumerate(known.items(), len(ordered)):
-        corrected = _decimals(chance.chance_corrected(rate, rate_of_best))
+        corrected = decimals(chance.chance_corrected(rate, rate_of_best))
         marked_best = "= chance" if name == best else ""
         cells = [f"({name})", percent(rate), marked_best, corrected, ""]
         if both:
@@ -311,74 +304,6 @@ def _verdict(compared: Collection[Comparison]) -> str:
     return "better on {}, worse on {}, undecided on {}".format(*verdicts([*compared]))
 
 
-def marked(case: Case) -> Markup:
-    """A case's text, escaped, with the inserted words marked."""
-    text, html = case.text, Markup("")
-    for word in case.inserted:
-        before, found, rest = text.partition(word)
-        while found and (before[-1:].isalpha() or rest[:1].isalpha()):
-            more, found, rest = rest.partition(word)
-            before += word + more
-        if found:
-            html += escape(before) + Markup("<mark>") + escape(word) + Markup("</mark>")
-            text = rest
-    return html + escape(text)
-
-
-def _broken_expansions(outcomes: Outcomes, capability: str) -> list[tuple[Case, str]]:
-    """Expansions that fail while their seeds pass, with what was said; of each seed the first."""
-    found: dict[str, tuple[Case, str]] = {}
-    for number in flips(outcomes.cases, outcomes.failed)[0]:
-        case = outcomes.cases[number]
-        if case.capability == capability:
-            found.setdefault(case.seed_id, (case, SAID[outcomes.labels[number]]))
-    return list(found.values())[:EXAMPLES]
-
-
-def _failing_seeds(outcomes: Outcomes, capability: str) -> list[tuple[Case, str]]:
-    """Seeds that fail, the shortest first, with what the model said."""
-    said = zip(outcomes.cases, outcomes.labels, outcomes.failed, strict=True)
-    failing = [
-        (case, SAID[label])
-        for case, label, failed in said
-        if failed and case.capability == capability and case.kind == "seed"
-    ]
-    return sorted(failing, key=lambda one: (len(one[0].text), one[0].id))[:EXAMPLES]
-
-
-def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> str:
-    """The report as one HTML page that needs no network, with safe HTML of other analyses."""
-    check_same_suite([one.result for one in scored])
-    outcomes_of = {id(one.result): one.outcomes for one in scored}
-    models = [
-        Scored(one.figures, outcomes_of[id(one.results[0])], one if one.several else None)
-        for one in over_prompts([one.result for one in scored])
-    ]
-    environment = page_templates("s2lct.leaderboard.site")
-    environment.filters |= {"percent": percent, "marked": marked, "decimals": _decimals}
-    outcomes = max(scored, key=lambda one: len(one.outcomes.asked)).outcomes
-    known = chance.references(outcomes.cases, outcomes.counterparts)
-    both = any(one.result.overall.both_sides for one in scored)
-    silent = silence.any_silent([one.result for one in scored])
-    return environment.get_template("report.html.jinja").render(
-        scored=sorted(models, key=lambda one: _worst_first(one.result)),
-        sections=sections,
-        capabilities=_capabilities_of([one.result for one in scored]),
-        references=known,
-        chance=chance.chance_of(chance.reference_means(known)),
-        chance_corrected=chance.chance_corrected,
-        shown_name=shown_name,
-        warning=one_answer_warning,
-        words=_words(both=both, spread=any(one.prompts for one in models), silent=silent),
-        silent=silent,
-        without_silent=silence.without_silent,
-        both=both,
-        labels=LABELS,
-        failing_seeds=_failing_seeds,
-        broken_expansions=_broken_expansions,
-    )
-
-
 def check_same_suite(results: Sequence[Result]) -> None:
     """Refuse results of different suites with a `ScoringError`."""
     if not results:
@@ -394,8 +319,3 @@ def check_same_suite(results: Sequence[Result]) -> None:
                 f"({', '.join(suites)})",
                 mend="score both on one version of the suite",
             )
-
-
-def write_html(scored: Sequence[Scored], path: Path, sections: Sequence[Markup] = ()) -> None:
-    """Write `html_report` to a file, whole or not at all."""
-    write_text(path, html_report(scored, sections))

@@ -23,6 +23,7 @@ from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.hub_results import newest_commit, official_suites
 from s2lct.leaderboard.results.scored import Collection
 from s2lct.leaderboard.results.untrusted import RefusedError, files_below
+from s2lct.leaderboard.site.about import Destination
 from s2lct.leaderboard.site.site import OUTCOMES, PAGE, build_site
 from s2lct.leaderboard.site.tables import TABLES
 
@@ -41,9 +42,17 @@ class LivePage:
         results: a folder, a Parquet file or a Hub dataset, see `collection.collect`.
         read: reads them, or raises `ScoringError`.
         work: an empty folder for the builds.
+        suites: what the leaderboard is for, as ``--suite`` names it; for who wants to submit.
     """
 
-    def __init__(self, results: str, read: Callable[[], Collection], work: Path) -> None:
+    def __init__(
+        self,
+        results: str,
+        read: Callable[[], Collection],
+        work: Path,
+        suites: Sequence[str] = (),
+    ) -> None:
+        self._submit_to = Destination.of(results, suites)
         self.results, self.problem, self.builds = results, "", 0
         self._read, self._work = read, work
         self._state: Hashable = None
@@ -77,7 +86,7 @@ class LivePage:
     def _build(self) -> None:
         collection = self._read()
         folder = self._work / str(self.builds + 1)
-        build_site(collection, folder)
+        build_site(collection, folder, self._submit_to)
         self.builds, self.folder, self.left_out = self.builds + 1, folder, collection.skipped
         self.built = datetime.now(timezone.utc).isoformat(timespec="seconds")
         # The folder before this one may still be read from.
@@ -139,7 +148,7 @@ def serve(
     read = read or (lambda: collect(results, official=official_suites(suites) or None))
     seconds = LOCAL_SECONDS if Path(results).exists() else HUB_SECONDS
     with tempfile.TemporaryDirectory(prefix="s2lct-leaderboard-") as work:
-        live = LivePage(results, read, Path(work))
+        live = LivePage(results, read, Path(work), suites)
 
         def watch() -> None:
             while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, Result
+from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, RateRecord, Result
 
 SILENT_HEADS = ("refused", "unreadable", "without these %")
 SILENT_WORDS = (
@@ -18,9 +18,14 @@ def any_silent(results: Sequence[Result]) -> bool:
     return any(one.overall.refusals or one.overall.unreadable for one in results)
 
 
+def of_labelled(of: OverallRecord | CapabilityRecord) -> OverallRecord | RateRecord | None:
+    """The figures of the cases that got a label; None where nothing did."""
+    if of.refusals or of.unreadable:
+        return of.answered
+    return of if isinstance(of, OverallRecord) else of.all
+
+
 def without_silent(of: OverallRecord | CapabilityRecord) -> float | None:
     """The failure rate of what got a label; None where nothing did."""
-    if of.refusals or of.unreadable:
-        return of.answered.failure_rate if of.answered else None
-    whole = of if isinstance(of, OverallRecord) else of.all
-    return whole.failure_rate if whole else None
+    found = of_labelled(of)
+    return found.failure_rate if found else None

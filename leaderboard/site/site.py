@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ from s2lct.files import check_folder_out, write_bytes
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import REFUSED, SAID, UNREADABLE
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
-from s2lct.leaderboard.results.scored import UNSCORED, Collection, LabelIds, write_collection
+from s2lct.leaderboard.results.scored import (
+    UNSCORED,
+    Collection,
+    LabelIds,
+    passing,
+    write_collection,
+)
 from s2lct.leaderboard.results.standings import (
     Standing,
     SuiteStandings,
@@ -26,6 +33,9 @@ from s2lct.leaderboard.results.standings import (
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS, Share
 from s2lct.leaderboard.scoring.score import Silence
+from s2lct.leaderboard.site.about import ANYWHERE, CITATION, Destination
+from s2lct.leaderboard.site.capability_words import capability_words
+from s2lct.leaderboard.site.model_facts import hub_page, licence_name
 from s2lct.leaderboard.site.tables import TABLES, capability_columns, write_tables
 from s2lct.pages import page_templates
 
@@ -35,31 +45,38 @@ OUTCOMES = "outcomes.parquet"
 _DIGITS = 6  # the page shows three: rounding twice must not show
 _KEY_LENGTH = 12
 _MANTISSAS = 900
-_OF_MODEL = ("options", "parameters", "licence", "date", "verified", "endpoint")
+_OF_MODEL = ("options", "parameters", "date", "verified", "endpoint")
+_SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
+_EXAMPLE_LENGTH = (20, 100)
+"""In letters: an example shows what a capability is at a glance."""
 
 
-def build_site(collection: Collection, out: Path) -> list[SuiteStandings]:
+def build_site(
+    collection: Collection, out: Path, submit_to: Destination = ANYWHERE
+) -> list[SuiteStandings]:
     """Write index.html and the files beside it; return the standings, suite by suite.
 
     leaderboard.csv, .json and .parquet have a row a model; from outcomes.parquet, a row a model and
     case, all can be built again. The page is written last; the same results give the same bytes.
+    The page tells whoever wants to hand in a result to ``submit_to``.
     """
     check_folder_out(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
     write_collection(collection, out / OUTCOMES)
     standings = all_standings(collection)
     write_tables(standings, out)
-    write_bytes(out / PAGE, page(standings).encode("utf-8"))
+    write_bytes(out / PAGE, page(standings, submit_to).encode("utf-8"))
     return standings
 
 
-def page(standings: Sequence[SuiteStandings]) -> str:
+def page(standings: Sequence[SuiteStandings], submit_to: Destination = ANYWHERE) -> str:
     """The page: it needs no network and no file beside it, except to download them."""
     environment = page_templates("s2lct.leaderboard.site").overlay(
         keep_trailing_newline=True, trim_blocks=False, lstrip_blocks=False
     )
-    parts = ("site_parts.js.jinja", "site_views.js.jinja")
-    script = "".join(environment.get_template(name).render() for name in parts)
+    script = "".join(
+        environment.get_template(f"site_{name}.js.jinja").render() for name in _SCRIPTS
+    )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     ids = short_ids([one.suite.fingerprint for one in standings])
     data = {
@@ -74,6 +91,8 @@ def page(standings: Sequence[SuiteStandings]) -> str:
             "test": TEST_WORDS,
             "both": BOTH_SIDES_WORDS,
         },
+        "submit": submit_to.commands(),
+        "citation": CITATION,
         "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
     }
     words = [statistics.MEAN_WORDS, statistics.INTERVAL_WORDS, chance.CHANCE_WORDS]
@@ -102,14 +121,13 @@ def short_ids(digests: Sequence[str]) -> dict[str, str]:
 
 
 def _suite_data(one: SuiteStandings) -> dict[str, Any]:
-    from s2lct.builder.capabilities.files import load_capabilities
-
     cases, names = one.suite.cases, one.capabilities
     keys = short_ids([standing.model.key for standing in one.standings])
-    known = {shipped.id: (shipped.title, shipped.expectation) for shipped in load_capabilities()}
+    words = capability_words(names)
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
     columns = capability_columns(names)
+    examples = _examples(one)
     tested, p_values = pairwise_tests(one)
     best, mean = chance.chance_of(chance.reference_means(one.references))
     return {
@@ -117,9 +135,8 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         "official": one.suite.official,
         "fingerprint": one.suite.fingerprint,
         "capabilities": [
-            {"id": name, "column": columns[name], "title": title, "expectation": expectation}
+            {"id": name, "column": columns[name], "example": examples[name]} | asdict(words[name])
             for name in names
-            for title, expectation in (known.get(name, ("", "")),)
         ],
         "cases": {
             "id": [case.id for case in cases],
@@ -158,6 +175,25 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     }
 
 
+def _examples(one: SuiteStandings) -> dict[str, int]:
+    """A seed of each capability: of those that are soon read, what most models fail, the shortest.
+
+    A capability without seeds gives any case.
+    """
+    cases = one.suite.cases
+    labels = np.stack([model.labels for model in one.suite.models])
+    failed = ~passing(cases)[np.arange(len(cases)), labels] & (labels != UNSCORED)
+    failing = failed.sum(axis=0)
+    least, most = _EXAMPLE_LENGTH
+
+    def order(number: int) -> tuple[bool, bool, int, int, int]:
+        length = len(cases[number].text)
+        soon_read = least <= length <= most
+        return cases[number].kind != "seed", not soon_read, -int(failing[number]), length, number
+
+    return {name: min(own, key=order) for name, own in statistics.by_name(cases).items()}
+
+
 def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> dict[str, Any]:
     model, outside, of = standing.model, standing.outside_training, standing.capabilities
     sides = standing.both_sides
@@ -169,6 +205,8 @@ def _model_data(standing: Standing, capabilities: Sequence[str], key: str) -> di
         "weights": model.weights_sha256,
         "rule": model.label_rule,
         **{name: getattr(model, name) for name in _OF_MODEL},
+        "licence": licence_name(model.licence),
+        "hub": hub_page(model.name, model.revision),
         "cases": standing.cases,
         "rank": standing.rank,
         "overall": _figure(standing.overall),
@@ -201,12 +239,12 @@ def _silence(of: Silence | None) -> list[float | None]:
     return [of.refusals, of.unreadable, _rounded(rate)]
 
 
-def _prompts(standing: Standing) -> list[float] | None:
+def _prompts(standing: Standing) -> dict[str, float] | None:
     """Which prompt of how many, and mean, lowest and highest rate over them."""
     if (of := standing.prompt) is None:
         return None
-    rates = (of.spread.mean, of.spread.low, of.spread.high)
-    return [of.number, of.count, *(round(rate, _DIGITS) for rate in rates)]
+    rates = {name: round(rate, _DIGITS) for name, rate in asdict(of.spread).items()}
+    return {"number": of.number, "count": of.count, **rates}
 
 
 def _rounded(value: float | None) -> float | None:

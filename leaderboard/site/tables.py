@@ -15,6 +15,7 @@ from s2lct.leaderboard.results.standings import Standing, SuiteStandings
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES
 from s2lct.leaderboard.scoring.chance import Reference, chance_corrected, chance_of, reference_means
 from s2lct.leaderboard.scoring.statistics import Rate
+from s2lct.leaderboard.site.model_facts import licence_name
 from s2lct.plain_text import spreadsheet_cell
 
 TABLES = ("leaderboard.csv", "leaderboard.json", "leaderboard.parquet")
@@ -31,7 +32,7 @@ _COLUMNS_BEHIND = (
     "compared_with", "outside_training", "outside_training_cases", "cases", "parameters",
     "licence", "date", "verified", "endpoint", "label_rule", "weights_sha256", "result_sha256",
 )  # fmt: skip
-_OF_MODEL = ("revision", "parameters", "licence", "date", "label_rule", "weights_sha256")
+_OF_MODEL = ("revision", "parameters", "date", "label_rule", "weights_sha256")
 _RATE_SUFFIXES = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 
 
@@ -92,6 +93,7 @@ def _of_model(standing: Standing) -> dict[str, Any]:
         **dict(zip(("rank_low", "rank_high"), standing.rank or (None, None), strict=True)),
         "model": model.name,
         "options": model.options or None,
+        "licence": licence_name(model.licence),
         "failure_rate": overall.failure_rate,
         **dict(zip(("ci_low", "ci_high"), overall.ci, strict=True)),
         "chance": standing.chance,

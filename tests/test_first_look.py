@@ -1,0 +1,352 @@
+"""What somebody sees of the leaderboard in ten seconds, and what its address holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from made_up_results import suite, write
+
+from s2lct.identity import fingerprint_of
+from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.site.about import CITATION, Destination
+from s2lct.leaderboard.site.model_facts import hub_page, licence_name
+from s2lct.leaderboard.site.site import build_site
+from s2lct.suite.cases import SuiteCases
+
+COMMIT = "0123456789" * 4
+
+
+def always(name: str, label: int, of: SuiteCases, folder: Path, **facts: Any) -> None:
+    labels = np.full(len(of.cases), label)
+    failed = failed_cases(of.cases, labels)
+    facts = {"revision": "r1", "weights_sha256": "0" * 64, "label_rule": "", **facts}
+    write_result(Outcomes(name, suite=of, labels=labels, failed=failed, **facts), folder)
+
+
+@pytest.fixture(scope="module")
+def of() -> SuiteCases:
+    return suite("1.0.0")
+
+
+@pytest.fixture(scope="module")
+def site(of: SuiteCases, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five models; LC9 and LC10 are harder than LC4 for all but one."""
+    results, out = (tmp_path_factory.mktemp(name) for name in ("results", "site"))
+    write("org/good", 0.05, of, results, licence="apache-2.0")
+    write("org/fair", 0.3, of, results, licence="Apache License, Version 2.0")
+    for number, name in enumerate(("a/yes", "a/yes-yes")):
+        always(name, 2, of, results, weights_sha256=f"{number}" * 64)
+    always("a/hub", 1, of, results, revision=COMMIT)
+    build_site(collect(results), out)
+    return out
+
+
+def at(site: Path, *route: str, query: str = "") -> str:
+    name = json.loads((site / "leaderboard.json").read_text())[0]["suite_fingerprint"][:12]
+    path = "/".join([name, *route])
+    return f"{(site / 'index.html').as_uri()}#/{path}{query}"
+
+
+@pytest.mark.browser
+def test_the_board_says_what_is_measured_and_gives_examples_hardest_first(
+    site: Path, of: SuiteCases, visit: Any
+) -> None:
+    board = visit(at(site))
+    told = board.tab.locator("main").inner_text()
+    assert (
+        "A model calls sentences negative, neutral or positive; the table shows how often" in told
+    )
+    order = [one.split(" ")[-1] for one in board.headings() if "LC" in one]
+    assert sorted(order) == ["LC10", "LC4", "LC9"] and order[-1] == "LC4"
+    assert "negated negative LC4" in board.headings()
+    (found,) = all_standings(collect(site / "outcomes.parquet"))
+    medians = {
+        name: np.median([one.capabilities[name].all.failure_rate for one in found.standings])
+        for name in order
+    }
+    assert [medians[name] for name in order] == sorted(medians.values(), reverse=True)
+    cards = board.tab.locator(".cards li").all_inner_texts()
+    assert [card.partition("(")[2].partition(")")[0] for card in cards] == order
+    # The shipped capability's own words, a seed of it, and what passes.
+    card = cards[-1]
+    assert "A negated negative sentence should be positive or neutral." in card
+    texts = [case.text for case in of.cases if case.capability == "LC4" and case.kind == "seed"]
+    assert any(f"“{text}” → neutral or positive" in card for text in texts)
+    hardest = board.tab.locator("p", has_text="Hardest:").inner_text()
+    assert f"({order[0]})" in hardest and "→ negative" in hardest
+
+
+@pytest.mark.browser
+def test_a_shared_rank_is_explained_where_it_stands(site: Path, visit: Any) -> None:
+    board = visit(at(site))
+    shared = next(rank for rank in board.column(1) if "–" in rank and rank != "–")
+    low, _, high = shared.partition("–")
+    told = f"Rank {shared}: anything from {low} to {high}, as the cases do not tell it apart"
+    assert told in board.tab.locator("main").inner_text()
+    assert board.tab.locator("td.rank", has_text=shared).first.get_attribute("title")
+
+
+@pytest.mark.browser
+def test_seeds_and_expansions_have_means_of_their_own(site: Path, visit: Any) -> None:
+    board = visit(at(site))
+    (found,) = all_standings(collect(site / "outcomes.parquet"))
+    heads = [one.replace("\u00ad", "") for one in board.headings()]
+    for kind, heading in (("seed", "Seeds"), ("expansion", "Expansions")):
+        shown = dict(zip(board.column(0), board.column(heads.index(heading)), strict=True))
+        for one in found.standings:
+            rates = [getattr(of, kind).failure_rate for of in one.capabilities.values()]
+            (cell,) = [shown[name] for name in shown if name.split()[0] == one.model.name]
+            assert cell == f"{100 * np.mean(rates):.1f}"
+
+
+@pytest.mark.browser
+def test_the_address_holds_sort_filter_and_choice_and_back_undoes_them(
+    site: Path, visit: Any
+) -> None:
+    board = visit(at(site))
+    tab = board.tab
+    usual = board.names()
+    tab.get_by_role("button", name="LC9").click()
+    by_capability = board.names()
+    tab.get_by_label("Licence").select_option("Apache-2.0")
+    assert board.names() == ["org/good", "org/fair"]
+    tab.get_by_label("Find").press_sequentially("fai")
+    tab.get_by_label("Compare org/fair").check()
+    assert board.names() == ["org/fair"]
+    # Somebody else opens the same address.
+    other = visit(tab.url, allowed=(site / "index.html").as_uri())
+    assert other.names() == ["org/fair"]
+    assert other.tab.get_by_label("Compare org/fair").is_checked()
+    assert other.tab.get_by_label("Find").input_value() == "fai"
+    sorted_by = other.tab.locator("th[aria-sort=ascending]").inner_text()
+    assert "LC9" in sorted_by
+    # A step back each: the tick, the search (whatever was typed of it), the licence, the order.
+    for names in (["org/fair"], ["org/good", "org/fair"], by_capability, usual):
+        tab.go_back()
+        tab.wait_for_timeout(50)
+        assert board.names() == names
+    # From a model's page the board comes back as it was left.
+    tab.get_by_label("Find").fill("good")
+    tab.get_by_role("link", name="org/good").click()
+    tab.get_by_role("link", name="all models").click()
+    assert board.names() == ["org/good"]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "query",
+    ["?sort=-nothing&licence=none&size=7&cases=x&picked=a,b", "?sort=__proto__&cases=constructor"],
+)
+def test_what_an_address_may_not_hold_is_left_out(site: Path, visit: Any, query: str) -> None:
+    board = visit(at(site, query=query))
+    assert len(board.names()) == 5
+    assert "Tick two models to compare (0 of 2)" in board.tab.locator("main").inner_text()
+
+
+@pytest.mark.browser
+def test_the_comparison_begins_with_its_verdict_and_keeps_the_capability(
+    site: Path, visit: Any
+) -> None:
+    rows = json.loads((site / "leaderboard.json").read_text())
+    key = {row["model"]: row["result_sha256"][:12] for row in rows if row["kind"] == "model"}
+    board = visit(at(site, "compare", key["org/good"], key["a/yes"]))
+    main = board.tab.locator("main > *:not(nav)")
+    assert main.nth(1).inner_text() == "org/good: better on 2, worse on 0, undecided on 1"
+    assert "better on question, yes; positive question, no" in main.nth(2).inner_text()
+    board.tab.get_by_label("Capability", exact=True).select_option("LC10")
+    other = visit(board.tab.url, allowed=(site / "index.html").as_uri())
+    assert other.tab.get_by_label("Capability", exact=True).input_value() == "LC10"
+
+
+@pytest.mark.browser
+def test_a_model_page_begins_with_what_it_fails_most_and_ends_with_hashes(
+    site: Path, visit: Any
+) -> None:
+    board = visit(at(site))
+    board.tab.get_by_role("link", name="a/yes", exact=True).click()
+    board.tab.locator("h1", has_text="a/yes").wait_for()
+    assert board.tab.locator("h2").first.inner_text() == "What it fails most"
+    worst = board.tab.locator("h3").all_inner_texts()
+    assert [one.partition("): ")[2] for one in worst] == ["fails 100.0 %", "fails 100.0 %"]
+    first = board.tab.locator("section", has=board.tab.locator("h3")).first.inner_text()
+    assert "Sentence " in first and "said positive" in first
+    facts = board.tab.locator("dl dt").all_inner_texts()
+    assert facts[-3:] == ["Revision", "Weights (SHA-256)", "Result file (SHA-256)"]
+    rates = [float(cell) for cell in board.column(1)]
+    assert rates == sorted(rates, reverse=True)
+
+
+@pytest.mark.browser
+def test_only_models_of_the_hub_link_to_it(site: Path, visit: Any) -> None:
+    board = visit(at(site))
+    links = board.tab.locator("a.hub").all()
+    assert [link.get_attribute("aria-label") for link in links] == ["a/hub on the Hub"]
+    assert links[0].get_attribute("href") == hub_page("a/hub", COMMIT)
+
+
+def test_a_hub_page_needs_an_owner_and_a_commit() -> None:
+    address = hub_page("org/model", COMMIT)
+    assert address is not None and address.endswith("/org/model")
+    for name, revision in (
+        ("org/model", ""), ("org/model", "r1"), ("vader", COMMIT), ("a/b/c", COMMIT),
+        ("../model", COMMIT), ("org/model?x", COMMIT), ("org/model@main", COMMIT),
+    ):  # fmt: skip
+        assert hub_page(name, revision) is None, (name, revision)
+
+
+@pytest.mark.parametrize(
+    ("stated", "shown"),
+    [
+        ("apache-2.0", "Apache-2.0"),
+        ("Apache 2.0", "Apache-2.0"),
+        ("Apache License, Version 2.0", "Apache-2.0"),
+        ("MIT License", "MIT"),
+        ("The MIT License (MIT)", "MIT"),
+        ("GPLv3", "GPL-3.0"),
+        ("GNU General Public License v3.0", "GPL-3.0"),
+        ("cc-by-nc-4.0", "CC-BY-NC-4.0"),
+        ("Creative Commons Attribution 4.0 International", "CC-BY-4.0"),
+        ("mit, apache-2.0", "MIT, Apache-2.0"),
+        ("Llama3", "llama3"),
+        ("ask  the\nauthors", "ask the authors"),
+        ("<u>mine</u>", "<u>mine</u>"),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_licence_has_one_spelling(stated: str | None, shown: str | None) -> None:
+    assert licence_name(stated) == shown
+    assert licence_name(shown) == shown
+
+
+def test_one_licence_in_several_spellings_is_one_in_the_tables(site: Path) -> None:
+    rows = json.loads((site / "leaderboard.json").read_text())
+    of_name = {row["model"]: row["licence"] for row in rows}
+    assert of_name["org/good"] == of_name["org/fair"] == "Apache-2.0"
+
+
+@pytest.mark.browser
+def test_who_wants_to_submit_or_cite_finds_how(site: Path, of: SuiteCases, visit: Any) -> None:
+    board = visit(at(site))
+    board.tab.get_by_role("link", name="Submit a model").click()
+    assert "s2lct publish results results/*.json --to ORG/s2lct-results" in (
+        board.tab.locator("pre").inner_text()
+    )
+    board.tab.get_by_role("link", name="Cite").click()
+    board.tab.get_by_role("heading", name="Cite").wait_for()
+    assert board.tab.locator("pre").inner_text().strip() == CITATION.strip()
+    assert of.fingerprint[:12] in board.tab.locator("main").inner_text()
+
+
+def test_the_citation_is_that_of_the_sources() -> None:
+    path = Path(__file__).parent.parent / "CITATION.cff"
+    stated = yaml.safe_load(path.read_text(encoding="utf-8"))
+    told = " ".join(CITATION.split())
+    (paper,) = stated["references"]
+    for words in (
+        stated["title"], stated["authors"][0]["name"], stated["version"], stated["license"],
+        paper["title"], paper["authors"][0]["name"], paper["notes"],
+    ):  # fmt: skip
+        assert str(words) in told
+
+
+def test_results_are_handed_in_where_they_come_from(tmp_path: Path) -> None:
+    named = Destination.of("org/results@main", ["local", "org/suite@v2.0.0"]).commands()
+    assert "--suite org/suite@v2.0.0 " in named and "--to org/results " in named
+    (tmp_path / "org" / "results").mkdir(parents=True)
+    here = Destination.of(str(tmp_path / "org" / "results"), [])
+    assert here == Destination()
+
+
+@pytest.mark.browser
+def test_a_model_asked_with_several_prompts_shows_their_spread(
+    of: SuiteCases, tmp_path: Path, visit: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    for prompt in ("One: {text}", "Two: {text}"):
+        labels = rng.integers(0, 3, len(of.cases))
+        failed = failed_cases(of.cases, labels)
+        asks = LabelPrompt(prompt, ("negative", "neutral", "positive"))
+        outcomes = Outcomes("org/lm", "r1", "0" * 64, "", of, labels, failed, asks=asks)
+        write_result(outcomes, tmp_path / "in")
+    write("org/other", 0.3, of, tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "out")
+    (found,) = all_standings(collect(tmp_path / "in"))
+    rates = sorted(
+        100 * one.overall.failure_rate for one in found.standings if one.model.name == "org/lm"
+    )
+    board = visit(at(tmp_path / "out"))
+    told = [cell for cell in board.column(0) if "org/lm" in cell]
+    spread = f"of 2; over prompts {rates[0]:.1f} to {rates[1]:.1f} %, mean "
+    assert len(told) == 2 and all(spread in cell for cell in told)
+    assert [f"prompt {number} {spread}" in told[number - 1] for number in (1, 2)] == [True, True]
+    ranks = board.column(board.headings().index("Rank"))
+    assert max(int(rank.partition("–")[2] or rank) for rank in ranks if rank != "–") == 2
+    assert "prompts" not in next(cell for cell in board.column(0) if "org/other" in cell)
+
+
+@pytest.mark.browser
+def test_what_got_no_label_is_shown_where_a_result_tells(
+    site: Path, tmp_path: Path, visit: Any
+) -> None:
+    """The page's data as results of endpoints fill it: two refusals, one answer unreadable."""
+    content = (site / "index.html").read_text(encoding="utf-8")
+    before, _, rest = content.partition('<script type="application/json" id="data">')
+    text, _, behind = rest.partition("</script>")
+    data = json.loads(text)
+    data["silent"] = ["nothing: it refused", "nothing that can be read"]
+    model = data["suites"][0]["models"][0]
+    model["endpoint"] = "https://example.org/v1"
+    model["silent"] = [[2, 1, 0.125], *([1, 0, 0.25] for _ in data["suites"][0]["capabilities"])]
+    page = tmp_path / "page.html"
+    page.write_text(
+        f'{before}<script type="application/json" id="data">{json.dumps(data)}</script>{behind}'
+    )
+    board = visit(page.as_uri())
+    heads = [one.replace("\u00ad", "") for one in board.headings()]
+    row = next(n for n, cell in enumerate(board.column(0)) if model["name"] in cell)
+    told = [
+        board.column(heads.index(name))[row] for name in ("Refused", "Unreadable", "Without these")
+    ]
+    assert told == ["2", "1", "12.5"]
+    assert "cannot be scored again: answers of https://example.org/v1" in board.column(0)[row]
+    board.tab.get_by_role("link", name=model["name"]).click()
+    board.tab.get_by_text("Failure rate without these").wait_for()
+    assert "Refused" not in visit(at(site)).headings()
+
+
+@pytest.mark.browser
+def test_a_phone_is_told_that_the_table_scrolls(site: Path, visit: Any) -> None:
+    hint = "Scroll the table sideways"
+    phone = visit(at(site), viewport={"width": 390, "height": 800})
+    phone.tab.get_by_text(hint).wait_for()
+    assert phone.tab.get_by_label("Find").is_hidden()  # what filters is folded away
+    phone.tab.get_by_text("Filter and columns").click()
+    assert phone.tab.get_by_label("Find").is_visible()
+    wide = visit(at(site), viewport={"width": 2000, "height": 900})
+    assert wide.tab.get_by_text(hint).first.is_hidden()
+
+
+@pytest.mark.browser
+def test_a_capability_of_somebodys_own_goes_by_its_id(tmp_path: Path, visit: Any) -> None:
+    own = suite("1.0.0", seeds=5)
+    cases = tuple(replace(case, capability=f"Own-{case.capability}") for case in own.cases)
+    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    own = SuiteCases("mine", "1.0.0", fingerprint_of(rows), cases)
+    always("m", 2, own, tmp_path / "in")
+    build_site(collect(tmp_path / "in"), tmp_path / "out")
+    board = visit(at(tmp_path / "out"))
+    assert "Own-LC4" in board.headings()
+    assert "Own-LC4" in board.tab.locator(".cards").inner_text()
+    board.tab.locator(".cards").get_by_role("link", name="Own-LC4").click()
+    board.tab.locator("h1", has_text="Own-LC4").wait_for()
