@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
-from rich.table import Table
 
 from s2lct.analysis.commands import (
     augment,
@@ -18,7 +17,7 @@ from s2lct.analysis.commands import (
 )
 from s2lct.analysis.reproduce import commands as reproducing
 from s2lct.analysis.reproduce.options import ReproduceOptions
-from s2lct.analysis.tables import figures_table
+from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.cli.console import console, error_console, show
 from s2lct.cli.options import Panel
 
@@ -123,22 +122,17 @@ def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOpti
 def show_masks(found: Masks, options: masks.MasksOptions) -> None:
     """How far the masked model agrees with the model itself."""
     about = found.about
-    table = Table("", title="WIMASK", header_style="bold")
-    for column in (
-        *("held-out texts", "fidelity", "untrained", "by M_W", "p(word)"),
-        *("words kept", "seen pairs kept"),
+    table = figures_table([options.model], first="WIMASK", **NARROW)
+    for name, figure in (
+        ("held-out texts", f"{about['held_out']:,}"),
+        ("fidelity", f"{about['fidelity']:.1%}"),
+        ("fidelity of the untrained layer", f"{about['fidelity_untrained']:.1%}"),
+        ("fidelity by the word mask alone", f"{about['fidelity_of_masks']:.1%}"),
+        ("p(word)", "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"])),
+        ("words kept", f"{about['words_kept']:,} of {len(found.words):,}"),
+        ("seen pairs kept", f"{about['pairs_kept']:,} of {about['pairs_seen']:,}"),
     ):
-        table.add_column(column, justify="right")
-    table.add_row(
-        options.model,
-        f"{about['held_out']:,}",
-        f"{about['fidelity']:.1%}",
-        f"{about['fidelity_untrained']:.1%}",
-        f"{about['fidelity_of_masks']:.1%}",
-        "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"]),
-        f"{about['words_kept']:,} of {len(found.words):,}",
-        f"{about['pairs_kept']:,} of {about['pairs_seen']:,}",
-    )
+        table.add_row(name, figure)
     console.print(table)
     if about["fidelity"] < LOW_FIDELITY:
         error_console.print(

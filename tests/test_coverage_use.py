@@ -477,6 +477,7 @@ def test_minimize_from_the_command_line(
         str(suite_folder),
         *("--model", str(model_folder), "--reference", f"csv:{corpus_path}"),
         *("--by", "cover", "--threshold", "0,0.01,0.9", "--out", str(tmp_path / "small")),
+        *("--convention", "reached"),
     ]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 0, done.output

@@ -515,7 +515,7 @@ def test_verify_shows_how_far_it_is_on_standard_error(suite_folder: Path) -> Non
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("", "is a directory"),
+        ("", "is a folder; name a file"),
         ("file/suite.csv", "Not a directory"),
         ("x" * 300, "File name too long"),
         ("pipe", "is no regular file"),
