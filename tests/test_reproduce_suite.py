@@ -131,6 +131,8 @@ def test_table_3_counts_what_models_fail(
         assert row["expansions fail %"] == (None if wrong is None else pytest.approx(wrong))
         flipped = [one for one in expansions if fails[one.id] and not fails[one.seed_id]]
         assert row["pass-to-fail"] == len(flipped)
+        back = [one for one in expansions if not fails[one.id] and fails[one.seed_id]]
+        assert row["fail-to-pass"] == len(back)
         if name in BESIDE:
             outcomes = [
                 LABELS[answers[text]] not in expected
@@ -334,6 +336,7 @@ def test_the_terminal_shows_table_verdict_and_time(tmp_path: Path) -> None:
 
 def test_a_table_is_read_again_as_it_was_told() -> None:
     table = PaperTable("T", ("a", "b"), [["x|y", None], ["z", 1.25]], ("n",), {"b": 2})
+    assert "|---|--:|" in table.as_markdown()
     assert "| x\\|y |  |" in table.as_markdown()
     assert "| z | 1.25 |" in table.as_markdown()
     assert list(csv.reader(table.as_csv().splitlines()))[1:] == [["x|y", ""], ["z", "1.25"]]
@@ -484,6 +487,30 @@ def test_coverage_counts_neurons_beyond_their_bounds(
         assert values[-1] == pytest.approx(rows[one]["BoundCov %"])
     assert (tmp_path / "out" / "s2lct-coverage.png").read_bytes().startswith(b"\x89PNG")
     assert written(reproduce(**options, out=tmp_path / "again")) == written(made)
+
+
+def test_models_with_the_same_neurons_count_as_one() -> None:
+    from s2lct.analysis.coverage.curves import Curve
+    from s2lct.analysis.reproduce.suite_coverage import _verdict
+
+    def curves(of: dict[str, float]) -> dict[tuple[str, str], dict[str, Curve]]:
+        return {
+            (model, source): {
+                "BoundCov": Curve((1, 2), (0.1, end), (0.1, end), (0.1, end)),
+                "SActCov": Curve((1, 2), (0.0, end / 2), (0.0, end / 2), (0.0, end / 2)),
+            }
+            for model, most in of.items()
+            for source, end in (("S²LCT", most), ("CheckList", 0.2))
+        }
+
+    both = _verdict(("a", "b"), curves({"a": 0.5, "b": 0.5}))
+    assert "Comes back" in both
+    assert "2 of 2 plots" in both
+    assert "1 of the 2 models" in both
+    apart = _verdict(("a", "b"), curves({"a": 0.5, "b": 0.1}))
+    assert "Does not come back" in apart
+    assert "2 of 4 plots" in apart
+    assert "same neurons" not in apart
 
 
 def test_an_interrupted_figure_goes_on_with_what_was_finished(

@@ -96,6 +96,10 @@ def test_retraining_tells_what_turned_on_either_suite(
     same = pooled["S²LCT: each capability", "CheckList: the same"]
     expected = sum(row["fail-to-pass"] for row in first if row["tested on"].endswith(MARK))
     assert same["fail-to-pass"] == expected
+    others = [row for (_, to), row in pooled.items() if to.endswith("the others")]
+    lost = sum(row["pass-to-fail"] for row in others)
+    won = sum(row["fail-to-pass"] for row in others)
+    assert f"on the other capabilities of both {won:,} and {lost:,}." in made.made.verdict
     page = (tmp_path / "s2lct-retraining.md").read_text(encoding="utf-8")
     assert "Every training on every test" not in page  # too long, in its file alone
     assert (tmp_path / "s2lct-retraining-3.csv").exists()

@@ -41,6 +41,7 @@ COLUMNS = (
     "seeds fail %",
     "expansions fail %",
     "pass-to-fail",
+    "fail-to-pass",
     "CheckList cases",
     "CheckList fails %",
 )
@@ -81,7 +82,8 @@ def table3(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     some = f"At most {options.limit} cases of a capability and of a CheckList test. "
     notes = [
         f"{some if options.limit else ''}Suite {named(read)}. Pass-to-fail counts failing "
-        "expansions whose seed passes. CheckList's cases are those of the test that a capability "
+        "expansions whose seed passes, fail-to-pass the other way round, which the paper does not "
+        "print. CheckList's cases are those of the test that a capability "
         "was modelled on.",
         "The paper's models were fine-tuned on SST-2. Its figures are those of the newest draft, "
         "CheckList's of the draft before; it "
@@ -139,6 +141,7 @@ def _rows(name: str, found: Sequence[Failures]) -> list[list[Cell]]:
                 _percent([(part.seed.failures, part.seed.cases) for part in parts]),
                 _percent([(part.expansion.failures, part.expansion.cases) for part in parts]),
                 sum(part.pass_to_fail for part in parts),
+                sum(part.fail_to_pass for part in parts),
                 len(outcomes) or None,
                 _percent([(sum(outcomes), len(outcomes))]),
             ]
@@ -162,7 +165,7 @@ def _printed(name: str) -> list[list[Cell]]:
             for number in range(len(PAPER_MODELS))
         ]
         return [
-            [ALL, model, seeds, expansions, None, None, flipped, None, None]
+            [ALL, model, seeds, expansions, None, None, flipped, None, None, None]
             for model, flipped in zip(PAPER_MODELS, flips, strict=True)
         ]
     if name not in TABLE_3:
@@ -177,6 +180,7 @@ def _printed(name: str) -> list[list[Cell]]:
             row.seeds_fail[number],
             row.expansions_fail[number] if row.expansions_fail else None,
             row.pass_to_fail[number] if row.pass_to_fail else None,
+            None,
             row.checklist,
             row.checklist_fail[number] if row.checklist_fail else None,
         ]
@@ -186,9 +190,17 @@ def _printed(name: str) -> list[list[Cell]]:
 
 def _verdict(found: Sequence[Failures]) -> str:
     """Whether expansions find failures that their seeds do not, and seeds more than CheckList's."""
-    flips = {one.model: sum(part.pass_to_fail for part in one.suite.values()) for one in found}
-    told = listed([f"{flipped} of {model}" for model, flipped in flips.items()])
-    if all(flips.values()):
+    flips = {
+        one.model: (
+            sum(part.pass_to_fail for part in one.suite.values()),
+            sum(part.fail_to_pass for part in one.suite.values()),
+        )
+        for one in found
+    }
+    told = "; ".join(
+        f"{model} {fail}, and {back} turn the other way" for model, (fail, back) in flips.items()
+    )
+    if all(fail for fail, _ in flips.values()):
         first = f"Comes back: expansions fail whose seed passes ({told}; the paper has 174 to 391)."
     else:
         first = f"Does not come back: of a model no expansion fails whose seed passes ({told})."

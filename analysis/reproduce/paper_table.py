@@ -39,7 +39,8 @@ class PaperTable:
 
     def as_markdown(self) -> str:
         """The table with its title above and its notes below."""
-        aligned = ["---", *["--:"] * (len(self.columns) - 1)]
+        texts = {n for cells in self.rows for n, cell in enumerate(cells) if isinstance(cell, str)}
+        aligned = ["---" if n in texts else "--:" for n in range(len(self.columns))]
         lines = [f"**{self.title}**", "", _row(self.columns), "|" + "|".join(aligned) + "|"]
         lines += [_row([cell.replace("|", "\\|") for cell in row]) for row in self.told_rows()]
         for note in self.notes:

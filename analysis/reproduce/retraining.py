@@ -91,14 +91,15 @@ def tables(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         if row.problem
     ]
     limit = options.limit
+    splits = f"{options.seeds} split{'s' * (options.seeds > 1)}"
     some = f"At most {limit} cases of a capability and of a CheckList test. " if limit else ""
     settings = TrainOptions()
     notes = [
         f"{some}{MARK}: CheckList's cases of the test that the capability stands beside. Each "
         f"training: 8:1:1 by seed family, {settings.epochs:g} epoch, batches of "
         f"{settings.batch_size}, learning rate {settings.lr:g}; tested on cases whose sentences "
-        f"it did not see, over {options.seeds} splits. Cases that pass as positive and as neutral "
-        "are trained as positive.",
+        f"it did not see, over {splits}. Cases that pass as positive and as "
+        "neutral are trained as positive.",
         "The paper's rows are of an older draft, whose names are garbled: the test is told from "
         "its number of cases, what was trained on from nothing; pass-to-fail follows from the "
         "other counts. Its counts after training are mostly those of a model that says neutral to "
@@ -307,6 +308,14 @@ def _verdict(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
     ]
     if not crossed:
         return "Cannot be compared: nothing could be trained and tested on the other suite."
+    apart = together(
+        [
+            one.change
+            for own in outcomes.values()
+            for one in own
+            if not one.same and one.trained_on.strip(MARK) != ALL
+        ]
+    )
     extreme = sum(one.failures_after in (0, one.cases) for one in crossed)
     printed = sum(0 in row.after for row in RETRAINING.values())
     total = together(crossed)
@@ -317,6 +326,7 @@ def _verdict(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
         f"or failed as a whole in {extreme} of {len(crossed)} tests (the paper's rows: {printed} "
         f"of {len(RETRAINING)}). Of {total.cases:,} cases {total.failures_before:,} failed before "
         f"and {total.failures_after:,} after; {total.fail_to_pass:,} turned from fail to pass, "
-        f"{total.pass_to_fail:,} from pass to fail. The counts cannot be compared: the paper's "
-        "names of what was trained on are lost."
+        f"{total.pass_to_fail:,} from pass to fail; on the other capabilities of both "
+        f"{apart.fail_to_pass:,} and {apart.pass_to_fail:,}. The counts cannot be compared: the "
+        "paper's names of what was trained on are lost."
     )

@@ -180,9 +180,16 @@ def _places(shape: tuple[int, int]) -> list[tuple[int, int]]:
 
 
 def _verdict(models: Sequence[str], curves: Curves) -> str:
-    """In how many plots S²LCT ends above CheckList, and where their bands are apart."""
-    above, clear, differing = 0, 0, set()
+    """In how many plots S²LCT ends above CheckList, and where their bands are apart.
+
+    Models whose neurons cover the same, such as heads on one encoder, count as one.
+    """
+    counted: list[str] = []
     for model in models:
+        if all(curves[model, SUITE] != curves[other, SUITE] for other in counted):
+            counted.append(model)
+    above, clear, differing = 0, 0, set()
+    for model in counted:
         of = {name: curves[model, name] for name in (SUITE, CHECKLIST)}
         for metric in METRICS:
             own, other = of[SUITE][metric], of[CHECKLIST][metric]
@@ -190,25 +197,26 @@ def _verdict(models: Sequence[str], curves: Curves) -> str:
             half = len(own.sizes) // 2
             clear += own.low[half] > other.high[half]
         differing.add(of[SUITE]["BoundCov"].mean[-1] > of[SUITE]["SActCov"].mean[-1])
-    plots = len(models) * len(METRICS)
+    plots = len(counted) * len(METRICS)
     comes = "Comes back" if above == plots else "Does not come back"
-    order = (
-        "BoundCov and SActCov are in no fixed order"
-        if len(differing) > 1
-        else f"{'BoundCov' if differing == {True} else 'SActCov'} is the larger in all models"
-    )
+    if len(differing) > 1:
+        order = "BoundCov and SActCov are in no fixed order"
+    else:
+        larger = "BoundCov" if differing == {True} else "SActCov"
+        order = f"{larger} is the larger" + (" in all models" if len(counted) > 1 else "")
+    same = ""
+    if len(counted) < len(models):
+        told = f"{len(counted)} of the {len(models)} models"
+        same = f" Plots are counted of {told}: the others have the same neurons (one encoder)."
     beyond = [
         model
-        for model in models
+        for model in counted
         if (model, RANDOM) in curves
         and curves[model, RANDOM]["BoundCov"].mean[-1] > curves[model, SUITE]["BoundCov"].mean[-1]
     ]
-    more = (
-        f" As many random sentences of the corpus cover more yet in {listed(beyond)}."
-        if beyond
-        else ""
-    )
+    more = " As many random sentences of the corpus cover more yet" if beyond else ""
+    more += f" in {listed(beyond)}." if beyond and len(counted) > 1 else "." if beyond else ""
     return (
         f"{comes}: S²LCT's cases cover more than CheckList's in {above} of {plots} plots (at half "
-        f"the cases the bands are apart in {clear}); {order}.{more}"
+        f"the cases the bands are apart in {clear}); {order}.{more}{same}"
     )
