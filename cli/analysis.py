@@ -123,22 +123,22 @@ def show_masks(found: Masks, options: masks.MasksOptions) -> None:
     """How far the masked model agrees with the model itself."""
     about = found.about
     table = Table("", title="WIMASK", header_style="bold")
-    for column in (
-        *("held-out texts", "fidelity", "untrained", "by M_W", "p(word)"),
-        *("words kept", "seen pairs kept"),
-    ):
+    for column in ("held-out texts", "fidelity", "by M_W", "words kept", "seen pairs kept"):
         table.add_column(column, justify="right")
     table.add_row(
         options.model,
         f"{about['held_out']:,}",
         f"{about['fidelity']:.1%}",
-        f"{about['fidelity_untrained']:.1%}",
         f"{about['fidelity_of_masks']:.1%}",
-        "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"]),
         f"{about['words_kept']:,} of {len(found.words):,}",
         f"{about['pairs_kept']:,} of {about['pairs_seen']:,}",
     )
     console.print(table)
+    spread = about["word_probabilities"]
+    console.print(
+        f"The untrained layer agrees on {about['fidelity_untrained']:.1%}; probabilities of words "
+        f"lie between {spread['least']:.2f} and {spread['greatest']:.2f}."
+    )
     if about["fidelity"] < LOW_FIDELITY:
         error_console.print(
             f"The masked model agrees with {options.model} on {about['fidelity']:.1%} of "

@@ -432,7 +432,16 @@ def test_minimize_from_the_command_line(
         "minimize",
         str(suite_folder),
         *("--model", str(model_folder), "--reference", f"csv:{corpus_path}"),
-        *("--by", "cover", "--threshold", "0,0.01,0.9", "--out", str(tmp_path / "small")),
+        *(
+            "--by",
+            "cover",
+            "--convention",
+            "reached",
+            "--threshold",
+            "0,0.01,0.9",
+            "--out",
+            str(tmp_path / "small"),
+        ),
     ]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 0, done.output
