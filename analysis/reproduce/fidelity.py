@@ -68,7 +68,8 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     notes = (
         "Share of held-out texts, %, of which the model behind the masks says what it says without "
         "them: words masked by the trained layer, by the layer before its first step, and by the "
-        "mask of the vocabulary, which masks every word that was not seen. p(word): probabilities that words are let through.",
+        "mask of the vocabulary, which masks every word that was not seen. p(word): probabilities "
+        "that words are let through.",
         f"Learned in {EPOCHS} epoch from {learned_from:,} texts; learning rate and weights as the "
         "paper, which leaves epochs, batch, temperature and start open.",
     )
