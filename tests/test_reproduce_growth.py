@@ -229,7 +229,7 @@ def test_accuracies_stand_against_random_texts() -> None:
 
 
 def test_masks_that_keep_everything_say_nothing() -> None:
-    about = {"fidelity": 0.99, "fidelity_untrained": 1.0, "words_kept": 9, "words": 9}
+    about = {"fidelity": 0.99, "fidelity_untrained": 1.0, "words_kept": 9, "words_seen": 9}
     assert "says nothing" in fidelity_verdict("m", about)
     assert "comes back" in fidelity_verdict("m", about | {"words_kept": 4, "fidelity": 1.0})
     assert "costs 9.0 points" in fidelity_verdict("m", about | {"words_kept": 4, "fidelity": 0.91})

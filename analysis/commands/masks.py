@@ -141,9 +141,9 @@ def masks(options: MasksOptions, bars: Bars) -> Masks:
         **learned.masks.about,
     }
     found = replace(learned.masks, about=about)
-    if found.words.all():
+    if about["words_kept"] == about["words_seen"]:
         warnings.warn(
-            f"the word mask keeps every word, so it masks nothing; the untrained layer agrees with "
+            f"the word mask keeps every word that the texts have; the untrained layer agrees with "
             f"the model on {100 * about['fidelity_untrained']:.1f} % (trained: "
             f"{100 * about['fidelity']:.1f} %); --keep-words 0.25 keeps the most probable quarter",
             S2lctWarning,

@@ -83,8 +83,8 @@ class LearnedMasks:
             1 for a special token.
         pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
             training has not seen the pair.
-        masks: M_W and M_A, and about them how many words and pairs are ``…_kept``, how many
-            ``pairs_seen``; mean ``losses`` over the last epoch; least, mean and greatest of the
+        masks: M_W and M_A, and about them how many words and pairs are ``…_kept`` and
+            ``…_seen``; mean ``losses`` over the last epoch; least, mean and greatest of the
             ``word_probabilities`` of words that occur; and the ``fidelity``: the share
             of ``held_out`` texts of which the masked model says what the model says, words masked
             by the trained layer (the paper's Table 5), ``…_of_masks``, masked by M_W, and
@@ -339,6 +339,7 @@ def learn_masks(
         "fidelity_untrained": untrained,
         "losses": losses,
         "words_kept": int(word_mask.sum()),
+        "words_seen": int((words > 0).sum()),
         "word_probabilities": {
             name: float(of(learned)) if len(learned) else 1.0
             for name, of in (("least", np.min), ("mean", np.mean), ("greatest", np.max))

@@ -33,7 +33,7 @@ EPOCHS = 1
 _COLUMNS = (
     *("model", "held out", "fidelity", "untrained layer", "by M_W"),
     *("p(word) least", "p(word) mean", "p(word) greatest"),
-    *("words kept", "words", "pairs kept", "pairs seen"),
+    *("words kept", "words seen", "pairs kept", "pairs seen"),
 )
 
 
@@ -58,7 +58,7 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
             about = steps.keep(f"model-{number}", adapter, learned)
         rows.append(row_of(model, about))
         verdicts.append(verdict_of(model, about))
-        if about["words_kept"] == about["words"]:
+        if about["words_kept"] == about["words_seen"]:
             warnings.warn(
                 f"masks of {model} keep every word: fidelity says nothing of them",
                 S2lctWarning,
@@ -68,7 +68,8 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     notes = (
         "Share of held-out texts, %, of which the model behind the masks says what it says without "
         "them: words masked by the trained layer, by the layer before its first step, and by the "
-        "mask of the vocabulary. p(word): probabilities that words are let through.",
+        "mask of the vocabulary, which masks every word that was not seen. p(word): probabilities "
+        "that words are let through.",
         f"Learned in {EPOCHS} epoch from {learned_from:,} texts; learning rate and weights as the "
         "paper, which leaves epochs, batch, temperature and start open.",
     )
@@ -103,7 +104,7 @@ def about_masks(
         checkpoint=checkpoint,
         advance=lambda done, terms: bar(done),
     )
-    return dict(learned.masks.about) | {"words": vocabulary.size}
+    return dict(learned.masks.about)
 
 
 def parted(
@@ -136,7 +137,7 @@ def row_of(model: str, about: dict[str, Any]) -> list[Cell]:
         about["held_out"],
         *(100 * about[name] for name in shares),
         *(about["word_probabilities"][name] for name in ("least", "mean", "greatest")),
-        *(about[name] for name in ("words_kept", "words", "pairs_kept", "pairs_seen")),
+        *(about[name] for name in ("words_kept", "words_seen", "pairs_kept", "pairs_seen")),
     ]
 
 
@@ -144,12 +145,12 @@ def verdict_of(model: str, about: dict[str, Any]) -> str:
     """Whether the masks keep the model's predictions, and whether that says anything."""
     trained, untrained = 100 * about["fidelity"], 100 * about["fidelity_untrained"]
     told = f"{model}: fidelity {trained:.1f} %, of the untrained layer {untrained:.1f} %"
-    if about["words_kept"] == about["words"]:
+    if about["words_kept"] == about["words_seen"]:
         return (
             f"{told}. The figure comes back, and says nothing: every word is kept, so next to "
             "nothing is masked."
         )
-    kept = f"{about['words_kept']:,} of {about['words']:,} words are kept"
+    kept = f"{about['words_kept']:,} of {about['words_seen']:,} words are kept"
     if trained < untrained - 1:
         return f"{told}; {kept}. Masking costs {untrained - trained:.1f} points."
     return f"{told}; {kept}, and the model says the same: the finding comes back."

@@ -98,8 +98,8 @@ def neurons_of(model: str, options: ReproduceOptions, steps: Checkpoints, bars: 
         masks, told = Masks.load(options.masks, encoder), f"read from {options.masks.name}"
     else:
         masks, told = _learned(encoder, reference, options.seed, steps, bars)
-    if masks.words.all():
-        told += "; they keep every word"
+    if masks.words.sum() >= masks.about.get("words_seen", len(masks.words)):
+        told += "; they keep every word that they were learned from"
     metrics = build_metrics(
         METRICS,
         encoder,
