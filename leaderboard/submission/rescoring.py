@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 DEFAULT_BRANCH = "main"
 ROUNDING = 1e-4
-"""By how much labels' probabilities, or tokens' logits, may differ where machines round otherwise."""
+"""By how much labels' probabilities, or tokens' logits, may differ where others round otherwise."""
 MOST_NEAR_TIES = 0.02
 CANNOT_BE_ASKED = (
     "cannot be scored again: the answers are those of {}, and nobody can tell which model answers "
