@@ -68,12 +68,12 @@ def test_it_writes_what_transformers_writes_to_one_text_at_a_time(
     file.write_text(json.dumps(told | {"do_sample": True, "repetition_penalty": 3.0}))
     model = GeneratingModel(str(folder), LabelPrompt(PROMPT, most_tokens=40), dtype="float32")
     assert isinstance(model, TextModel)
-    texts = [*SENTENCES, *(f"{one} {two}" for one in SENTENCES for two in SENTENCES)]
+    texts = [*SENTENCES, *(f"{one} {one}" for one in SENTENCES)]
     framed = "<s><|user|>{}</s><|assistant|>" if template else "<s>{}"
     expected = [alone(folder, framed.format(PROMPT.replace("{text}", t)), 40) for t in texts]
     found = answers(model, texts)
     assert [(one.text, one.finish) for one in found] == expected
-    assert len({one.text for one in found}) > 10
+    assert len({one.text for one in found}) > 6
     # Neither order nor company changes an answer.
     assert answers(model, texts[::-1]) == found[::-1]
     assert [answers(model, [text])[0] for text in texts[:8]] == found[:8]
