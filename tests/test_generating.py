@@ -45,15 +45,16 @@ def alone(folder: Path, string: str, most: int) -> tuple[str, str]:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     ids = tokenizer(string, add_special_tokens=False, return_tensors="pt")["input_ids"]
+    ends = [tokenizer.eos_token_id, model.generation_config.eos_token_id]
     new = model.generate(
         ids,
         attention_mask=torch.ones_like(ids),
         max_new_tokens=most,
         do_sample=False,
         repetition_penalty=1.0,
-        eos_token_id=tokenizer.eos_token_id,
+        eos_token_id=ends,
     )[0, ids.shape[1] :].tolist()
-    ended = tokenizer.eos_token_id in new
+    ended = not {*ends}.isdisjoint(new)
     return tokenizer.decode(new, skip_special_tokens=True), "stop" if ended else "length"
 
 
