@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
+
 from s2lct.analysis.explain.attribution import default_method
 from s2lct.analysis.explain.fillers import load_filler
 from s2lct.analysis.explain.report import Aggregate, Explanation, Options, aggregate
@@ -27,6 +29,7 @@ FAILURES = 5
 """Of a capability, where no limit is given: the paper gives no number."""
 FILL, MASKED_LM = "mlm", "embedded"
 METHODS = {"gradients": "integrated gradients", "shap": "Kernel SHAP", "occlusion": "occlusion"}
+_SAID = TypeAdapter(list[int])
 COLUMNS = (
     "model",
     "capability",
@@ -57,15 +60,19 @@ def table(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduc
     rows: list[list[Cell]] = []
     found: dict[str, list[Explanation]] = {}
     methods = []
-    for model in models:
+    texts = [row.case.text for row in suite.rows]
+    for number, model in enumerate(models):
         judge = Judge(
             load_model(model, device=options.device),
             label_map=check_label_map(options.label_map),
             neutral_band=options.neutral_band,
         )
+        said = steps.kept(f"said-{number}", _SAID)
+        if said is None:
+            said = steps.keep(f"said-{number}", _SAID, judge.labels(texts).tolist())
         chosen = chosen_rows(
             suite.rows,
-            judge.labels([row.case.text for row in suite.rows]).tolist(),
+            said,
             limit=options.limit or FAILURES,
         )
         found[model] = explain(
