@@ -120,7 +120,7 @@ def test_tables_and_the_report_have_one_column_a_model(
     page = html_report(scored)
     tables = [one.partition("</table>")[0] for one in page.split('<table class="grid"')[1:]]
     assert {one.count("<th>org/chat (3 prompts)</th>") for one in tables} == {1}
-    assert f"prompts {spread}" in page
+    assert f"prompts <span>{spread}<" in page
     alone = html_report(scored[:1])
     assert "prompts" not in alone
 

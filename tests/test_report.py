@@ -227,7 +227,7 @@ def test_the_report_shows_how_far_a_rate_goes_with_the_prompt(tmp_path: Path) ->
         scored.append(Scored(read_result(path), read_outcomes(path)))
     rates = sorted(one.result.overall.failure_rate for one in scored)
     page = html_report(scored)
-    assert f"prompts {percent(rates[0])}–{percent(rates[1])}<" in page
+    assert f"prompts <span>{percent(rates[0])}–{percent(rates[1])}<" in page
     assert f"org/lm (2 prompts) is wrong about {percent(sum(rates) / 2)} %" in page
     assert "prompts" not in html_report(scored[:1])
 
