@@ -199,6 +199,7 @@ OTHER_OPTIONS = {
     "--reference": "csv:nowhere.csv",
     "--suite": "nowhere",
     "--on": "LC4",
+    "name": "s2lct-table3",
 }
 
 

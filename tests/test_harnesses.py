@@ -25,7 +25,6 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError, SuiteError
 from s2lct.labels import LABELS, TASK
-from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.generating_model import GeneratingModel
@@ -445,7 +444,8 @@ def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
         asks = LabelPrompt(TASK.prompt)
         outcomes = score(EndpointModel("rule", asks, Server(server.base_url)), suite)
         assert accuracies(outcomes) == pytest.approx(expected)
-        assert set(server.questions) == questions
+        # Counterparts are asked, too, and in no failure rate.
+        assert set(server.questions) > questions
         server.questions.clear()
         command = [sys.executable, "-c", "from inspect_ai._cli.main import main; main()", "eval"]
         command += ["s2lct/all", "--model", "openai-api/local/rule", "-T", f"suite={suite_folder}"]
@@ -475,48 +475,6 @@ def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
         )
         assert told == pytest.approx(expected)
         assert set(server.questions) == questions
-
-
-ANSWERS: tuple[dict[str, Any], ...] = (
-    {"content": "The sentiment is **positive**."},
-    {"content": "It is not negative."},
-    {"content": '```json\n{"label": "neutral"}\n```'},
-    {"content": "<think>Negative, I would say.</think>\nPositive"},
-    {"content": "Neutral, since", "finish_reason": "length"},
-    {"content": None, "refusal": "Neutral or not, I can't help with that."},
-    {"content": "negative", "finish_reason": "content_filter"},
-    {"content": "I'm sorry, I cannot help with that."},
-    {"content": ""},
-    {"content": "negative"},
-)
-
-
-def varied(asked: str) -> dict[str, Any]:
-    return dict(ANSWERS[sum(map(ord, asked)) % len(ANSWERS)])
-
-
-@needs_inspect
-def test_inspect_reads_answers_as_score_reads_those_of_an_endpoint(
-    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("openai")
-    from inspect_ai.model import get_model
-
-    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
-
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    suite = load_cases(suite_folder)
-    with LabelServer(varied) as server:
-        asks = LabelPrompt(TASK.prompt)
-        outcomes = score(EndpointModel("rule", asks, Server(server.base_url)), suite)
-        local = get_model("openai/rule", base_url=server.base_url, api_key="none", memoize=False)
-        log = run_inspect(every_capability(suite=str(suite_folder)), local, tmp_path)
-    assert {*range(len(LABELS)), REFUSED, UNREADABLE} == set(outcomes.labels.tolist())
-    expected, metrics = accuracies(outcomes), told_by(log)
-    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
-    failed = {sample.id for sample in log.samples if sample.scores["label"].value == "I"}
-    pairs = zip(suite.cases, outcomes.failed.tolist(), strict=True)
-    assert failed == {case.id for case, fails in pairs if fails}
 
 
 @needs_inspect

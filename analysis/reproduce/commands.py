@@ -35,7 +35,9 @@ def reproduce(options: ReproduceOptions, bars: Bars) -> Reproduced:
     from s2lct.builder.checkpoint import Checkpoints, locked
     from s2lct.files import check_folder_out, write_bytes, write_text
     from s2lct.identity import fingerprint_of
+    from s2lct.labels import check_label_map
 
+    check_label_map(options.label_map)
     began = time.monotonic()
     check_folder_out(options.out, "--out")
     options.out.mkdir(parents=True, exist_ok=True)

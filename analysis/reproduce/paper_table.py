@@ -7,6 +7,8 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from s2lct.plain_text import spreadsheet_cell
+
 Cell = str | int | float | None
 
 
@@ -52,7 +54,9 @@ class PaperTable:
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(["" if cell is None else cell for cell in row] for row in self.rows)
+        writer.writerows(
+            ["" if cell is None else spreadsheet_cell(cell) for cell in row] for row in self.rows
+        )
         return file.getvalue()
 
     def _told(self, column: str, cell: Cell) -> str:
