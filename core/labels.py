@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from s2lct.errors import ScoringError
 
 SLOT = "{text}"
+OPENING = ('"', "'", "“", "‘", "«", "(", "[")
+"""Behind these a word follows without a space."""
 _TASK_FILE = Path(__file__).with_name("sentiment.json")
 _EXAMPLE = '{"LABEL_0": "negative", "LABEL_1": "positive"}'
 
@@ -178,3 +180,8 @@ def check_label_map(
 def is_integer(value: Any) -> bool:
     """Whether it is an integer of whatever library, and no boolean."""
     return not isinstance(value, bool) and isinstance(value, Integral)
+
+
+def space_behind(prompt: str) -> str:
+    """What stands between a prompt and a word that completes it: a space, or nothing."""
+    return "" if prompt[-1:].isspace() or prompt.endswith(OPENING) else " "

@@ -9,7 +9,7 @@ from typing import Any
 from s2lct.errors import SuiteError
 from s2lct.files import is_folder, one_folder, whole_folder, write_text
 from s2lct.hub_calls import hub_call
-from s2lct.labels import LABELS, SLOT, TASK
+from s2lct.labels import LABELS, SLOT, TASK, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.harness import (
     ANSWER,
@@ -29,8 +29,6 @@ _SHARED = f"_{GROUP}"
 _DATA = "data"
 _FILTER = "label"
 _LONGEST_ANSWER = 16
-_OPENING = ('"', "'", "“", "‘", "«", "(", "[")
-"""Behind these a word follows without a space, as in `language_model.LabelPrompt`."""
 
 
 def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
@@ -121,7 +119,7 @@ def _likeliest(prompt: str) -> dict[str, Any]:
         "doc_to_choice": list(LABELS),
         # A list for every case: the first decides whether a task has several right answers.
         "doc_to_target": "labels",
-        "target_delimiter": "" if prompt[-1:].isspace() or prompt.endswith(_OPENING) else " ",
+        "target_delimiter": space_behind(prompt),
         "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
     }
 

@@ -19,16 +19,17 @@ from chat_server import ChatServer
 from hub_fixtures import HubClient
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_models import save_tiny_gpt2, save_tiny_llama
 from tiny_sayer import save_tiny_sayer
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError, SuiteError
-from s2lct.labels import LABELS, TASK
+from s2lct.labels import LABELS, OPENING, TASK
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.generating_model import GeneratingModel
-from s2lct.leaderboard.models.language_model import OPENING, LabelPrompt, LanguageModel
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.suite.cases import load_cases
@@ -148,42 +149,10 @@ def run_lm_eval(tasks: Path, group: str, kind: str, **arguments: Any) -> dict[st
 @pytest.fixture(scope="module", params=["gpt2", "llama"])
 def random_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tiny models with random weights; the tokenizer of one begins texts with a token."""
-    import torch
-    from test_language_model import trained_tokenizer
-    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(3)
-    made: Any
-    if request.param == "gpt2":
-        tokenizer = trained_tokenizer(None, eos_token="</s>")
-        made = GPT2LMHeadModel(
-            GPT2Config(
-                vocab_size=len(tokenizer),
-                n_embd=32,
-                n_layer=2,
-                n_head=4,
-                n_positions=256,
-                initializer_range=0.3,
-            )
-        )
-    else:
-        tokenizer = trained_tokenizer("<s> $A", bos_token="<s>", eos_token="</s>")
-        made = LlamaForCausalLM(
-            LlamaConfig(
-                vocab_size=len(tokenizer),
-                hidden_size=32,
-                intermediate_size=48,
-                num_hidden_layers=2,
-                num_attention_heads=4,
-                num_key_value_heads=2,
-                max_position_embeddings=256,
-                initializer_range=0.3,
-            )
-        )
     folder = tmp_path_factory.mktemp("random") / request.param
-    made.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    if request.param == "gpt2":
+        return save_tiny_gpt2(folder, seed=3)
+    return save_tiny_llama(folder, seed=3, framed="<s> $A")
 
 
 @needs_lm_eval

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import SENTENCES as TEXTS
-from tiny_models import trained_tokenizer
+from tiny_models import save_tiny_gpt2, save_tiny_llama, trained_tokenizer
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
@@ -42,47 +42,13 @@ PROMPTS = [
 @pytest.fixture(scope="module")
 def llama_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny Llama with random weights, whose tokenizer begins and ends every text and pads."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    folder = tmp_path_factory.mktemp("models") / "llama"
-    tokenizer = trained_tokenizer(
-        "<s> $A </s>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"
-    )
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        initializer_range=0.3,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_tiny_llama(tmp_path_factory.mktemp("models") / "llama", places=256)
 
 
 @pytest.fixture(scope="module")
 def gpt2_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny GPT-2 with random weights and absolute positions; its tokenizer cannot pad."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    folder = tmp_path_factory.mktemp("models") / "gpt2"
-    tokenizer = trained_tokenizer(None, eos_token="</s>")
-    torch.manual_seed(1)
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        n_positions=256,
-        initializer_range=0.3,
-    )
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_tiny_gpt2(tmp_path_factory.mktemp("models") / "gpt2", seed=1)
 
 
 @pytest.fixture(params=["llama", "gpt2"])

@@ -78,14 +78,19 @@ def trained_tokenizer(template: str | None, **special: str) -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
 
 
-def save_tiny_llama(folder: Path, *, seed: int = 0, chat_template: str | None = None) -> Path:
-    """Save a language model whose tokenizer begins and ends every text and pads."""
+def save_tiny_llama(
+    folder: Path,
+    *,
+    seed: int = 0,
+    places: int = 512,
+    framed: str = "<s> $A </s>",
+    chat_template: str | None = None,
+) -> Path:
+    """Save a language model whose tokenizer pads, and begins and ends texts as ``framed`` says."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = trained_tokenizer(
-        "<s> $A </s>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"
-    )
+    tokenizer = trained_tokenizer(framed, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
     tokenizer.chat_template = chat_template
     torch.manual_seed(seed)
     config = LlamaConfig(
@@ -95,9 +100,29 @@ def save_tiny_llama(folder: Path, *, seed: int = 0, chat_template: str | None = 
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=512,
+        max_position_embeddings=places,
         initializer_range=0.3,
     )
     LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_tiny_gpt2(folder: Path, *, seed: int = 0) -> Path:
+    """Save a language model with absolute positions, whose tokenizer cannot pad."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    tokenizer = trained_tokenizer(None, eos_token="</s>")
+    torch.manual_seed(seed)
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        n_positions=256,
+        initializer_range=0.3,
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

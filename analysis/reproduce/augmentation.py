@@ -11,8 +11,9 @@ from s2lct.analysis.augment.transformations import NAMES, load_transformations
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
-from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, models_of, neurons_of
+from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, neurons_of
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
+from s2lct.analysis.reproduce.suite_inputs import needed_models
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.identity import shuffle_key
@@ -47,7 +48,7 @@ def table4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     """
     tables: list[PaperTable] = []
     verdicts: list[str] = []
-    for model in models_of(options):
+    for model in needed_models(options):
         assert options.reference is not None
         neurons = neurons_of(model, options, steps, bars)
         encoder = neurons.encoder

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.coverage.pairs import holds_pairs, read_pairs
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.answers.label_rules import Array, LabelRule, rule_for
+from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
+from s2lct.leaderboard.scoring.relative import label_probabilities
 from s2lct.suite.checklist import holds_cases, read_checklist, read_relative_cases
 from s2lct.suite.expectations import Expectation, expectation_of
 
@@ -111,26 +112,6 @@ class Judge:
                 mend="name the model's classes in expected",
             )
         return self._names[labels[0]] not in expected
-
-
-def label_probabilities(rule: LabelRule, probabilities: Array) -> Array:
-    """Probabilities of the labels, shape (texts, labels), of those of the classes.
-
-    A model without a neutral class gets one as CheckList's authors gave theirs: within the neutral
-    band its probability rises from 0.5 at the ends to 1 in the middle, and the rest is that of the
-    nearer end; outside it is 0.
-    """
-    folded = rule.folded(probabilities)
-    if rule.has_neutral:
-        return folded
-    (low, high), task = rule.neutral_band, rule.task
-    for row, positive in enumerate(folded[:, task.high].tolist()):
-        if low < positive < high:
-            neutral = 1 - abs(positive - (low + high) / 2) / (high - low)
-            nearer = task.high if positive >= (low + high) / 2 else task.low
-            folded[row] = 0
-            folded[row, task.middle], folded[row, nearer] = neutral, 1 - neutral
-    return folded
 
 
 def are_pairs(tests: Sequence[TriedTest]) -> bool:

@@ -19,8 +19,8 @@ from s2lct.analysis.coverage.pairs import given
 from s2lct.analysis.coverage.suites import reference_and_held_out
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
-from s2lct.analysis.reproduce.neurons import models_of
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
+from s2lct.analysis.reproduce.suite_inputs import needed_models, needed_reference
 from s2lct.errors import S2lctWarning
 from s2lct.identity import shuffle_key
 
@@ -41,14 +41,10 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     """Table 5, a row a model; ``limit`` is the most texts to learn from, and to test on."""
     rows: list[list[Cell]] = []
     verdicts: list[str] = []
-    learned_from = 0
-    for number, model in enumerate(models_of(options)):
-        assert options.reference is not None
-        reference, held_out = reference_and_held_out(
-            options.reference, options.reference_cases, options.seed
-        )
-        reference, tests = parted(reference, [given(case) for case in held_out.cases], options)
-        learned_from = len(reference)
+    models, named = needed_models(options), needed_reference(options)
+    reference, held_out = reference_and_held_out(named, options.reference_cases, options.seed)
+    reference, tests = parted(reference, [given(case) for case in held_out.cases], options)
+    for number, model in enumerate(models):
         encoder = load_encoder(model, device=options.device)
 
         adapter = TypeAdapter(dict[str, Any])
@@ -70,8 +66,8 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         "them: words masked by the trained layer, by the layer before its first step, and by the "
         "mask of the vocabulary, which masks every word that was not seen. p(word): probabilities "
         "that words are let through.",
-        f"Learned in {EPOCHS} epoch from {learned_from:,} texts; learning rate and weights as the "
-        "paper, which leaves epochs, batch, temperature and start open.",
+        f"Learned in {EPOCHS} epoch from {len(reference):,} texts; learning rate and weights as "
+        "the paper, which leaves epochs, batch, temperature and start open.",
     )
     table = PaperTable(
         "Table 5 of MNCOVER: fidelity of the masks",

@@ -17,8 +17,9 @@ from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, TriedTest, are
 from s2lct.analysis.reproduce.catalogue import Reproduction
 from s2lct.analysis.reproduce.deciles import Passed, rows_of
 from s2lct.analysis.reproduce.filtering_report import beside, paper_form, verdict
-from s2lct.analysis.reproduce.neurons import COUNTED, Neurons, models_of, neurons_of
+from s2lct.analysis.reproduce.neurons import COUNTED, Neurons, neurons_of
 from s2lct.analysis.reproduce.paper_table import PaperTable
+from s2lct.analysis.reproduce.suite_inputs import needed_models
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
 
@@ -86,7 +87,7 @@ def _tables(
     *,
     pairs: bool,
 ) -> Reproduction:
-    models = models_of(options)
+    models = needed_models(options)
     tests = read_tests(options.checklist, options.limit or limit)
     if are_pairs(tests) != pairs:
         raise AnalysisError(

@@ -22,8 +22,9 @@ from s2lct.analysis.coverage.criteria import Coverage, Marks
 from s2lct.analysis.plots import COLOURS, picture, style
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
-from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, Neurons, models_of, neurons_of
+from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, Neurons, neurons_of
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
+from s2lct.analysis.reproduce.suite_inputs import needed_models
 from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.identity import rng_for, shuffle_key
 
@@ -115,7 +116,7 @@ def figure4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprod
     """Figure 4; ``limit`` is the most training sentences."""
     from s2lct.analysis.augment.transformations import NAMES, load_transformations
 
-    models = models_of(options)
+    models = needed_models(options)
     transformations, skipped = load_transformations(NAMES)
     for name, why in skipped.items():
         warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=2)

@@ -12,7 +12,7 @@ from s2lct.analysis.coverage.learn_masks import WimaskSettings, learn_masks
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.analysis.coverage.suites import reference_and_held_out
-from s2lct.errors import AnalysisError
+from s2lct.analysis.reproduce.suite_inputs import needed_reference
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.suite.cases import SuiteCases
 
@@ -62,25 +62,6 @@ class Neurons:
         return states
 
 
-def models_of(options: ReproduceOptions) -> tuple[str, ...]:
-    """The models that are named, and a corpus for their ranges.
-
-    Raises:
-        AnalysisError: one of the two is missing.
-    """
-    if not options.model:
-        raise AnalysisError(
-            f"{options.name}: no model is named",
-            mend="add --model embedded-2class, a folder or a Hub id",
-        )
-    if options.reference is None:
-        raise AnalysisError(
-            f"{options.name}: no corpus sets the ranges of neurons",
-            mend="add --reference sst:PATH, best what the model was trained on",
-        )
-    return options.model
-
-
 def neurons_of(model: str, options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Neurons:
     """A model by name, ready to be looked into; masks are read, or learned and kept.
 
@@ -89,11 +70,9 @@ def neurons_of(model: str, options: ReproduceOptions, steps: Checkpoints, bars: 
     """
     from s2lct.leaderboard.scoring.score import default_cache
 
-    assert options.reference is not None
+    named = needed_reference(options)
     encoder = load_encoder(model, device=options.device)
-    reference, held_out = reference_and_held_out(
-        options.reference, options.reference_cases, options.seed
-    )
+    reference, held_out = reference_and_held_out(named, options.reference_cases, options.seed)
     if options.masks is not None:
         masks, told = Masks.load(options.masks, encoder), f"read from {options.masks.name}"
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from s2lct.builder.capabilities.beside_checklist import cases_beside
 from s2lct.errors import AnalysisError
@@ -16,47 +16,31 @@ from s2lct.suite.checklist import CheckListCase, read_checklist
 if TYPE_CHECKING:
     from s2lct.analysis.reproduce.options import ReproduceOptions
 
+Given = TypeVar("Given")
+
 
 def needed_models(options: ReproduceOptions) -> tuple[str, ...]:
-    """The models, each once.
-
-    Raises:
-        AnalysisError: there is none.
-    """
-    if not options.model:
-        raise AnalysisError(
-            f"{options.name}: no model is named",
-            mend="name one or more: --model embedded-2class --model embedded-3class",
-        )
-    return tuple(dict.fromkeys(options.model))
+    """The models, each once; an AnalysisError where there is none."""
+    mend = "name one or more: --model embedded-2class --model embedded-3class"
+    return tuple(dict.fromkeys(_needed(options, options.model, "model", mend)))
 
 
 def needed_suite(options: ReproduceOptions) -> str:
-    """The suite's name.
-
-    Raises:
-        AnalysisError: there is none.
-    """
-    if options.suite is None:
-        raise AnalysisError(
-            f"{options.name}: no suite is named",
-            mend="name the folder that `s2lct build` wrote, or a Hub id: --suite dist/s2lct",
-        )
-    return options.suite
+    """The suite's name; an AnalysisError where there is none."""
+    mend = "name the folder that `s2lct build` wrote, or a Hub id: --suite dist/s2lct"
+    return _needed(options, options.suite, "suite", mend)
 
 
 def needed_reference(options: ReproduceOptions) -> str:
-    """The corpus that sets ranges.
+    """The corpus that sets ranges; an AnalysisError where there is none."""
+    mend = "name what sets the ranges, best what the model was trained on: --reference sst:PATH"
+    return _needed(options, options.reference, "reference corpus", mend)
 
-    Raises:
-        AnalysisError: there is none.
-    """
-    if options.reference is None:
-        raise AnalysisError(
-            f"{options.name}: no reference corpus is named",
-            mend="name the corpus that the models were trained on: --reference sst:PATH",
-        )
-    return options.reference
+
+def _needed(options: ReproduceOptions, given: Given | None, what: str, mend: str) -> Given:
+    if not given:
+        raise AnalysisError(f"{options.name}: no {what} is named", mend=mend)
+    return given
 
 
 def needed_checklist(options: ReproduceOptions) -> list[CheckListCase]:
@@ -65,12 +49,9 @@ def needed_checklist(options: ReproduceOptions) -> list[CheckListCase]:
     Raises:
         AnalysisError: none is given, or one cannot be read.
     """
-    if not options.checklist:
-        raise AnalysisError(
-            f"{options.name}: no CheckList cases are named",
-            mend="name the file of its tests: --checklist sentiment_mft.jsonl.gz",
-        )
-    return [case for path in options.checklist for case in read_checklist(path)]
+    mend = "name the file of its tests: --checklist sentiment_mft.jsonl.gz"
+    paths = _needed(options, options.checklist, "file of CheckList's cases", mend)
+    return [case for path in paths for case in read_checklist(path)]
 
 
 def of_families(cases: Sequence[Case], most: int | None, seed: int) -> list[Case]:

@@ -10,8 +10,9 @@ from s2lct.analysis.coverage.pairs import given
 from s2lct.analysis.coverage.suites import drawn, named_suites
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
-from s2lct.analysis.reproduce.neurons import COUNTED, METRICS, MNCOVER, models_of, neurons_of
+from s2lct.analysis.reproduce.neurons import COUNTED, METRICS, MNCOVER, neurons_of
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
+from s2lct.analysis.reproduce.suite_inputs import needed_models
 from s2lct.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _COLUMNS = ("test sets", "texts", "COVER", "MNCOVER")
 def table3(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduction:
     """Table 3 of the sets given: ``checklist`` files (pairs too), the suite, held-out sentences."""
     names = [*map(str, options.checklist), *([options.suite] if options.suite else [])]
-    models = models_of(options)
+    models = needed_models(options)
     tables: list[PaperTable] = []
     verdicts: list[str] = []
     for model in models:

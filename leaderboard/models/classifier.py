@@ -10,8 +10,8 @@ from s2lct.leaderboard.answers.label_rules import Array, check_classes
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
 
 
-class Classifier(Protocol):
-    """Anything that gives probabilities of classes."""
+class NamedModel(Protocol):
+    """What names a model, and tells its answers from those of another."""
 
     @property
     def name(self) -> str:
@@ -24,6 +24,10 @@ class Classifier(Protocol):
     @property
     def fingerprint(self) -> str:
         """SHA-256 over what decides its answers; empty where they must not be kept."""
+
+
+class Classifier(NamedModel, Protocol):
+    """Anything that gives probabilities of classes."""
 
     @property
     def classes(self) -> tuple[str, ...]:

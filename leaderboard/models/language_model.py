@@ -19,7 +19,7 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
-from s2lct.labels import LABELS, SLOT, TASK
+from s2lct.labels import LABELS, SLOT, TASK, space_behind
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.chat_template import ChatTemplate, has_chat_template
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
@@ -29,8 +29,6 @@ from s2lct.leaderboard.models.pretrained import load_pretrained, place
 PROMPT = TASK.prompt
 TOKENS_A_BATCH_ON_GPU = 16_384
 """Fewer than a classifier takes: there is a logit for each word that it knows."""
-OPENING = ('"', "'", "“", "‘", "«", "(", "[")
-"""Behind these a word follows without a space."""
 IN_TEMPLATE = " in the chat template of its tokenizer"
 
 
@@ -83,7 +81,7 @@ class LabelPrompt:
     def completed(self, text: str) -> list[str]:
         """The prompt with a text, completed with each word, outside of any chat template."""
         asked = self.about(text)
-        space = "" if asked[-1:].isspace() or asked.endswith(OPENING) else " "
+        space = space_behind(asked)
         return [f"{asked}{space}{word}" for word in self.words]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.text_answers import TextAnswer
+from s2lct.leaderboard.models.classifier import NamedModel
 from s2lct.leaderboard.models.language_model import IN_TEMPLATE, LabelPrompt
 
 MOST_TOKENS = 32
@@ -15,20 +16,8 @@ MOST_TOKENS = 32
 
 
 @runtime_checkable
-class TextModel(Protocol):
+class TextModel(NamedModel, Protocol):
     """Anything that answers in words, which `text_answers.label_of` reads."""
-
-    @property
-    def name(self) -> str:
-        """What tables show."""
-
-    @property
-    def revision(self) -> str:
-        """The Hub commit; empty if there is none."""
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 over what decides its answers."""
 
     @property
     def asks(self) -> LabelPrompt:
