@@ -112,6 +112,7 @@ class Reply:
         finish: why the answer ended.
         refusal: the words of a refusal, in the field for it.
         seconds: to wait before.
+        together: answered only once as many requests are under way as this barrier holds.
         cut: close the connection: ``before`` or in the middle of the answer (``within``).
         body: what is sent instead of an answer.
     """
@@ -122,6 +123,7 @@ class Reply:
     finish: str = "stop"
     refusal: str | None = None
     seconds: float = 0.0
+    together: threading.Barrier | None = None
     cut: str = ""
     body: bytes | None = None
 
@@ -205,6 +207,8 @@ class SentimentServer:
                 self._at_once -= 1
 
     def _send(self, request: BaseHTTPRequestHandler, reply: Reply, model: str, text: str) -> None:
+        if reply.together:
+            reply.together.wait(60)
         time.sleep(reply.seconds)
         if reply.cut == "before":
             request.close_connection = True

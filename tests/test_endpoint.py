@@ -93,7 +93,8 @@ def test_what_is_asked_is_deterministic_and_one_text_at_a_time(key: str) -> None
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_no_more_requests_are_under_way_than_asked_for(concurrency: int) -> None:
-    with SentimentServer(always(Reply(seconds=0.02))) as server:
+    together = threading.Barrier(concurrency)
+    with SentimentServer(always(Reply(seconds=0.02, together=together))) as server:
         score(model_of(server, concurrency=concurrency), SUITE)
     assert server.most_at_once == concurrency
 
@@ -457,8 +458,11 @@ def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
     large_suite: Path, tmp_path: Path, key: str
 ) -> None:
     quarter, half = threading.Event(), threading.Event()
+    together = threading.Barrier(8)
 
     def reply(text: str, before: int) -> Reply:
+        if server.requests.total() < 8:
+            return replace(answered_by_rule(text, before), together=together)
         for event, share in ((quarter, 4), (half, 2)):
             if sum(server.answered.values()) >= MANY // share:
                 event.set()

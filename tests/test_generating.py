@@ -125,7 +125,7 @@ def test_the_command_counts_answers_in_words_and_they_can_be_asked_for_again(
     command += ["--limit", "3", "--max-tokens", "7", "--out", str(out)]
     done = runner.invoke(app, command)
     assert done.exit_code == 0, done.output
-    assert "(3 prompts)" in "".join(done.output.split("\n"))
+    assert "(3 prompts)" in " ".join(done.output.split())
     paths = sorted(out.glob("*.json"))
     results = [recompute(path) for path in paths]
     assert {one.model.options.prompt for one in results} == {*TASK.prompts}
