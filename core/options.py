@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from s2lct.errors import OptionError
@@ -139,13 +146,43 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 """What every library takes."""
-CLASSES, RUNNING, CASES = "What answers mean", "Running", "Which cases"
+CLASSES, RUNNING, CASES, WHERE = "What answers mean", "Running", "Which cases", "Where it runs"
 
 
 class OnDevice(Options):
     """Where a model runs."""
 
     device: Annotated[str, Option("auto, cpu, cuda …", RUNNING)] = "auto"
+
+
+class OnEngine(Options):
+    """What does the work; results are the same."""
+
+    engine: Annotated[
+        Literal["process", "ray"],
+        Option("process: this process; ray: workers of a Ray cluster (s2lct[ray]).", WHERE),
+    ] = "process"
+    address: Annotated[
+        str | None,
+        Option(
+            "With --engine ray: auto or HOST:PORT of a running cluster "
+            r"\[default: one is started here].",
+            WHERE,
+        ),
+    ] = None
+    workers: Annotated[
+        Count | None,
+        Option(r"With --engine ray: workers \[default: one a CPU of the cluster].", WHERE),
+    ] = None
+    gpus_per_worker: Annotated[
+        NotNegative, Option("With --engine ray: GPUs of a worker, such as 0.5.", WHERE)
+    ] = 0.0
+
+    @model_validator(mode="after")
+    def _check_engine(self) -> OnEngine:
+        if self.engine == "process" and (self.address or self.workers or self.gpus_per_worker):
+            raise ValueError("address, workers and gpus_per_worker: they go with engine ray")
+        return self
 
 
 class ChosenCases(Options):
