@@ -121,6 +121,10 @@ class Models:
     def __init__(self, config: BuildConfig) -> None:
         self._config = config
 
+    def __reduce__(self) -> tuple[type[Models], tuple[BuildConfig]]:
+        """A worker is sent their names, and loads them itself."""
+        return Models, (self._config,)
+
     @cached_property
     def tagger(self) -> Tagger:
         """The tagger."""
@@ -185,7 +189,7 @@ def stages_of(
             found.sentences,
             by_id[capability],
             forms[capability],
-            seeds=config.seeds,
+            seeds=config.most_seeds,
             seed=config.seed,
             excluded=excluded,
         )

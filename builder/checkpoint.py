@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
+from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
-from s2lct.errors import BuildError
-from s2lct.files import write_bytes, write_text
+from s2lct.engines import Engine, Given, Worker
+from s2lct.errors import BuilderError, BuildError
+from s2lct.files import write_bytes
+from s2lct.plain_text import plain
 
 Result = TypeVar("Result")
 SECONDS_FOR_A_LOCK = 0.2
@@ -58,37 +61,140 @@ def locked(lock_file: Path, *, by: str = "build", option: str = "--out") -> Iter
         lock.release()
 
 
-class Checkpoints:
-    """Results of stages, one file a shard, in a folder that is `locked`."""
+class Files(Protocol):
+    """Where checkpoints are kept."""
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None where there is none."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all."""
+
+    def remove(self) -> None:
+        """Remove everything."""
+
+
+class Folder:
+    """Checkpoints in a local folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def read(self, name: str) -> bytes | None:
+        """See `Files`."""
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """See `Files`."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, content)
+
+    def remove(self) -> None:
+        """See `Files`."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Remote:
+    """Checkpoints behind any URL that fsspec knows, such as ``s3://bucket/folder``."""
+
+    def __init__(self, url: str) -> None:
+        from fsspec.core import url_to_fs
+
+        self.url = url
+        try:
+            self._files, self._root = url_to_fs(url)
+        except (ValueError, ImportError, OSError) as error:
+            raise BuildError(
+                f"--work {url}: cannot be used: {error}",
+                mend="give a URL that fsspec knows, and install what it needs for it",
+            ) from error
+
+    def read(self, name: str) -> bytes | None:
+        """See `Files`."""
+        with self._told():
+            try:
+                content: bytes = self._files.cat_file(f"{self._root}/{name}")
+            except FileNotFoundError:
+                return None
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """See `Files`."""
+        path = f"{self._root}/{name}"
+        with self._told():
+            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            # An object store has a file when it is whole; elsewhere it is renamed.
+            partial = f"{path}.{uuid4().hex}"
+            self._files.pipe_file(partial, content)
+            self._files.mv(partial, path)
+
+    def remove(self) -> None:
+        """See `Files`."""
+        with self._told(), suppress(FileNotFoundError):
+            self._files.rm(self._root, recursive=True)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except BuilderError:
+            raise
+        except Exception as error:  # every kind of storage fails in classes of its own
+            raise BuildError(
+                f"--work {self.url}: {plain(str(error), 300) or type(error).__name__}",
+                mend="check the address and the rights; the same command goes on where it stopped",
+            ) from error
+
+
+class Checkpoints:
+    """Results of stages, a file a shard: in a folder that is `locked`, or somewhere else.
+
+    Attributes:
+        folder: the local folder, in which a suite is made too.
+    """
+
+    def __init__(self, folder: Path, files: Files | None = None) -> None:
+        self.folder = folder
+        self._files = files or Folder(folder)
+
     @classmethod
-    def open(cls, folder: Path, inputs: Mapping[str, Any], *, restart: bool) -> Checkpoints:
-        """Make sure that the folder belongs to a build of the same inputs.
+    def open(
+        cls, folder: Path, inputs: Mapping[str, Any], *, restart: bool, url: str | None = None
+    ) -> Checkpoints:
+        """Make sure that what is kept belongs to a build of the same inputs.
+
+        Args:
+            folder: the local folder.
+            inputs: what decides what is built.
+            restart: throw away what is there.
+            url: where results are kept, if not in the folder.
 
         Raises:
             BuildError: it holds a build of other inputs, or cannot be written.
         """
+        files: Files = Folder(folder) if url is None else Remote(url)
         try:
-            if restart and folder.exists():
-                shutil.rmtree(folder)
+            if restart:
+                files.remove()
             folder.mkdir(exist_ok=True)
-            manifest = folder / _MANIFEST
-            if not manifest.exists():
-                write_text(manifest, _described(inputs))
+            if files.read(_MANIFEST) is None:
+                files.write(_MANIFEST, _described(inputs).encode())
+            ours = files.read(_MANIFEST) == _described(inputs).encode()
         except OSError as error:
             raise BuildError(
                 f"{folder}: cannot be written: {error.strerror or error}",
                 mend="choose another folder for --out",
             ) from error
-        if not belongs_to(folder, inputs):
+        if not ours:
             raise BuildError(
-                f"{folder}: an unfinished build with other options or models lies there",
+                f"{url or folder}: an unfinished build with other options or models lies there",
                 mend="give the options it was started with, or --restart to throw it away",
             )
-        return cls(folder)
+        return cls(folder, files)
 
     def get(self, name: str, adapter: TypeAdapter[Result], compute: Callable[[], Result]) -> Result:
         """The kept result of that name, or the computed one, kept from now on."""
@@ -97,23 +203,63 @@ class Checkpoints:
 
     def kept(self, name: str, adapter: TypeAdapter[Result]) -> Result | None:
         """The kept result of that name; None where there is none, or a damaged one."""
-        path = self.folder / f"{name}.json"
-        if path.exists():
+        content = self._files.read(f"{name}.json")
+        if content is not None:
             # What does not fit was damaged, and is made again.
             with suppress(ValidationError):
-                return adapter.validate_json(path.read_bytes())
+                return adapter.validate_json(content)
         return None
 
     def keep(self, name: str, adapter: TypeAdapter[Result], result: Result) -> Result:
         """Keep a result under that name."""
-        path = self.folder / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, adapter.dump_json(result))
+        self._files.write(f"{name}.json", adapter.dump_json(result))
         return result
 
+    def results(
+        self,
+        adapter: TypeAdapter[Result],
+        engine: Engine[Worker],
+        ask: Callable[[Worker, Given], Result],
+        shards: Iterable[tuple[str, Given]],
+    ) -> Iterator[tuple[str, Result]]:
+        """What workers make of shards, each asked for once and kept from then on.
+
+        Args:
+            adapter: of the results, from and to JSON.
+            engine: has the workers.
+            ask: what a worker does with a shard.
+            shards: each with its name, which its content alone decides.
+
+        Returns:
+            The name and the result of each, in any order.
+        """
+        asked: list[str] = []
+        known: list[str] = []
+
+        def missing() -> Iterator[Given]:
+            for name, given in shards:
+                if self.kept(name, adapter) is not None:
+                    known.append(name)
+                    continue
+                asked.append(name)
+                yield given
+
+        def read() -> Iterator[tuple[str, Result]]:
+            while known:
+                name = known.pop()
+                result = self.kept(name, adapter)
+                if result is not None:
+                    yield name, result
+
+        for number, made in engine.map(ask, missing()):
+            yield asked[number], self.keep(asked[number], adapter, made)
+            yield from read()
+        yield from read()
+
     def discard(self) -> None:
-        """Remove the folder: the suite is whole."""
-        shutil.rmtree(self.folder)
+        """Remove what is kept: the suite is whole."""
+        self._files.remove()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def belongs_to(folder: Path, inputs: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.labels import Label, check_label_map
-from s2lct.options import Option, Options, Seed
+from s2lct.options import OnEngine, Option, Seed
 from s2lct.suite.exclude import Excluded, read_excluded
 from s2lct.suite.records import FormName
 
@@ -23,6 +23,8 @@ NO_WORD_OF_LETTERS = frozenset({"POS"})
 PAPER_ONLY = frozenset({"grammar", "synonyms"})
 """Options that the fluent form does not have."""
 MOST = 1_000_000
+ALL = 0
+"""Seeds of a capability: as many as there are."""
 SECOND_SUITE = "2.0.0"
 """Of the suites of the embedded corpus and of SST, since every case of them is read."""
 SUBJECTIVITY = "nltk:subjectivity"
@@ -42,7 +44,11 @@ def _label_map(value: Any) -> Any:
     return check_label_map(value) if isinstance(value, str) else value
 
 
-class BuildConfig(Options):
+def _number_of_seeds(value: Any) -> Any:
+    return ALL if value == "all" else value
+
+
+class BuildConfig(OnEngine):
     """Options of a build. Fields left out take the default of the form (``templates``)."""
 
     out: Annotated[Path, Option("Folder to write; must not exist yet.")]
@@ -86,8 +92,18 @@ class BuildConfig(Options):
         Option("What labels mean: 0=negative,1=positive.", CORPUS, text=True),
     ] = None
     templates: Annotated[FormName, Option("Wording and search rules.", KEPT)] = "fluent"
-    seeds: Annotated[Count, Option("Most seeds of a capability.", KEPT)] = 50
-    pairings: Annotated[Count, Option("Most sentences drawn for a template's slot.", KEPT)] = 1_000
+    seeds: Annotated[
+        int,
+        Field(ge=ALL, le=MOST),
+        BeforeValidator(_number_of_seeds),
+        Option("Most seeds of a capability; all: every one that is found.", KEPT, text=True),
+    ] = 50
+    pairings: Annotated[
+        Count,
+        Option(
+            "Most sentences drawn for a template's slot; with --seeds all, for its second.", KEPT
+        ),
+    ] = 1_000
     masks: Annotated[
         int,
         Field(ge=1, le=10_000),
@@ -251,6 +267,14 @@ class BuildConfig(Options):
         Field(ge=1, le=65_536),
         Option("Texts a forward pass; may change the last digits of scores.", RUNNING),
     ] = 32
+    work: Annotated[
+        str | None,
+        Option(
+            "Where results are kept until the suite is whole: a URL that fsspec knows, such as "
+            r"s3://bucket/folder \[default: a folder beside --out].",
+            RUNNING,
+        ),
+    ] = None
     overwrite: Annotated[bool, Option("Replace the suite that is in --out.", RUNNING)] = False
     restart: Annotated[bool, Option("Throw away what an interrupted build left.", RUNNING)] = False
 
@@ -291,6 +315,16 @@ class BuildConfig(Options):
         return self
 
     @property
+    def takes_all(self) -> bool:
+        """Whether every seed is wanted that is found."""
+        return self.seeds == ALL
+
+    @property
+    def most_seeds(self) -> int:
+        """How many seeds of a capability are wanted at most."""
+        return MOST if self.takes_all else self.seeds
+
+    @property
     def excluded(self) -> Excluded:
         """The cases to leave out.
 
@@ -316,6 +350,7 @@ class BuildConfig(Options):
         The ids to leave out stand for the file they were read from.
         """
         without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
+        without |= {"work", *OnEngine.model_fields}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:

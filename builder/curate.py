@@ -28,6 +28,7 @@ from s2lct.builder.curation.verdicts import VerdictFile, Verdicts
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.pipeline import read_inputs
 from s2lct.builder.unread import CandidatesOfABuild
+from s2lct.engines import InProcess
 from s2lct.errors import BuildError, OptionError
 from s2lct.files import check_folder_out
 from s2lct.identity import fingerprint_of
@@ -173,16 +174,8 @@ def _candidates(config: BuildConfig, progress: Progress) -> CandidatesOfABuild:
     work = config.out / WORK_FOLDER / fingerprint_of(inputs.recorded)[:16]
     work.parent.mkdir(parents=True, exist_ok=True)
     checkpoints = Checkpoints.open(work, inputs.recorded, restart=config.restart)
-    form = FluentForm(
-        inputs.config,
-        inputs.capabilities,
-        inputs.lexicon,
-        inputs.grammar,
-        inputs.models,
-        None,
-        checkpoints,
-        progress,
-    )
+    stages = inputs.fluent_stages(None)
+    form = FluentForm(stages, InProcess(stages), checkpoints, progress)
     return CandidatesOfABuild(form, inputs.sentences)
 
 

@@ -7,39 +7,40 @@ sentences of seeds that are kept are extended. What readers refused never gets t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder.build_stages import Models
-from s2lct.builder.capabilities.schema import Capability, Form
+from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.checkpoint import Checkpoints
-from s2lct.builder.config import BuildConfig
-from s2lct.builder.curation.verdicts import Verdicts
-from s2lct.builder.drawing import Pool, SlotSearch
-from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.drawing import Pool, Search
+from s2lct.builder.fluent_stages import FluentStages
 from s2lct.builder.language.operations import Analysis
-from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
-from s2lct.builder.sources import Extension, Source, sentence_id
-from s2lct.builder.stages import attested, compose, confirm, extend, search
+from s2lct.builder.scratch import Scratch
+from s2lct.builder.sources import Source, sentence_id
+from s2lct.builder.stages import compose
 from s2lct.builder.stages.compose import ComposedExpansion, ComposedSeed
 from s2lct.builder.stages.counterparts import Counterpart, counterpart_of
-from s2lct.builder.stages.judge import Extended, Judge
+from s2lct.builder.stages.judge import Extended
 from s2lct.builder.stages.variety import choose
-from s2lct.labels import Label
+from s2lct.engines import Engine
+from s2lct.identity import content_id
 from s2lct.progress import Progress
-from s2lct.suite.records import Sentence, Token
+from s2lct.suite.records import Sentence
 
-SOURCES_PER_SHARD = 50
-SHORTER_FORMS = 4
+SHORTENED_AT_ONCE = 25
+"""Sentences that a worker shortens together."""
+EXTENDED_AT_ONCE = 50
+"""Sentences that a worker extends together."""
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are shortened where no readers chose them."""
 Item = TypeVar("Item")
+_FORMS = TypeAdapter(dict[str, list[Source]])
+_EXTENDED = TypeAdapter(dict[str, list[Extended]])
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,8 @@ class ComposedFamily:
 class FluentForm:
     """Makes the families of capabilities in their fluent form."""
 
-    config: BuildConfig
-    capabilities: Sequence[Capability]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
-    models: Models
-    verdicts: Verdicts | None
+    stages: FluentStages
+    engine: Engine[FluentStages]
     checkpoints: Checkpoints
     progress: Progress
 
@@ -73,11 +70,12 @@ class FluentForm:
             sentences: of the corpus.
             counted: takes the counts of the closing table.
         """
+        capabilities = self.stages.capabilities
         pools = self._pools(sentences)
         seeds: dict[str, list[ComposedSeed]] = {}
-        self.progress.start("draw", len(self.capabilities))
-        for one in self.capabilities:
-            seeds[one.id] = self.seeds(one, pools[one.id], counted[one.id])
+        self.progress.start("draw", len(capabilities))
+        for one in capabilities:
+            seeds[one.id] = self.stages.seeds(one, pools[one.id], counted[one.id])
             counted[one.id]["found"] = sum(pool.found for pool in pools[one.id].values())
             self.progress.advance("draw")
         used: dict[str, Source] = {
@@ -86,7 +84,7 @@ class FluentForm:
         extended = self._extended(list(used.values()))
         expansions = [
             expansion
-            for one in self.capabilities
+            for one in capabilities
             for expansion in self._expansions(
                 seeds[one.id], one.form("fluent"), extended, counted[one.id]
             )
@@ -94,11 +92,11 @@ class FluentForm:
         chosen = choose(
             [seed.id for some in seeds.values() for seed in some],
             expansions,
-            per_seed=self.config.expansions,
-            seed=self.config.seed,
+            per_seed=self.stages.config.expansions,
+            seed=self.stages.config.seed,
         )
         families: dict[str, list[ComposedFamily]] = {}
-        for capability in self.capabilities:
+        for capability in capabilities:
             form = capability.form("fluent")
             counts = counted[capability.id]
             taken = {seed.text for seed in seeds[capability.id]}
@@ -119,239 +117,97 @@ class FluentForm:
             )
         return families
 
+    def search(self, sentences: Sequence[Sentence]) -> Search:
+        """Searches sentences for what may fill the slots."""
+        return Search(sentences, self.stages, self.engine, self.checkpoints, self.progress)
+
     def _pools(self, sentences: Sequence[Sentence]) -> dict[str, dict[str, Pool]]:
         """For each capability and slot what it is filled with, drawn when it is asked for."""
-        enough = self.config.pairings
-        if self.verdicts is None:
-            enough = min(enough, self.config.seeds * TRIED_FOR_A_SEED)
-        shorter: dict[str, list[Source]] = {}
-
-        def forms(sources: Sequence[Source]) -> dict[str, list[Source]]:
-            missing = [one for one in sources if one.text not in shorter]
-            shorter.update({one.text: [] for one in missing})
-            shorter.update(self.shortened(missing, most=SHORTER_FORMS))
-            return {one.text: self.forms(one, shorter[one.text]) for one in sources}
-
-        pools: dict[str, dict[str, Pool]] = {one.id: {} for one in self.capabilities}
-        trees = search.Trees(lambda: self.models.parser)
-        for (capability, slot), searched in self.slots(sentences, trees).items():
-            pools[capability][slot] = Pool(
-                searched, self.checkpoints, forms, most=enough, seeds=self.config.seeds
+        config = self.stages.config
+        enough: int | None = None
+        if not config.takes_all:
+            enough = config.pairings
+            if self.stages.verdicts is None:
+                enough = min(enough, config.seeds * TRIED_FOR_A_SEED)
+        search = self.search(sentences)
+        pools: dict[str, dict[str, Pool]] = {one.id: {} for one in self.stages.capabilities}
+        for slot in search.slots.values():
+            pools[slot.capability][slot.slot] = Pool(
+                search, slot, self._forms, most=enough, seeds=config.most_seeds
             )
-        # Nearly every slot needs its first block: parsed together, they share forward passes.
-        trees.parse(
-            [one for own in pools.values() for p in own.values() for one in p.drawn.to_parse()]
-        )
+        if config.takes_all:
+            search.look_at_all()
+            rows = search.found.tolist()
+            self.progress.start("shorten", len(rows))
+            shards = (map(search.source, some) for some in _parts(rows, SHORTENED_AT_ONCE))
+            for number in self._shorten(list(some) for some in shards):
+                self.progress.advance("shorten", number)
+        else:
+            # Nearly every slot needs its first block: looked at together, they share their work.
+            search.look(
+                {p.drawn.slot.name: p.drawn.first for own in pools.values() for p in own.values()}
+            )
         return pools
 
-    def slots(
-        self, sentences: Sequence[Sentence], trees: search.Trees | None = None
-    ) -> dict[tuple[str, str], SlotSearch]:
-        """What may fill each slot of each capability, not searched yet.
+    @cached_property
+    def _shorter(self) -> Scratch[str, list[Source]]:
+        """The shorter forms of sentences by text, which may be of another sentence of it."""
+        return Scratch(TypeAdapter(list[Source]))
 
-        Args:
-            sentences: of the corpus.
-            trees: keeps the trees that the slots have parsed; None for one of their own.
-        """
-        trees = trees or search.Trees(lambda: self.models.parser)
+    def _forms(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
+        """What seeds may use of sentences, by text."""
+        missing = {one.text: one for one in sources if one.text not in self._shorter}
+        for _ in self._shorten(map(list, _parts(list(missing.values()), SHORTENED_AT_ONCE))):
+            pass
         return {
-            (capability.id, slot): SlotSearch(
-                sentences,
-                rules,
-                self.lexicon,
-                self.models.tagger,
-                trees,
-                capability=capability.id,
-                slot=slot,
-                seed=self.config.seed,
-            )
-            for capability in self.capabilities
-            for slot, rules in capability.form("fluent").search.items()
+            one.text: self.stages.forms(one, self._shorter.get(one.text) or ()) for one in sources
         }
 
-    def forms(self, source: Source, shorter: Sequence[Source]) -> list[Source]:
-        """What seeds may use of a sentence: its shorter forms, and itself where readers passed it.
+    def _shorten(self, shards: Iterable[list[Source]]) -> Iterator[int]:
+        """Find the shorter forms of sentences; of how many, shard by shard."""
+        named = ((f"shorten/{content_id(*(one.text for one in some))}", some) for some in shards)
+        for _, found in self.checkpoints.results(_FORMS, self.engine, FluentStages.shorten, named):
+            self._shorter.put(found.items())
+            yield len(found)
 
-        Args:
-            source: the sentence of the corpus.
-            shorter: forms of its text, which may have been found for another sentence of it.
-        """
-        forms = [replace(one, sentence=source.sentence) for one in shorter]
-        whole = self.passes(sentence_id(source.text), source.sentence.label)
-        return [*forms, source] if whole else forms
-
-    def passes(self, id: str, label: Label) -> bool:
-        """Whether readers passed a sentence; so it is where nobody read."""
-        return self.verdicts is None or self.verdicts.passes(id, {label})
-
-    def shortened(self, sources: Sequence[Source], *, most: int) -> dict[str, list[Source]]:
-        """Up to so many shorter forms of each sentence that no reader refused, by its text."""
-        attached = shipped_attachments()
-        candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
-        for source in sources:
-            found = attested.shortened(source.analysis, self.grammar, self.lexicon, attached)
-            passed = [
-                (source, text, longer)
-                for text, longer in found.items()
-                if self.passes(sentence_id(text), source.sentence.label)
-            ]
-            candidates += passed[:most]
-        tokens = self.models.tagger.tag([text for _, text, _ in candidates])
-        trees = self.models.parser.parse(tokens)
-        made: dict[str, list[Source]] = {}
-        for (source, text, longer), words, tree in zip(candidates, tokens, trees, strict=True):
-            if tree is not None and search.is_complete_sentence(read_tree(tree), words):
-                shorter = Source(source.sentence, text, tuple(words), tree, longer)
-                made.setdefault(source.text, []).append(shorter)
-        return made
-
-    def seeds(
-        self, capability: Capability, pools: Mapping[str, Iterable[Source]], counts: Counter[str]
-    ) -> list[ComposedSeed]:
-        """The seeds of a capability, of what its slots may be filled with."""
-        excluded = self.config.excluded.ids
-        form = capability.form("fluent")
-
-        def accept(seed: ComposedSeed) -> bool:
-            if seed.id in excluded:
-                counts["excluded"] += 1
-                return False
-            if form.keep_search_rule and not all(
-                self._keeps_rule(form, one, one.text, one.tokens) for one in seed.sources
-            ):
-                return False
-            if self.verdicts is None or not seed.template:
-                return True
-            return self.verdicts.passes(seed.id, seed.labels)
-
-        return compose.seeds_of(
-            capability.id,
-            form,
-            pools,
-            most=self.config.seeds,
-            accept=accept,
-        )
-
-    def _extended(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
+    def _extended(self, sources: Sequence[Source]) -> Scratch[str, list[Extended]]:
         """The extensions of sentences that stand, by the sentence's text."""
         ordered = sorted(sources, key=lambda source: sentence_id(source.text))
         self.progress.start("extend", len(ordered))
-        found: dict[str, list[Extended]] = {}
-        adapter = TypeAdapter(dict[str, list[Extended]])
-        for part, some in _shards(ordered, SOURCES_PER_SHARD):
-            kept = self.checkpoints.get(f"extend/{part}", adapter, partial(self._extend, some))
-            found.update(kept)
-            self.progress.advance("extend", len(some))
-        return found
-
-    def _extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
-        found: dict[str, list[Extended]] = {}
-        for text, some in self.confirmed(sources, self._may_be_tried).items():
-            judged = [
-                replace(one, rejected=self._judge.reject(text, one.extension, one.tokens))
-                for one in some
-            ]
-            # Of one text from several origins the last one counts that is not rejected.
-            judged.sort(key=lambda one: one.rejected is None)
-            found[text] = list({one.extension.text: one for one in judged}.values())
-        return found
-
-    def confirmed(
-        self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
-    ) -> dict[str, list[Extended]]:
-        """The extensions that tagger and parser bear out, by sentence.
-
-        Args:
-            sources: the sentences.
-            tried: says which extensions of a sentence with a label are tagged and parsed at all.
-        """
-        families: list[tuple[Source, list[Extension]]] = []
-        for source, some in zip(sources, self.candidates(sources), strict=True):
-            label = source.sentence.label
-            own = [one for one in some if tried(one, label)]
-            if self.verdicts is not None:
-                own += [two for two in attested.paired(source.text, own) if tried(two, label)]
-            families.append((source, own))
-        found = confirm.confirmed_all(
-            families,
-            self.models.tagger,
-            self.models.parser,
-            self.lexicon,
-            confirm.Licence(self.grammar, self.config.mask_tags),
+        kept: Scratch[str, list[Extended]] = Scratch(TypeAdapter(list[Extended]))
+        shards = (
+            (f"extend/{content_id(*(one.text for one in some))}", some)
+            for some in _parts(ordered, EXTENDED_AT_ONCE)
         )
-        return {
-            source.text: [Extended(*one) for one in some]
-            for source, some in zip(sources, found, strict=True)
-        }
-
-    def _may_be_tried(self, extension: Extension, label: Label) -> bool:
-        """Whether readers passed an extension; phrases wait for readers.
-
-        Of 68 phrases that were attached by rule and read, four were natural.
-        """
-        if self.verdicts is None:
-            return extension.origin != "phrase"
-        return self.passes(extension.id, label)
-
-    @property
-    def _judge(self) -> Judge:
-        return Judge(
-            read=self.verdicts is not None,
-            least_score=self.config.least_score,
-            most_shift=self.config.sentiment_shift,
-        )
-
-    def candidates(self, sources: Sequence[Source]) -> list[list[Extension]]:
-        """Extensions of each sentence that were not tagged, parsed or read yet.
-
-        One text may be there from several origins and with several tags for its word: what the
-        tagger and the parser bear out decides.
-        """
-        masked = extend.masked_extensions(
-            sources,
-            self.grammar,
-            self.lexicon,
-            self.models.mlm,
-            tags=self.config.mask_tags,
-            masks=self.config.masks,
-            masks_per_sentence=self.config.masks_per_sentence,
-            order=self.config.mask_order,
-            suggestions=self.config.suggestions,
-            seed=self.config.seed,
-        )
-        bank = shipped_bank()
-        found: list[list[Extension]] = []
-        for source, of_masks in zip(sources, masked, strict=True):
-            phrases = extend.phrase_extensions(source, bank, self.grammar, most=self.config.phrases)
-            distinct = {
-                (one.text, one.origin, tuple(word.tag for word in one.inserted)): one
-                for one in (*of_masks, *phrases, *source.extensions)
-                if one.text != source.text
-            }
-            found.append(list(distinct.values()))
-        return found
+        for _, found in self.checkpoints.results(
+            _EXTENDED, self.engine, FluentStages.extended, shards
+        ):
+            kept.put(found.items())
+            self.progress.advance("extend", len(found))
+        return kept
 
     def _expansions(
         self,
         seeds: Sequence[ComposedSeed],
         form: Form,
-        extended: Mapping[str, Sequence[Extended]],
+        extended: Scratch[str, list[Extended]],
         counts: Counter[str],
     ) -> list[ComposedExpansion]:
-        excluded = self.config.excluded.ids
+        config, stages = self.stages.config, self.stages
+        excluded = config.excluded.ids
         taken = {seed.text for seed in seeds}
         made: list[ComposedExpansion] = []
         for seed in seeds:
             template = form.templates[seed.number]
             for slot, source in zip(seed.slots, seed.sources, strict=True):
-                tried = extended.get(source.text, [])
+                tried = extended.get(source.text) or []
                 counts["suggestions"] += len(tried)
                 counts.update(
                     f"rejected_{one.rejected.name.lower()}" for one in tried if one.rejected
                 )
-                for one in self._judge.usable(tried, self.config.expansions):
+                for one in stages.judge.usable(tried, config.expansions):
                     analysis = Analysis(one.extension.text, one.tokens, read_tree(one.tree))
-                    if form.keep_search_rule and not self._keeps_rule(
+                    if form.keep_search_rule and not stages.keeps_rule(
                         form, source, one.extension.text, one.tokens
                     ):
                         counts["rejected_specification"] += 1
@@ -368,16 +224,7 @@ class FluentForm:
                         made.append(expansion)
         return made
 
-    def _keeps_rule(self, form: Form, source: Source, text: str, tokens: Sequence[Token]) -> bool:
-        """Whether a text of a sentence, shortened or extended, still meets the search rule."""
-        (rules,) = form.search.values()
-        return any(
-            rule.label == source.sentence.label
-            and search.meets_text(text, tokens, rule, self.lexicon)
-            for rule in rules
-        )
 
-
-def _shards(items: Sequence[Item], size: int) -> Iterator[tuple[str, Sequence[Item]]]:
-    for number, start in enumerate(range(0, len(items), size)):
-        yield f"{number:05}", items[start : start + size]
+def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -7,29 +7,32 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from s2lct.builder import write
-from s2lct.builder.build_stages import LeftOut, MaskedSeed, Models, Stage, Stages, stages_of
+from s2lct.builder.build_stages import LeftOut, Models, Stages, stages_of
 from s2lct.builder.built import CapabilityCounts, Suite
 from s2lct.builder.capabilities.files import load_capabilities, recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
 from s2lct.builder.config import BuildConfig
+from s2lct.builder.corpus.chained import Chained
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.fluent_stages import FluentStages
 from s2lct.builder.language.grammar import AnyWordAnywhere, ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
+from s2lct.builder.paper_form import PaperForm
 from s2lct.builder.place import Place, place_of
 from s2lct.builder.stages import select
-from s2lct.builder.stages.search import Match
+from s2lct.engines import Engine, engine_of
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
@@ -39,12 +42,6 @@ from s2lct.suite.records import Family, Seed, Sentence
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
-
-SENTENCES_PER_SHARD = 1_000
-SEEDS_PER_SHARD = 100
-Item = TypeVar("Item")
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
 
 
 def build(config: BuildConfig, progress: Progress | None = None) -> dict[str, DatasetDict]:
@@ -81,7 +78,7 @@ def build_suite(
     with locked(place.lock):
         if (finished := _finished(config, place, inputs)) is not None:
             return finished
-        checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart)
+        checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart, url=config.work)
         suite = _made(made_of, verdicts, checkpoints, progress)
         progress.start("write", 1)
         made = checkpoints.folder / "suite"
@@ -111,14 +108,19 @@ class Inputs:
     recorded: dict[str, Any]
 
     @property
-    def sentences(self) -> tuple[Sentence, ...]:
+    def sentences(self) -> Sequence[Sentence]:
         """The sentences of all corpora."""
-        return tuple(sentence for corpus in self.corpora for sentence in corpus.sentences)
+        return Chained([corpus.sentences for corpus in self.corpora])
 
-    @property
-    def stages(self) -> Stages:
-        """The stages that the options ask for."""
+    def make_stages(self) -> Stages:
+        """The stages of the paper form."""
         return stages_of(self.config, self.capabilities, self.lexicon, self.grammar, self.models)
+
+    def fluent_stages(self, verdicts: Verdicts | None) -> FluentStages:
+        """The stages of the fluent form."""
+        return FluentStages(
+            self.config, self.capabilities, self.lexicon, self.grammar, self.models, verdicts
+        )
 
 
 def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
@@ -206,88 +208,47 @@ def _counts(counted: Mapping[str, int]) -> CapabilityCounts:
     return CapabilityCounts(**{column: counted.get(column, 0) for column in columns})
 
 
-def _searched(
-    inputs: Inputs, stages: Stages, checkpoints: Checkpoints, progress: Progress
-) -> dict[str, list[Match]]:
-    """What the search of each capability finds among the sentences."""
-    sentences = inputs.sentences
-    progress.start("search", len(sentences))
-    matches: dict[str, list[Match]] = {one.id: [] for one in inputs.capabilities}
-    for part, shard in _shards(sentences, SENTENCES_PER_SHARD):
-        make = partial(stages.search.run, shard)
-        for match in checkpoints.get(f"search/{part}", stages.search.adapter, make):
-            matches[match.capability].append(match)
-        progress.advance("search", len(shard))
-    return matches
-
-
 def _made(
     inputs: Inputs, verdicts: Verdicts | None, checkpoints: Checkpoints, progress: Progress
 ) -> Suite:
     """Every stage up to select, and the choice of the families to publish."""
-    config, capabilities, stages = inputs.config, inputs.capabilities, inputs.stages
-
-    def run(
-        stage: Stage[Given, Made], part: str, *given: Given.args, **options: Given.kwargs
-    ) -> Made:
-        make = partial(stage.run, *given, **options)
-        return checkpoints.get(f"{stage.name}/{part}", stage.adapter, make)
-
+    capabilities = tuple(inputs.capabilities)
     counted: dict[str, Counter[str]] = {one.id: Counter() for one in capabilities}
-    left_out: set[LeftOut] = set()
+    if inputs.config.templates == "paper":
+        with engine_of(inputs.config, inputs.make_stages) as engine:
+            return _made_in_paper_form(inputs, engine, checkpoints, progress, counted)
+    stages = inputs.fluent_stages(verdicts)
+    with engine_of(inputs.config, partial(inputs.fluent_stages, verdicts)) as engine:
+        form = FluentForm(stages, engine, checkpoints, progress)
+        composed = form.families(inputs.sentences, counted)
+    rows = {name: list(write.composed_rows(some, verdicts)) for name, some in composed.items()}
+    if not any(rows.values()):
+        raise _nothing_found(inputs.config)
+    return Suite(capabilities, rows, _counts_of(counted))
 
-    if config.templates == "fluent":
-        fluent = FluentForm(
-            config,
-            capabilities,
-            inputs.lexicon,
-            inputs.grammar,
-            inputs.models,
-            verdicts,
-            checkpoints,
-            progress,
-        )
-        composed = fluent.families(inputs.sentences, counted)
-        rows = {name: list(write.composed_rows(some, verdicts)) for name, some in composed.items()}
-        if not any(rows.values()):
-            raise _nothing_found(config)
-        return Suite(tuple(capabilities), rows, _counts_of(counted))
-    matches = _searched(inputs, stages, checkpoints, progress)
-    found = {name: run(stages.found, name, name, own) for name, own in matches.items()}
+
+def _made_in_paper_form(
+    inputs: Inputs,
+    engine: Engine[Stages],
+    checkpoints: Checkpoints,
+    progress: Progress,
+    counted: dict[str, Counter[str]],
+) -> Suite:
+    capabilities = inputs.capabilities
+    form = PaperForm(inputs.make_stages(), engine, checkpoints, progress)
+    left_out: set[LeftOut] = set()
+    found = form.found(inputs.sentences, capabilities)
     for name, one in found.items():
         counted[name]["found"] = sum(map(len, one.sentences.values()))
-
-    progress.start("transform", len(capabilities))
     seeds: list[Seed] = []
-    for name, one in found.items():
-        transformed = run(stages.transform, name, name, one)
+    for transformed in form.transformed(found):
         seeds += transformed.seeds
         left_out.update(transformed.left_out)
-        progress.advance("transform")
     if not seeds:
-        raise _nothing_found(config)
-
-    for stage in ("parse", "mask"):
-        progress.start(stage, len(seeds))
-    masked: list[MaskedSeed] = []
-    for part, shard_of_seeds in _shards(seeds, SEEDS_PER_SHARD):
-        parsed = run(stages.parse, part, shard_of_seeds)
-        progress.advance("parse", len(shard_of_seeds))
-        of_shard = run(stages.mask, part, parsed)
-        masked += of_shard
-        progress.advance("mask", len(shard_of_seeds))
-
-    for stage in ("fill", "validate", "select"):
-        progress.start(stage, len(masked))
+        raise _nothing_found(inputs.config)
     families: dict[str, list[Family]] = {one.id: [] for one in capabilities}
-    for part, some in _shards(masked, SEEDS_PER_SHARD):
+    for some, filled, validated, selected in form.expanded(seeds):
         capability_of = {one.parsed.seed.id: one.parsed.seed.capability for one in some}
-        filled = run(stages.fill, part, some)
-        progress.advance("fill", len(some))
-        validated = run(stages.validate, part, some, filled)
-        progress.advance("validate", len(some))
-        selected = run(stages.select, part, some, validated.expansions)
-        progress.advance("select", len(some))
         for sentence in filled:
             counts = counted[capability_of[sentence.masked.seed_id]]
             counts.update(masked=1, suggestions=len(sentence.suggestions))
@@ -320,9 +281,3 @@ def _nothing_found(config: BuildConfig) -> BuildError:
         f"--corpus {config.corpus}: no capability's search found a sentence",
         mend="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
     )
-
-
-def _shards(items: Sequence[Item], size: int) -> Iterator[tuple[str, Sequence[Item]]]:
-    """Items in shards, each with the name of its checkpoints."""
-    for number, start in enumerate(range(0, len(items), size)):
-        yield f"{number:05}", items[start : start + size]

@@ -16,7 +16,8 @@ from pydantic import TypeAdapter
 from s2lct.builder.curation.sheets import Candidate, Item, Round
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.drawing import OF_A_SENTENCE, DrawnSentences
-from s2lct.builder.fluent_form import SHORTER_FORMS, TRIED_FOR_A_SEED, FluentForm
+from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm
+from s2lct.builder.fluent_stages import SHORTER_FORMS, FluentStages
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import attested, compose
 from s2lct.builder.stages.compose import ComposedSeed
@@ -43,11 +44,14 @@ class CandidatesOfABuild:
 
     def __init__(self, form: FluentForm, sentences: Sequence[Sentence]) -> None:
         self._form = form
-        self._unread = replace(form, verdicts=None)
-        most = form.config.pairings
+        self._unread = replace(form.stages, verdicts=None)
+        search = form.search(sentences)
+        most = form.stages.config.pairings
         self._drawn = {
-            name: DrawnSentences(slot, form.checkpoints, most=most, at_once=DRAWN_AT_ONCE)
-            for name, slot in form.slots(sentences).items()
+            (slot.capability, slot.slot): DrawnSentences(
+                search, slot, most=most, at_once=DRAWN_AT_ONCE
+            )
+            for slot in search.slots.values()
         }
         self._shorter: dict[str, list[Source]] = {}
         self._longer: dict[str, list[Extension]] = {}
@@ -60,7 +64,7 @@ class CandidatesOfABuild:
                 passed.
             verdicts: what readers found so far.
         """
-        form = replace(self._form, verdicts=verdicts)
+        form = replace(self._form.stages, verdicts=verdicts)
         reached = self._reached(verdicts)
         if round == "sentences":
             return self._sentences(reached, verdicts)
@@ -69,7 +73,7 @@ class CandidatesOfABuild:
 
     def _reached(self, verdicts: Verdicts) -> dict[tuple[str, str], list[Source]]:
         """Of each slot as many sentences as leave enough that no reader refused."""
-        enough = TRIED_FOR_A_SEED * self._form.config.seeds
+        enough = TRIED_FOR_A_SEED * self._form.stages.config.most_seeds
         reached = {slot: list(drawn.sources(0, enough)) for slot, drawn in self._drawn.items()}
         while True:
             self._look_up_shorter([source for some in reached.values() for source in some])
@@ -113,7 +117,7 @@ class CandidatesOfABuild:
                 yield one
 
     def _pools(
-        self, form: FluentForm, reached: Mapping[tuple[str, str], Sequence[Source]]
+        self, form: FluentStages, reached: Mapping[tuple[str, str], Sequence[Source]]
     ) -> dict[str, dict[str, list[Source]]]:
         shorter = {
             source.text: [
@@ -136,14 +140,14 @@ class CandidatesOfABuild:
         return pools
 
     def _cases(
-        self, form: FluentForm, pools: Mapping[str, Mapping[str, list[Source]]]
+        self, form: FluentStages, pools: Mapping[str, Mapping[str, list[Source]]]
     ) -> list[Candidate]:
         found: list[Candidate] = []
         for capability in form.capabilities:
             own = pools[capability.id]
             passing = form.seeds(capability, own, Counter())
             description = capability.raters or capability.title
-            missing = form.config.seeds - len(passing)
+            missing = form.config.most_seeds - len(passing)
             considered = [seed for seed in passing if seed.template]
             if missing:
                 compose.seeds_of(
@@ -151,6 +155,7 @@ class CandidatesOfABuild:
                     capability.form("fluent"),
                     own,
                     most=len(passing) + CASES_FOR_A_SEED * missing,
+                    partners=form.config.pairings,
                     accept=self._collector(form, considered),
                 )
             found += [
@@ -161,7 +166,7 @@ class CandidatesOfABuild:
 
     @staticmethod
     def _collector(
-        form: FluentForm, considered: list[ComposedSeed]
+        form: FluentStages, considered: list[ComposedSeed]
     ) -> Callable[[ComposedSeed], bool]:
         """Accepts what may still pass, and notes all that is asked about."""
         excluded = form.config.excluded.ids
@@ -177,7 +182,7 @@ class CandidatesOfABuild:
         return accept
 
     def _extensions(
-        self, form: FluentForm, pools: Mapping[str, Mapping[str, list[Source]]]
+        self, form: FluentStages, pools: Mapping[str, Mapping[str, list[Source]]]
     ) -> list[Candidate]:
         used: dict[str, Source] = {}
         for capability in form.capabilities:
@@ -190,7 +195,7 @@ class CandidatesOfABuild:
             for extension in self._worth_reading(source, form)
         )
 
-    def _worth_reading(self, source: Source, form: FluentForm) -> Iterator[Extension]:
+    def _worth_reading(self, source: Source, form: FluentStages) -> Iterator[Extension]:
         """A sentence's extensions, and each two of those that passed at once."""
         single = self._longer[source.text]
         yield from single
