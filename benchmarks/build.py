@@ -40,7 +40,8 @@ from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.drawing import OF_A_SENTENCE
-from s2lct.builder.fluent_form import SHORTER_FORMS, TRIED_FOR_A_SEED, FluentForm
+from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm
+from s2lct.builder.fluent_stages import SHORTER_FORMS, FluentStages
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import read_tree
@@ -50,9 +51,9 @@ from s2lct.builder.pipeline import build_suite
 from s2lct.builder.sources import Source
 from s2lct.builder.stages import mask, parse, search
 from s2lct.builder.stages.fill import fill
-from s2lct.builder.stages.judge import Extended
 from s2lct.builder.stages.search import TaggedSentence
 from s2lct.builder.write import composed_rows
+from s2lct.engines import InProcess
 from s2lct.progress import Progress
 from s2lct.suite.records import MaskedSentence, Sentence, Token
 
@@ -200,28 +201,32 @@ class SentenceAtATime(FluentForm):
                 slot: self._pool(sentences, rules, one.id)
                 for slot, rules in one.form("fluent").search.items()
             }
-            for one in self.capabilities
+            for one in self.stages.capabilities
         }
 
     def _pool(
         self, sentences: Sequence[Sentence], rules: Sequence[SearchRule], capability: str
     ) -> WholePool:
         found: list[Source] = []
-        for sentence in search.in_drawing_order(sentences, self.config.seed, capability):
-            (tokens,) = self.models.tagger.tag([sentence.text])
-            for _, rule in search.find([TaggedSentence(sentence, tokens)], rules, self.lexicon):
-                (tree,) = self.models.parser.parse([tokens])
+        for sentence in search.in_drawing_order(sentences, self.stages.config.seed, capability):
+            (tokens,) = self.stages.models.tagger.tag([sentence.text])
+            for _, rule in search.find(
+                [TaggedSentence(sentence, tokens)], rules, self.stages.lexicon
+            ):
+                (tree,) = self.stages.models.parser.parse([tokens])
                 if tree is not None and search.meets_tree(read_tree(tree), tokens, rule):
                     found.append(Source(sentence, sentence.text, tokens, tree))
         forms: list[list[Source]] = []
-        for source in found[: min(self.config.pairings, self.config.seeds * TRIED_FOR_A_SEED)]:
-            shorter = self.shortened([source], most=SHORTER_FORMS).get(source.text, [])
-            forms.append(self.forms(source, shorter))
+        for source in found[
+            : min(self.stages.config.pairings, self.stages.config.seeds * TRIED_FOR_A_SEED)
+        ]:
+            shorter = self.stages.shortened([source], most=SHORTER_FORMS).get(source.text, [])
+            forms.append(self.stages.forms(source, shorter))
         in_turn = (some[turn : turn + 1] for turn in range(OF_A_SENTENCE) for some in forms)
         return WholePool(one for some in in_turn for one in some)
 
-    def _extended(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
-        return {text: some for one in sources for text, some in self._extend([one]).items()}
+    def _extended(self, sources: Sequence[Source]) -> Any:
+        return {text: some for one in sources for text, some in self.stages.extended([one]).items()}
 
 
 def part_build(count: int) -> None:
@@ -238,16 +243,15 @@ def part_build(count: int) -> None:
             unread=True,
         )
         checkpoints = Checkpoints.open(Path(folder) / "work", {}, restart=False)
-        naive = SentenceAtATime(
+        stages = FluentStages(
             config,
             load_capabilities(names),
             Lexicon.load(),
             ReferenceGrammar.load(),
             cast(Models, TextAtATime()),
             None,
-            checkpoints,
-            Progress(),
         )
+        naive = SentenceAtATime(stages, InProcess(stages), checkpoints, Progress())
         rows: list[dict[str, Any]] = []
 
         def theirs() -> None:

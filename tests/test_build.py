@@ -274,7 +274,7 @@ with stub_models():
 
 @pytest.mark.parametrize(
     ("form", "stages"),
-    [("fluent", ("draw", "shorten", "extend")), ("paper", ("found", "mask", "validate"))],
+    [("fluent", ("look", "shorten", "extend")), ("paper", ("search", "mask", "validate"))],
 )
 def test_a_killed_build_goes_on_and_ends_the_same(
     corpus_path: Path, tmp_path: Path, form: str, stages: tuple[str, ...]

@@ -454,6 +454,14 @@ def answered_by_rule(text: str, before: int) -> Reply:
     return Reply(ANSWERS[number % len(ANSWERS)][0], seconds=0.02 if number % 50 == 0 else 0.002)
 
 
+# Whoever runs the tests in the background has it ignore interrupts.
+INTERRUPTIBLE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("s2lct", run_name="__main__")
+"""
+
+
 def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
     large_suite: Path, tmp_path: Path, key: str
 ) -> None:
@@ -475,7 +483,8 @@ def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
 
     with SentimentServer(reply) as server:
         command = [
-            *(sys.executable, "-m", "s2lct", "score", "tiny-chat", "--base-url", server.base_url),
+            *(sys.executable, "-c", INTERRUPTIBLE, "score", "tiny-chat"),
+            *("--base-url", server.base_url),
             *("--prompt", PROMPT, "--suite", str(large_suite), "--out", str(tmp_path / "results")),
             *(part for name in CAPABILITIES for part in ("--capability", name)),
         ]

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from stub_models import StubParser, StubTagger
 
 from s2lct.builder.build_stages import Models
-from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.fluent_stages import FluentStages
 from s2lct.builder.language.articles import takes_an
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import ReferenceGrammar
@@ -26,7 +25,6 @@ from s2lct.builder.sources import Extension, Source
 from s2lct.builder.stages import confirm, extend
 from s2lct.builder.stages.mask import mask
 from s2lct.builder.stages.parse import parse
-from s2lct.progress import Progress
 from s2lct.suite.checks import without
 from s2lct.suite.records import (
     InsertedWord,
@@ -87,7 +85,7 @@ class EveryWord:
 
 
 @functools.cache
-def fluent_form() -> FluentForm:
+def fluent_stages() -> FluentStages:
     config = BuildConfig.checked(
         out=Path("nowhere"),
         masks=10_000,
@@ -97,10 +95,7 @@ def fluent_form() -> FluentForm:
     )
     models = Models(config)
     models.__dict__.update(tagger=TAGGER, parser=PARSER, mlm=EveryWord())
-    checkpoints = Checkpoints(Path("nowhere"))
-    return FluentForm(
-        config, (), Lexicon.load(), GRAMMAR, models, None, checkpoints, Progress()
-    )  # fmt: skip
+    return FluentStages(config, (), Lexicon.load(), GRAMMAR, models, None)
 
 
 def source_of(text: str) -> Source:
@@ -112,7 +107,7 @@ def source_of(text: str) -> Source:
 def extensions_of(text: str) -> list[Extension]:
     """Everything that passes without a reader, of all words at every place."""
     with patch.object(extend, "WORDS_OF_A_MASK", 1_000):
-        (found,) = fluent_form()._extend([source_of(text)]).values()
+        (found,) = fluent_stages().extended([source_of(text)]).values()
     return [one.extension for one in found if one.rejected is None]
 
 
