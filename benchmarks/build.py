@@ -207,21 +207,18 @@ class SentenceAtATime(FluentForm):
     def _pool(
         self, sentences: Sequence[Sentence], rules: Sequence[SearchRule], capability: str
     ) -> WholePool:
+        stages = self.stages
         found: list[Source] = []
-        for sentence in search.in_drawing_order(sentences, self.stages.config.seed, capability):
-            (tokens,) = self.stages.models.tagger.tag([sentence.text])
-            for _, rule in search.find(
-                [TaggedSentence(sentence, tokens)], rules, self.stages.lexicon
-            ):
-                (tree,) = self.stages.models.parser.parse([tokens])
+        for sentence in search.in_drawing_order(sentences, stages.config.seed, capability):
+            (tokens,) = stages.models.tagger.tag([sentence.text])
+            for _, rule in search.find([TaggedSentence(sentence, tokens)], rules, stages.lexicon):
+                (tree,) = stages.models.parser.parse([tokens])
                 if tree is not None and search.meets_tree(read_tree(tree), tokens, rule):
                     found.append(Source(sentence, sentence.text, tokens, tree))
         forms: list[list[Source]] = []
-        for source in found[
-            : min(self.stages.config.pairings, self.stages.config.seeds * TRIED_FOR_A_SEED)
-        ]:
-            shorter = self.stages.shortened([source], most=SHORTER_FORMS).get(source.text, [])
-            forms.append(self.stages.forms(source, shorter))
+        for source in found[: min(stages.config.pairings, stages.config.seeds * TRIED_FOR_A_SEED)]:
+            shorter = stages.shortened([source], most=SHORTER_FORMS).get(source.text, [])
+            forms.append(stages.forms(source, shorter))
         in_turn = (some[turn : turn + 1] for turn in range(OF_A_SENTENCE) for some in forms)
         return WholePool(one for some in in_turn for one in some)
 
