@@ -277,6 +277,9 @@ class BuildConfig(OnEngine):
     ] = None
     overwrite: Annotated[bool, Option("Replace the suite that is in --out.", RUNNING)] = False
     restart: Annotated[bool, Option("Throw away what an interrupted build left.", RUNNING)] = False
+    plan: Annotated[bool, Option("Only say what the build will cost, by a sample.", RUNNING)] = (
+        False
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -350,7 +353,7 @@ class BuildConfig(OnEngine):
         The ids to leave out stand for the file they were read from.
         """
         without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
-        without |= {"work", *OnEngine.model_fields}
+        without |= {"work", "plan", *OnEngine.model_fields}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
