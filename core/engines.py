@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 Worker = TypeVar("Worker")
+AnyWorker = TypeVar("AnyWorker", covariant=True)
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-class Engine(Protocol[Worker]):
+class Engine(Protocol[AnyWorker]):
     """Has workers do what is asked of them."""
 
     def map(
-        self, ask: Callable[[Worker, Given], Made], given: Iterable[Given]
+        self, ask: Callable[[AnyWorker, Given], Made], given: Iterable[Given]
     ) -> Iterator[tuple[int, Made]]:
         """Ask for each of ``given``, which is gone through as far as workers are free.
 
