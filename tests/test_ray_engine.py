@@ -23,7 +23,7 @@ from ray_asks import Adder
 
 from s2lct import ray_engine
 from s2lct.engines import Engine
-from s2lct.errors import BuildError, BuilderError, GateError, ScoringError
+from s2lct.errors import BuilderError, BuildError, GateError, ScoringError
 from s2lct.options import OnEngine
 from s2lct.ray_engine import ASKED_AHEAD, RayEngine, engine_of
 
