@@ -54,10 +54,10 @@ def always_killed(_: Adder, given: tuple[int, Path]) -> int:
 
 
 def held_until_there(adder: Adder, given: tuple[int, Path, str]) -> tuple[int, str]:
-    """Tell in a file which node works; go on when the file ``go`` is there."""
+    """Tell in a file which process of which node works; go on when the file ``go`` is there."""
     number, folder, go = given
     node = os.environ.get("S2LCT_TEST_NODE", "")
-    (folder / f"{number}-{node}").touch()
+    (folder / f"{number}-{node}-{os.getpid()}").touch()
     while not (folder / go).exists():
         time.sleep(0.02)
     return number + adder.more, node
