@@ -66,7 +66,7 @@ class SentenceWriter:
         if self._file is None:
             return tuple(self._sentences), self._places.__getitem__
         self._write(self._file, to_the_end=True)
-        stored = StoredSentences(self._corpus, self._file.mapped(), self._rows_a_batch)
+        stored = StoredSentences(self._corpus, self._file.mapped(self._rows_a_batch))
         return stored, stored.where
 
     def _write(self, file: _BatchFile, *, to_the_end: bool) -> None:
@@ -101,15 +101,35 @@ class _BatchFile:
         with _disk_told():
             self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
 
-    def mapped(self) -> pyarrow.ipc.RecordBatchFileReader:
-        """What reads it; whatever of it is read lies in the system's cache, not in this process."""
-        import pyarrow as pa
-
+    def mapped(self, rows_a_batch: int) -> _MappedFile:
+        """The file, whole, to be read."""
         with _disk_told(), self._file:
             self._writer.close()
             self._file.flush()
             content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(content)))
+        return _MappedFile(content, rows_a_batch)
+
+
+class _MappedFile:
+    """An Arrow file that is read: its pages come from the disk, and go again."""
+
+    def __init__(self, content: mmap.mmap, rows_a_batch: int) -> None:
+        import pyarrow as pa
+
+        self.rows_a_batch = rows_a_batch
+        self._content = content
+        self._reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(content)))
+        self._read = 0
+        self.batch = functools.lru_cache(_BATCHES_AT_HAND)(self._batch)
+        last = self._reader.num_record_batches - 1
+        self.rows = last * rows_a_batch + self.batch(last).num_rows
+
+    def _batch(self, number: int) -> pyarrow.RecordBatch:
+        self._read += 1
+        # What was read would otherwise count as this process's memory until others need it.
+        if self._read % _BATCHES_AT_HAND == 0 and hasattr(mmap, "MADV_DONTNEED"):
+            self._content.madvise(mmap.MADV_DONTNEED)
+        return self._reader.get_batch(number)
 
 
 @contextmanager
@@ -160,52 +180,41 @@ class StoredSentences(SentenceView):
     """
 
     def __init__(
-        self,
-        corpus: str,
-        reader: pyarrow.ipc.RecordBatchFileReader,
-        rows_a_batch: int,
-        rows: NDArray[np.int64] | None = None,
+        self, corpus: str, file: _MappedFile, rows: NDArray[np.int64] | None = None
     ) -> None:
         self._corpus = corpus
-        self._reader = reader
-        self._rows_a_batch = rows_a_batch
+        self._file = file
         self._rows = rows
-        self._batch = functools.lru_cache(_BATCHES_AT_HAND)(reader.get_batch)
-        if rows is not None:
-            self._length = len(rows)
-        else:
-            last = reader.num_record_batches - 1
-            self._length = last * rows_a_batch + self._batch(last).num_rows
 
     def only(self, rows: NDArray[np.int64]) -> StoredSentences:
         """Some of the file's rows, by their numbers in ascending order."""
-        return StoredSentences(self._corpus, self._reader, self._rows_a_batch, rows)
+        return StoredSentences(self._corpus, self._file, rows)
 
     def where(self, row: int) -> str:
         """Where the sentence in a row of the file stands in the corpus's own file."""
-        batch, within = divmod(row, self._rows_a_batch)
-        told: str = self._batch(batch).column("where")[within].as_py()
+        batch, within = divmod(row, self._file.rows_a_batch)
+        told: str = self._file.batch(batch).column("where")[within].as_py()
         return told
 
     def between(self, start: int, stop: int) -> Iterator[Sentence]:
         """Those from one number on up to another, decoded a batch at a time."""
-        size = self._rows_a_batch
+        size = self._file.rows_a_batch
         while start < stop:
             if self._rows is None:
                 number = start // size
                 end = min(stop, (number + 1) * size)
-                batch = self._batch(number).slice(start - number * size, end - start)
+                batch = self._file.batch(number).slice(start - number * size, end - start)
             else:
                 number = int(self._rows[start]) // size
                 end = min(stop, int(np.searchsorted(self._rows, (number + 1) * size)))
-                batch = self._batch(number).take(self._rows[start:end] - number * size)
+                batch = self._file.batch(number).take(self._rows[start:end] - number * size)
             columns = [batch.column(name).to_pylist() for name in _FIELDS]
             for values in zip(*columns, strict=True):
                 yield Sentence(self._corpus, *values)
             start = end
 
     def __len__(self) -> int:
-        return self._length
+        return self._file.rows if self._rows is None else len(self._rows)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("sentences on disk are not pickled: pass a slice of them")
