@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from s2lct.builder.corpus.part import PartOfCorpus
 from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.labels import Label, check_label_map
-from s2lct.options import Option, Options, Seed
+from s2lct.options import Option, Seed
 from s2lct.suite.exclude import Excluded, read_excluded
 from s2lct.suite.records import FormName
 
@@ -42,7 +43,7 @@ def _label_map(value: Any) -> Any:
     return check_label_map(value) if isinstance(value, str) else value
 
 
-class BuildConfig(Options):
+class BuildConfig(PartOfCorpus):
     """Options of a build. Fields left out take the default of the form (``templates``)."""
 
     out: Annotated[Path, Option("Folder to write; must not exist yet.")]
@@ -65,7 +66,8 @@ class BuildConfig(Options):
     corpus: Annotated[
         str,
         Option(
-            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH.",
+            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH "
+            "(files, .gz too, or folders of them).",
             CORPUS,
         ),
     ] = EMBEDDED
@@ -315,7 +317,17 @@ class BuildConfig(Options):
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
+        without = {
+            "out",
+            "preset",
+            "overwrite",
+            "restart",
+            "exclude",
+            "verdicts",
+            "unread",
+            "stream",
+        }
+        without |= {name for name in ("sample", "rows") if getattr(self, name) is None}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:

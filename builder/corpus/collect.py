@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from s2lct.builder.corpus.gather import EverySentence, Gathered, has_controls
+from s2lct.builder.corpus.sample import Draw, SampledSentences
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.plain_text import plain
@@ -44,13 +45,24 @@ class Corpus:
 class Collector:
     """Gathers a corpus's sentences, counting those it skips."""
 
-    def __init__(self, name: str, *, skip_duplicates: bool, labelled: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        skip_duplicates: bool,
+        labelled: bool = True,
+        draw: Draw | None = None,
+    ) -> None:
         self.name = plain(name)
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
-        self._gathered = EverySentence(
-            self.name, skip_duplicates=skip_duplicates, labelled=labelled
-        )
+        self._gathered: EverySentence | SampledSentences
+        if draw is None:
+            self._gathered = EverySentence(
+                self.name, skip_duplicates=skip_duplicates, labelled=labelled
+            )
+        else:
+            self._gathered = SampledSentences(draw, labelled=labelled)
 
     def usable(self, text: str) -> bool:
         """Whether ``text`` can be a sentence; if not, the reason is counted."""
@@ -97,6 +109,8 @@ class Collector:
             CorpusError: nothing is left, or two sentences have the same id.
         """
         gathered = self._gathered.finish()
+        if gathered.not_drawn:
+            self.skipped["not drawn"] = gathered.not_drawn
         if gathered.duplicates:
             self.skipped["duplicate text"] = gathered.duplicates
         if gathered.conflicts:

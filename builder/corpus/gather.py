@@ -41,6 +41,7 @@ class Gathered:
         conflicts: how many texts are labelled in two ways.
         conflicting: how many sentences have these texts.
         examples: the first conflicts that show.
+        not_drawn: how many sentences were left where some are drawn.
     """
 
     sentences: Sequence[Sentence]
@@ -48,6 +49,7 @@ class Gathered:
     conflicts: int = 0
     conflicting: int = 0
     examples: tuple[Conflict, ...] = ()
+    not_drawn: int = 0
 
 
 class EverySentence:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.lines import lines_of
+from s2lct.builder.corpus.part import ALL, Part
 from s2lct.builder.corpus.rows import Columns, Row, corpus_of_rows
 from s2lct.builder.corpus.spec import SPEC_FORMS, CorpusSpec, local_path
 from s2lct.errors import CorpusError
-from s2lct.hub_calls import data_set, said_by
+from s2lct.hub_calls import data_set, hub_call, said_by
 from s2lct.json_lines import read_json_lines
 from s2lct.plain_text import plain
 
@@ -33,7 +34,7 @@ Rows = Iterator[tuple[Row, str]]
 """Each with where it stands."""
 
 
-def read_table_file(spec: CorpusSpec, columns: Columns) -> Corpus:
+def read_table_file(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
     """Read rows of a file, or of the files of a folder as if they were one.
 
     Raises:
@@ -49,6 +50,7 @@ def read_table_file(spec: CorpusSpec, columns: Columns) -> Corpus:
         where=str(path),
         description=f"sentences of {plain(path.name)}",
         licence="not stated",
+        part=part,
     )
 
 
@@ -169,14 +171,26 @@ _READERS: dict[str, Callable[[Path, Columns], Rows]] = {
 }
 
 
-def read_hub(spec: CorpusSpec, columns: Columns) -> Corpus:
-    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit."""
+def read_hub(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
+    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit.
+
+    Streamed, its files are fetched as far as they are read; a slice of a split cannot be.
+    """
     import datasets
 
     where = f"hf:{spec.location}" + (f", configuration {spec.config}" if spec.config else "")
+    sliced = spec.split.endswith("]")
+    if part.stream and sliced:
+        raise CorpusError(
+            f"--stream: {where}, split {spec.split}: a slice cannot be streamed",
+            mend="leave out the slice, and read the first rows with --rows or draw some with "
+            "--sample; or leave out --stream",
+        )
+    streamed = part.stream or (part.draw is not None and not sliced)
+    streaming = {"streaming": True} if streamed else {}
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
-        dataset = data_set(spec.location, spec.config or None, split=spec.split)
+        dataset = data_set(spec.location, spec.config or None, split=spec.split, **streaming)
     except Exception as error:
         raise CorpusError(
             f"{where}, split {spec.split} cannot be loaded: {said_by(error)}",
@@ -187,9 +201,10 @@ def read_hub(spec: CorpusSpec, columns: Columns) -> Corpus:
     def rows() -> Rows:
         number = 0
         try:
-            for row in dataset:
-                number += 1
-                yield row, f"{where}, row {number}"
+            with hub_call():
+                for row in dataset:
+                    number += 1
+                    yield row, f"{where}, row {number}"
         except Exception as error:  # decoding a column can fail in any class
             raise CorpusError(
                 f"{where}, row {number + 1} cannot be read: "
@@ -207,7 +222,8 @@ def read_hub(spec: CorpusSpec, columns: Columns) -> Corpus:
         licence=dataset.info.license or "not stated",
         class_names={
             column: [str(name) for name in feature.names]
-            for column, feature in dataset.features.items()
+            for column, feature in (dataset.features or {}).items()
             if isinstance(feature, datasets.ClassLabel)
         },
+        part=part,
     )
