@@ -317,16 +317,8 @@ class BuildConfig(PartOfCorpus):
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {
-            "out",
-            "preset",
-            "overwrite",
-            "restart",
-            "exclude",
-            "verdicts",
-            "unread",
-            "stream",
-        }
+        without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
+        without |= {"stream"}
         without |= {name for name in ("sample", "rows") if getattr(self, name) is None}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)

@@ -1,9 +1,10 @@
 """So many texts of a corpus, drawn evenly while it is read, however long it is.
 
-Each text has a place in an order that is random in the seed but fixed for the text; those that come
-first in it are drawn. What is drawn depends on nothing else: not on the order of the rows, on how they
-are divided into files, or on how often a text stands there. Once a text of the drawn ones has been
-read, it stays: so all that say the same are seen, as if the whole corpus were at hand.
+Each text has a place in an order that is random in the seed but fixed for the text; those that
+come first in it are drawn. What is drawn depends on nothing else: not on the order of the rows, on
+how they are divided into files, or on how often a text stands there. A text that is drawn in the
+end is kept from its first sentence on: so all that say the same are seen, as if the whole corpus
+were at hand.
 """
 
 from __future__ import annotations
