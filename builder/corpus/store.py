@@ -35,11 +35,11 @@ class SentenceWriter:
     """Takes a corpus's sentences one by one, and gives them back as a sequence."""
 
     def __init__(
-        self, corpus: str, *, in_memory: int = IN_MEMORY, rows_a_batch: int = ROWS_A_BATCH
+        self, corpus: str, *, in_memory: int | None = None, rows_a_batch: int | None = None
     ) -> None:
         self._corpus = corpus
-        self._in_memory = in_memory
-        self._rows_a_batch = rows_a_batch
+        self._in_memory = IN_MEMORY if in_memory is None else in_memory
+        self._rows_a_batch = rows_a_batch or ROWS_A_BATCH
         self._sentences: list[Sentence] = []
         self._places: list[str] = []
         self._file: _BatchFile | None = None
