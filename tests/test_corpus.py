@@ -25,7 +25,14 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.corpus.spec import CorpusSpec, parse_spec
 from s2lct.builder.neutral import read_neutral
 from s2lct.errors import CorpusError
-from s2lct.natural_text import detokenise, looks_tokenised, mend_mojibake, undo_escapes
+from s2lct.natural_text import (
+    detokenise,
+    looks_tokenised,
+    mend_c1,
+    mend_mojibake,
+    natural,
+    undo_escapes,
+)
 from s2lct.sentence_case import sentence_case
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
@@ -720,6 +727,19 @@ def test_detokenise(tokenised: str, natural: str) -> None:
 
 def test_a_hyphen_at_the_start_is_kept() -> None:
     assert detokenise("-so-called plot .") == "-so-called plot."
+
+
+SIGNS = (
+    ". , ; ! ? n't N'T wo n 't 's 'RE 'ſ 'll '' ' `` ` \\/ \\ / -LRB- -rsb- -Lſb- -lCB- B b- - word"
+)
+signs = st.sampled_from([*SIGNS.split(), " ", " ", "\n", "\xa0", "\x1c", "\x85", "\x92"])
+
+
+@settings(max_examples=1_000)
+@given(st.lists(signs, max_size=5).map("".join) | st.lists(signs, max_size=3).map(" ".join))
+def test_a_quick_look_at_a_text_changes_nothing(text: str) -> None:
+    line = " ".join(mend_c1(text).split())
+    assert natural(text) == (detokenise(line) if looks_tokenised(line) else line)
 
 
 def test_looks_tokenised() -> None:

@@ -76,6 +76,8 @@ class Collector:
 
     def too_long(self, text: str, times: int = 1) -> bool:
         """Whether a text is ``times`` as long as a sentence may be; if so, that is counted."""
+        if len(text) < 2 * times * MAX_WORDS:  # so many words have as many blanks between them
+            return False
         if len(text.split()) > times * MAX_WORDS:
             self.skipped[f"longer than {MAX_WORDS} words"] += 1
         elif len(text) > times * _MAX_CHARACTERS:

@@ -127,7 +127,7 @@ def _first_of_each(group: Rows, rows: Rows) -> tuple[Rows, Rows]:
 
 def has_controls(text: str) -> bool:
     """Whether a text holds control characters or half characters."""
-    return _CONTROLS.search(text) is not None
+    return not text.isprintable() and _CONTROLS.search(text) is not None
 
 
 def malformed(sentence: Sentence, where: str) -> CorpusError | None:

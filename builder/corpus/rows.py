@@ -139,9 +139,13 @@ def _label(
     names = [str(value).strip()]
     if isinstance(value, int) and 0 <= value < len(class_names):
         names.append(class_names[value])
-    meant = [label_map.get(name) for name in names]
-    meant += [_LABEL_NAMES.get(name.lower()) for name in names]
-    return next((label for label in meant if label is not None), None)
+    for name in names:
+        if name in label_map:
+            return label_map[name]
+    for name in names:
+        if (label := _LABEL_NAMES.get(name.lower())) is not None:
+            return label
+    return None
 
 
 def _score(value: object, where: str) -> float:
