@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from s2lct.builder.corpus.part import PartOfCorpus
 from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION
@@ -48,7 +49,7 @@ def _number_of_seeds(value: Any) -> Any:
     return ALL if value == "all" else value
 
 
-class BuildConfig(OnEngine):
+class BuildConfig(PartOfCorpus, OnEngine):
     """Options of a build. Fields left out take the default of the form (``templates``)."""
 
     out: Annotated[Path, Option("Folder to write; must not exist yet.")]
@@ -71,7 +72,8 @@ class BuildConfig(OnEngine):
     corpus: Annotated[
         str,
         Option(
-            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH.",
+            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH "
+            "(files, .gz too, or folders of them).",
             CORPUS,
         ),
     ] = EMBEDDED
@@ -351,6 +353,8 @@ class BuildConfig(OnEngine):
         """
         without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
         without |= {"work", *OnEngine.model_fields}
+        without |= {"stream"}
+        without |= {name for name in ("sample", "rows") if getattr(self, name) is None}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:

@@ -145,6 +145,11 @@ def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
         text_column=config.text_column,
         label_column=config.label_column,
         label_map=config.label_map,
+        sample=config.sample,
+        seed=config.seed,
+        rows=config.rows,
+        stream=config.stream,
+        told=lambda rows: progress.advance("corpus", 0, f"{rows:,} rows read"),
     )
     neutral = read_neutral(
         config.neutral,
