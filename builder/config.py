@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from s2lct.builder.corpus.part import PartOfCorpus
 from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION
@@ -30,13 +31,8 @@ SECOND_SUITE = "2.0.0"
 SUBJECTIVITY = "nltk:subjectivity"
 SHIPPED_VERDICTS = Path(__file__).parent / "data" / "verdicts"
 Count = Annotated[int, Field(ge=1, le=MOST)]
-CORPUS, KEPT, MASKED, MODELS, RUNNING = (
-    "Corpus",
-    "What is built",
-    "Expansions",
-    "Models and data",
-    "Running",
-)
+CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
+MODELS, RUNNING = "Models and data", "Running"
 
 
 def _label_map(value: Any) -> Any:
@@ -48,7 +44,7 @@ def _number_of_seeds(value: Any) -> Any:
     return ALL if value == "all" else value
 
 
-class BuildConfig(OnEngine):
+class BuildConfig(PartOfCorpus, OnEngine):
     """Options of a build. Fields left out take the default of the form (``templates``)."""
 
     out: Annotated[Path, Option("Folder to write; must not exist yet.")]
@@ -71,7 +67,8 @@ class BuildConfig(OnEngine):
     corpus: Annotated[
         str,
         Option(
-            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH.",
+            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH "
+            "(files, .gz too, or folders of them).",
             CORPUS,
         ),
     ] = EMBEDDED
@@ -353,7 +350,8 @@ class BuildConfig(OnEngine):
         The ids to leave out stand for the file they were read from.
         """
         without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
-        without |= {"work", "plan", *OnEngine.model_fields}
+        without |= {"work", "plan", "stream", *OnEngine.model_fields}
+        without |= {name for name in ("sample", "rows") if getattr(self, name) is None}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:

@@ -14,12 +14,14 @@ from pathlib import Path
 
 from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.corpus.store import ChangedSentences
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.phrases import known_words
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.natural_text import detokenise
 from s2lct.sentence_case import sentence_case
+from s2lct.suite.records import Sentence
 
 SUBJECTIVITY = "nltk:subjectivity"
 NONE = "none"
@@ -63,8 +65,11 @@ def read_neutral(
         label_map=label_map,
         labelled=False,
     )
-    sentences = tuple(replace(one, label="neutral", score=None) for one in corpus.sentences)
-    return replace(corpus, sentences=sentences)
+    return replace(corpus, sentences=ChangedSentences(corpus.sentences, _called_neutral))
+
+
+def _called_neutral(sentence: Sentence) -> Sentence:
+    return replace(sentence, label="neutral", score=None)
 
 
 def read_subjectivity() -> Corpus:

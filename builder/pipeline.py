@@ -32,11 +32,12 @@ from s2lct.builder.neutral import read_neutral
 from s2lct.builder.paper_form import PaperForm
 from s2lct.builder.place import Place, place_of
 from s2lct.builder.stages import select
-from s2lct.engines import Engine, engine_of
+from s2lct.engines import Engine
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.progress import Progress
+from s2lct.ray_engine import engine_of
 from s2lct.suite.read import load_suite, read_suite
 from s2lct.suite.records import Family, Seed, Sentence
 
@@ -149,6 +150,11 @@ def read_inputs(config: BuildConfig, progress: Progress, models: Models | None =
         text_column=config.text_column,
         label_column=config.label_column,
         label_map=config.label_map,
+        sample=config.sample,
+        seed=config.seed,
+        rows=config.rows,
+        stream=config.stream,
+        told=lambda rows: progress.advance("corpus", 0, f"{rows:,} rows read"),
     )
     neutral = read_neutral(
         config.neutral,

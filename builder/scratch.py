@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter
+
+from s2lct.errors import BuildError
 
 Key = TypeVar("Key", int, str)
 Item = TypeVar("Item")
@@ -21,11 +24,21 @@ class Scratch(Generic[Key, Item]):
         self._connection.execute("CREATE TABLE items (key PRIMARY KEY, item BLOB) WITHOUT ROWID")
 
     def put(self, items: Iterable[tuple[Key, Item]]) -> None:
-        """Keep items; an earlier one of the same key is replaced."""
+        """Keep items; an earlier one of the same key is replaced.
+
+        Raises:
+            BuildError: there is no room for them.
+        """
         rows = ((key, self._adapter.dump_json(item)) for key, item in items)
-        with self._connection:
-            self._connection.execute("BEGIN")
-            self._connection.executemany("INSERT OR REPLACE INTO items VALUES (?, ?)", rows)
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN")
+                self._connection.executemany("INSERT OR REPLACE INTO items VALUES (?, ?)", rows)
+        except sqlite3.OperationalError as error:
+            raise BuildError(
+                f"the scratch file in {tempfile.gettempdir()} cannot be written: {error}",
+                mend="make room there, or set TMPDIR to another folder; the same command goes on",
+            ) from error
 
     def get(self, key: Key) -> Item | None:
         """The item of that key; None if there is none."""

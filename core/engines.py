@@ -7,22 +7,19 @@ workers it has, changes no byte of a result.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from s2lct.options import OnEngine
-
 Worker = TypeVar("Worker")
-Kind = TypeVar("Kind", covariant=True)
+AnyWorker = TypeVar("AnyWorker", covariant=True)
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-class Engine(Protocol[Kind]):
+class Engine(Protocol[AnyWorker]):
     """Has workers do what is asked of them."""
 
     def map(
-        self, ask: Callable[[Kind, Given], Made], given: Iterable[Given]
+        self, ask: Callable[[AnyWorker, Given], Made], given: Iterable[Given]
     ) -> Iterator[tuple[int, Made]]:
         """Ask for each of ``given``, which is gone through as far as workers are free.
 
@@ -50,9 +47,3 @@ class InProcess(Generic[Worker]):
         """Ask for each in turn; see `Engine`."""
         for number, one in enumerate(given):
             yield number, ask(self.worker, one)
-
-
-@contextmanager
-def engine_of(options: OnEngine, make: Callable[[], Worker]) -> Iterator[Engine[Worker]]:
-    """The engine that options ask for, with workers that ``make`` makes."""
-    yield InProcess(make())

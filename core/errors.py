@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from s2lct.hub_calls import without_token
 
 
@@ -22,6 +25,10 @@ class BuilderError(Exception):
         self.problem = without_token(problem)
         self.mend = without_token(mend)
         super().__init__(f"{self.problem}\n  → {self.mend}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled and copied whole: a worker's error is raised where it is read."""
+        return partial(type(self), mend=self.mend), (self.problem,), self.__dict__
 
 
 class OptionError(BuilderError):

@@ -72,6 +72,9 @@ class _Options(_Described):
     tagger: Text
     mlm: Text
     sentiwordnet: Text | None
+    sample: Number | None = None
+    rows: Number | None = None
+    seed: Number = 0
 
 
 class _Reading(_Described):

@@ -25,7 +25,14 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.corpus.spec import CorpusSpec, parse_spec
 from s2lct.builder.neutral import read_neutral
 from s2lct.errors import CorpusError
-from s2lct.natural_text import detokenise, looks_tokenised, mend_mojibake, undo_escapes
+from s2lct.natural_text import (
+    detokenise,
+    looks_tokenised,
+    mend_c1,
+    mend_mojibake,
+    natural,
+    undo_escapes,
+)
 from s2lct.sentence_case import sentence_case
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
@@ -270,8 +277,6 @@ def test_a_table_that_unfolds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "x.parquet").stat().st_size < 100_000
     monkeypatch.setattr(tables, "MAX_BATCH_BYTES", 1 << 20)
     assert "bytes in 500 rows" in error_of(f"parquet:{tmp_path}/x.parquet")
-    monkeypatch.setattr(tables, "MAX_ROWS", 499)
-    assert "500 rows" in error_of(f"parquet:{tmp_path}/x.parquet")
 
 
 def test_lone_surrogates_are_skipped(tmp_path: Path) -> None:
@@ -357,8 +362,11 @@ def test_missing_files(tmp_path: Path, kind: str) -> None:
     assert "x" * 100 in error_of(f"{kind}:{'x' * 5000}")
 
 
-def test_folders_are_not_tables(tmp_path: Path) -> None:
-    assert "is not a file" in error_of(f"csv:{tmp_path}")
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_folder_without_tables_is_told(tmp_path: Path, kind: str) -> None:
+    (tmp_path / f".hidden.{kind}").touch()
+    (tmp_path / f"folder.{kind}").mkdir()
+    assert f"holds no file whose name ends in .{kind}" in error_of(f"{kind}:{tmp_path}")
 
 
 def test_one_row_is_a_corpus(tmp_path: Path) -> None:
@@ -719,6 +727,19 @@ def test_detokenise(tokenised: str, natural: str) -> None:
 
 def test_a_hyphen_at_the_start_is_kept() -> None:
     assert detokenise("-so-called plot .") == "-so-called plot."
+
+
+SIGNS = (
+    ". , ; ! ? n't N'T wo n 't 's 'RE 'ſ 'll '' ' `` ` \\/ \\ / -LRB- -rsb- -Lſb- -lCB- B b- - word"
+)
+signs = st.sampled_from([*SIGNS.split(), " ", " ", "\n", "\xa0", "\x1c", "\x85", "\x92"])
+
+
+@settings(max_examples=1_000)
+@given(st.lists(signs, max_size=5).map("".join) | st.lists(signs, max_size=3).map(" ".join))
+def test_a_quick_look_at_a_text_changes_nothing(text: str) -> None:
+    line = " ".join(mend_c1(text).split())
+    assert natural(text) == (detokenise(line) if looks_tokenised(line) else line)
 
 
 def test_looks_tokenised() -> None:

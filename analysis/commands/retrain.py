@@ -162,7 +162,7 @@ def _trainings(on: tuple[str, ...], capabilities: tuple[str, ...]) -> dict[str, 
 
 def _corpus(named: str | None, suite: str) -> Corpus | None:
     """The corpus that is named, or else what a suite's folder says that it was built from."""
-    from s2lct.builder.corpus.read import read_corpus
+    from s2lct.builder.corpus.read import read_again, read_corpus
     from s2lct.suite.read import read_description
 
     if named is not None:
@@ -176,9 +176,8 @@ def _corpus(named: str | None, suite: str) -> Corpus | None:
             f"--suite {suite}: does not say what corpus it was built from",
             mend="name it with --corpus, or --corpus none to do without",
         )
-    read_as = {name: built[name] for name in ("text_column", "label_column", "label_map")}
     try:
-        return read_corpus(built["corpus"], **read_as)
+        return read_again(built)
     except CorpusError as error:
         raise AnalysisError(
             f"--suite {suite}: its corpus cannot be read: {error.problem}",

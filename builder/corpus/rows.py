@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.corpus.part import ALL, Part
 from s2lct.errors import CorpusError
 from s2lct.labels import LABELS, Label
 from s2lct.natural_text import natural
@@ -21,6 +23,7 @@ _LABEL_NAMES: dict[str, Label] = {
 }
 Row = Mapping[str, Any]
 _LONGER_TOKENISED = 4
+_TOLD_AFTER = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ def corpus_of_rows(
     description: str,
     licence: str,
     class_names: Mapping[str, Sequence[str]] | None = None,
+    part: Part = ALL,
 ) -> Corpus:
     """A corpus of rows, each with where it stands.
 
@@ -79,13 +83,19 @@ def corpus_of_rows(
         description: of the corpus.
         licence: of its texts.
         class_names: for columns that hold numbers of classes, their names.
+        part: what is read of them.
 
     Raises:
         CorpusError: a row does not fit, or none is left.
     """
-    collector = Collector(name, skip_duplicates=True, labelled=columns.labelled)
-    for number, (row, row_where) in enumerate(rows, start=1):
-        text_column, label_column = columns.find(list(row), row_where)
+    collector = Collector(name, skip_duplicates=True, labelled=columns.labelled, draw=part.draw)
+    present: list[str] | None = None
+    for number, (row, row_where) in enumerate(itertools.islice(rows, part.rows), start=1):
+        if number % _TOLD_AFTER == 0:
+            part.told(number)
+        if present is None or present != list(row):
+            present = list(row)
+            text_column, label_column = columns.find(present, row_where)
         raw = "" if row[text_column] is None else row[text_column]
         if not isinstance(raw, str):
             raise CorpusError(
@@ -129,9 +139,13 @@ def _label(
     names = [str(value).strip()]
     if isinstance(value, int) and 0 <= value < len(class_names):
         names.append(class_names[value])
-    meant = [label_map.get(name) for name in names]
-    meant += [_LABEL_NAMES.get(name.lower()) for name in names]
-    return next((label for label in meant if label is not None), None)
+    for name in names:
+        if name in label_map:
+            return label_map[name]
+    for name in names:
+        if (label := _LABEL_NAMES.get(name.lower())) is not None:
+            return label
+    return None
 
 
 def _score(value: object, where: str) -> float:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from s2lct.builder.corpus import bytes as reading
 from s2lct.builder.corpus.bytes import decode, read_bytes
 from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.corpus.sample import Draw
 from s2lct.builder.corpus.spec import CorpusSpec, local_path
 from s2lct.download import download, is_url
 from s2lct.errors import CorpusError
@@ -52,14 +53,14 @@ class _Line(NamedTuple):
     where: str
 
 
-def read_sst(spec: CorpusSpec) -> Corpus:
+def read_sst(spec: CorpusSpec, draw: Draw | None = None) -> Corpus:
     """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken."""
     if is_url(spec.location):
         path = download(spec.location, _files_in_zip, mend=MEND)
     else:
         path = local_path(spec)
     sentences = _read_treebank(path)
-    collector = Collector("sst", skip_duplicates=False)
+    collector = Collector("sst", skip_duplicates=False, draw=draw)
     if len(sentences) != _ALL_SENTENCES:
         counts = Counter(one.split for one in sentences.values())
         parts = ", ".join(f"{counts[name]:,} {name}" for name in _SENTENCES_OF_SPLIT)

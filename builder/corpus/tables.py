@@ -1,48 +1,86 @@
-"""Tables as corpora: CSV, JSON lines and Parquet files, and data sets of the Hugging Face hub."""
+"""Tables as corpora: CSV, JSON lines and Parquet files, folders of them, data sets of the Hub.
+
+Rows are read one after the other: a table may be larger than memory.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from s2lct.builder.corpus.bytes import decode, read_bytes
 from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.corpus.lines import lines_of
+from s2lct.builder.corpus.part import ALL, Part
 from s2lct.builder.corpus.rows import Columns, Row, corpus_of_rows
 from s2lct.builder.corpus.spec import SPEC_FORMS, CorpusSpec, local_path
 from s2lct.errors import CorpusError
-from s2lct.hub_calls import data_set, said_by
+from s2lct.hub_calls import data_set, hub_call, said_by
 from s2lct.json_lines import read_json_lines
 from s2lct.plain_text import plain
 
-MAX_ROWS = 10_000_000
 MAX_BATCH_BYTES = 1 << 28
 _MAX_CELL_CHARACTERS = 1 << 24
 _OWN_COLUMNS = ("id", "split", "score")
 _ROWS_AT_ONCE = 1_000
+_BUFFER_BYTES = 1 << 20
+"""Without a buffer a whole column of a group of rows, however many, would be read at once."""
+_ENDINGS = {
+    "csv": (".csv", ".csv.gz"),
+    "jsonl": (".jsonl", ".jsonl.gz"),
+    "parquet": (".parquet",),
+}
 Rows = Iterator[tuple[Row, str]]
 """Each with where it stands."""
 
 
-def read_table_file(spec: CorpusSpec, columns: Columns) -> Corpus:
-    """Read a file of rows; a `CorpusError` if it cannot be read or its rows do not fit."""
+def read_table_file(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
+    """Read rows of a file, or of the files of a folder as if they were one.
+
+    Raises:
+        CorpusError: a file cannot be read, the folder has none, or rows do not fit.
+    """
     path = local_path(spec)
-    if not path.is_file():
-        raise CorpusError(f"{path} is not a file", mend=f"write {spec.kind}:PATH of a file")
+    reader = _READERS[spec.kind]
+    rows = (row for file in _files(path, spec.kind) for row in reader(file, columns))
     return corpus_of_rows(
         f"{spec.kind}:{path.name}",
-        _READERS[spec.kind](path, columns),
+        rows,
         columns,
         where=str(path),
         description=f"sentences of {plain(path.name)}",
         licence="not stated",
+        part=part,
     )
+
+
+def _files(path: Path, kind: str) -> list[Path]:
+    """The file, or a folder's files of the kind in the order of their names."""
+    if path.is_file():
+        return [path]
+    endings = _ENDINGS[kind]
+    if not path.is_dir():
+        raise CorpusError(f"{path} is not a file", mend=f"write {kind}:PATH of a file or folder")
+    try:
+        found = sorted(
+            file
+            for file in path.iterdir()
+            if file.name.endswith(endings) and not file.name.startswith(".") and file.is_file()
+        )
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error}", mend="check its rights") from error
+    if not found:
+        raise CorpusError(
+            f"{path} holds no file whose name ends in {' or '.join(endings)}",
+            mend=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
+        )
+    return found
 
 
 def csv_rows(path: Path, columns: Columns | None = None) -> Rows:
     """The rows of a CSV file with a header; a `CorpusError` if it cannot be read."""
-    records = _csv_records(path, _text_of(path, "give a CSV file with a header and rows"))
+    lines = lines_of(path, ended_by="", mend_empty="give a CSV file with a header and rows")
+    records = _csv_records(path, lines)
     header = next(records)
     if len(set(header)) < len(header):
         raise CorpusError(
@@ -61,9 +99,9 @@ def csv_rows(path: Path, columns: Columns | None = None) -> Rows:
         yield dict(zip(header, cells, strict=True)), where
 
 
-def _csv_records(path: Path, text: str) -> Iterator[list[str]]:
+def _csv_records(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
     # Python 3.10 refuses NUL; any other control character has the row skipped all the same.
-    reader = csv.reader(io.StringIO(text.replace("\0", "\x01"), newline=""), strict=True)
+    reader = csv.reader((line.replace("\0", "\x01") for line in lines), strict=True)
     limit = csv.field_size_limit()
     while True:
         csv.field_size_limit(_MAX_CELL_CHARACTERS)
@@ -86,23 +124,16 @@ def _jsonl_rows(path: Path, columns: Columns) -> Rows:
             f"{path}, line {number} is not JSON: {error}", mend="write one JSON object a line"
         )
 
-    lines = _text_of(path, "give a file with one JSON object a line").split("\n")
+    mend = "give a file with one JSON object a line"
+    lines = lines_of(path, ended_by="\n", mend_empty=mend)
     for number, row in read_json_lines(lines, no_json):
         where = f"{path}, line {number}"
         if not isinstance(row, dict):
             raise CorpusError(
-                f"{where} is not a JSON object: {lines[number - 1][:60]!r}",
+                f"{where} is not a JSON object: {row!r:.60}",
                 mend='write objects such as {"text": "…", "label": "positive"}',
             )
         yield row, where
-
-
-def _text_of(path: Path, mend: str) -> str:
-    """The text of a file that is not empty."""
-    text = decode(read_bytes(path), str(path))
-    if not text.strip():
-        raise CorpusError(f"{path} is empty", mend=mend)
-    return text
 
 
 def _parquet_rows(path: Path, columns: Columns) -> Rows:
@@ -110,15 +141,10 @@ def _parquet_rows(path: Path, columns: Columns) -> Rows:
 
     number = 0
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES) as file:
             present = list(file.schema_arrow.names)
             chosen = (*columns.find(present, str(path)), *_OWN_COLUMNS)
             wanted = [name for name in present if name in chosen]
-            if file.metadata.num_rows > MAX_ROWS:
-                raise CorpusError(
-                    f"{path}: {file.metadata.num_rows:,} rows, at most {MAX_ROWS:,} are read",
-                    mend="give a part of it",
-                )
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted):
                 if batch.nbytes > MAX_BATCH_BYTES:
                     raise CorpusError(
@@ -145,14 +171,26 @@ _READERS: dict[str, Callable[[Path, Columns], Rows]] = {
 }
 
 
-def read_hub(spec: CorpusSpec, columns: Columns) -> Corpus:
-    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit."""
+def read_hub(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
+    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit.
+
+    Streamed, its files are fetched as far as they are read; a slice of a split cannot be.
+    """
     import datasets
 
     where = f"hf:{spec.location}" + (f", configuration {spec.config}" if spec.config else "")
+    sliced = spec.split.endswith("]")
+    if part.stream and sliced:
+        raise CorpusError(
+            f"--stream: {where}, split {spec.split}: a slice cannot be streamed",
+            mend="leave out the slice, and read the first rows with --rows or draw some with "
+            "--sample; or leave out --stream",
+        )
+    streamed = part.stream or (part.draw is not None and not sliced)
+    streaming = {"streaming": True} if streamed else {}
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
-        dataset = data_set(spec.location, spec.config or None, split=spec.split)
+        dataset = data_set(spec.location, spec.config or None, split=spec.split, **streaming)
     except Exception as error:
         raise CorpusError(
             f"{where}, split {spec.split} cannot be loaded: {said_by(error)}",
@@ -163,9 +201,10 @@ def read_hub(spec: CorpusSpec, columns: Columns) -> Corpus:
     def rows() -> Rows:
         number = 0
         try:
-            for row in dataset:
-                number += 1
-                yield row, f"{where}, row {number}"
+            with hub_call():
+                for row in dataset:
+                    number += 1
+                    yield row, f"{where}, row {number}"
         except Exception as error:  # decoding a column can fail in any class
             raise CorpusError(
                 f"{where}, row {number + 1} cannot be read: "
@@ -183,7 +222,8 @@ def read_hub(spec: CorpusSpec, columns: Columns) -> Corpus:
         licence=dataset.info.license or "not stated",
         class_names={
             column: [str(name) for name in feature.names]
-            for column, feature in dataset.features.items()
+            for column, feature in (dataset.features or {}).items()
             if isinstance(feature, datasets.ClassLabel)
         },
+        part=part,
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from typing import Any
 
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.threads import batches_at_once
 
 TEXTS_A_BATCH = 32
 
@@ -45,7 +47,17 @@ class Embedded:
         self.fingerprint = fingerprint_of([name, self.weights_sha256, settings])
         self.revision = version("s2lct")
 
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[Any]]]:
+        """Texts of like lengths, shorter ones first, as word pieces; cut after 256 of them."""
+        return self.encoder.tokenised(texts, TEXTS_A_BATCH)
+
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
-        """Batches of texts of like lengths, shorter ones first; each is cut after 256 tokens."""
-        for numbers, features in self.encoder.batches(texts, TEXTS_A_BATCH):
-            yield numbers, self.head(features.double()).softmax(dim=1).cpu().numpy()
+        """Probabilities of each batch, which one thread computes."""
+
+        def answered(given: tuple[list[int], list[Any]]) -> tuple[list[int], Array]:
+            numbers, rows = given
+            features = self.encoder.features(rows).double()
+            return numbers, self.head(features).softmax(dim=1).cpu().numpy()
+
+        on_cpu = self.encoder.device.type == "cpu"
+        yield from batches_at_once(answered, self.batches(texts), on_cpu=on_cpu)

@@ -90,6 +90,12 @@ class GeneratingModel(LanguageModel):
 
     def written(self, texts: Sequence[str]) -> Iterator[Written]:
         """What it writes to each text, the longest first; raises what `answer` does."""
+        for numbers, tokens in self.batches(texts):
+            answered = zip(numbers, self._continued(tokens), strict=True)
+            yield from (Written(number, *one) for number, one in answered)
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+        """Texts whose questions have as many tokens, the longest first, with these tokens."""
         questions = [(number, self._opening(number, text)) for number, text in enumerate(texts)]
         questions.sort(key=lambda question: -len(question[1]))
         on_gpu = self.model.device.type == "cuda"
@@ -99,8 +105,7 @@ class GeneratingModel(LanguageModel):
             rows = max(1, most // (length + self._longest))
             for start in range(0, len(alike), rows):
                 numbers, tokens = zip(*alike[start : start + rows], strict=True)
-                answered = zip(numbers, self._continued(tokens), strict=True)
-                yield from (Written(number, *one) for number, one in answered)
+                yield list(numbers), tokens
 
     def _opening(self, number: int, text: str) -> tuple[int, ...]:
         """The tokens of the question about a text."""

@@ -25,6 +25,7 @@ from s2lct.leaderboard.models.chat_template import ChatTemplate, has_chat_templa
 from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
 from s2lct.leaderboard.models.network import TOKENS_A_BATCH
 from s2lct.leaderboard.models.pretrained import load_pretrained, place
+from s2lct.threads import batches_at_once
 
 PROMPT = TASK.prompt
 TOKENS_A_BATCH_ON_GPU = 16_384
@@ -168,9 +169,14 @@ class LanguageModel:
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the log-likelihoods of the words, summed over their tokens.
 
-        Batches hold texts of like lengths, longest first. Tokens are padded on the right, where no
-        token of a causal model looks. A text longer than the model reads is a ScoringError.
+        Tokens are padded on the right, where no token of a causal model looks. A text longer than
+        the model reads is a ScoringError.
         """
+        on_cpu = self.model.device.type == "cpu"
+        yield from batches_at_once(self._answers, self.batches(texts), on_cpu=on_cpu)
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+        """Texts of like lengths, longest first, as what the model is asked of them."""
         questions = [self._question(number, text) for number, text in enumerate(texts)]
         questions.sort(key=lambda question: -question.longest)
         on_gpu = self.model.device.type == "cuda"
@@ -179,12 +185,12 @@ class LanguageModel:
         rows = 0
         for question in questions:
             if batch and (rows + len(question.rows)) * batch[0].longest > most:
-                yield self._answers(batch)
+                yield [one.number for one in batch], batch
                 batch, rows = [], 0
             batch.append(question)
             rows += len(question.rows)
         if batch:
-            yield self._answers(batch)
+            yield [one.number for one in batch], batch
 
     def _question(self, number: int, text: str) -> _Question:
         strings = self._strings(text)
@@ -232,10 +238,11 @@ class LanguageModel:
             ids = ids[:-1]
         return tuple(ids)
 
-    def _answers(self, batch: Sequence[_Question]) -> tuple[list[int], Array]:
+    def _answers(self, asked: tuple[list[int], Sequence[_Question]]) -> tuple[list[int], Array]:
         import torch
         from torch.nn.utils.rnn import pad_sequence
 
+        numbers, batch = asked
         device = self.model.device
         wanted: list[tuple[int, int, int]] = []  # row, place, token
         rows: list[torch.Tensor] = []
@@ -262,4 +269,4 @@ class LanguageModel:
         parts = np.split(chosen, np.cumsum(lengths)[:-1])
         likelihoods = np.array([part.sum() for part in parts]).reshape(len(batch), -1)
         odds = np.exp(likelihoods - likelihoods.max(axis=1, keepdims=True))
-        return [question.number for question in batch], odds / odds.sum(axis=1, keepdims=True)
+        return numbers, odds / odds.sum(axis=1, keepdims=True)

@@ -80,6 +80,13 @@ class SentenceEncoder:
         Texts are cut after MAX_PIECES word pieces, [CLS] and [SEP] included. A batch's size changes
         features by rounding alone.
         """
+        for numbers, rows in self.tokenised(texts, batch_size):
+            yield numbers, self.features(rows)
+
+    def tokenised(
+        self, texts: Sequence[str], batch_size: int
+    ) -> Iterator[tuple[list[int], list[torch.Tensor]]]:
+        """The batches, and their texts' word pieces, none padded yet."""
         if not texts:
             return
         encoded: list[list[int]] = self._tokenizer(
@@ -88,14 +95,17 @@ class SentenceEncoder:
         order = sorted(range(len(texts)), key=lambda number: len(encoded[number]))
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
-            rows = [torch.tensor(encoded[number]) for number in batch]
-            ids = nn.utils.rnn.pad_sequence(rows, batch_first=True)
-            mask = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
-            mask = mask.to(self.device, torch.int64)
-            told = self.model(
-                input_ids=ids.to(self.device), attention_mask=mask, output_hidden_states=True
-            )
-            yield batch, pooled(told.hidden_states, mask)
+            yield batch, [torch.tensor(encoded[number]) for number in batch]
+
+    def features(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Features of a batch of texts' word pieces, shape (texts, FEATURES)."""
+        ids = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
+        mask = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
+        mask = mask.to(self.device, torch.int64)
+        told = self.model(
+            input_ids=ids.to(self.device), attention_mask=mask, output_hidden_states=True
+        )
+        return pooled(told.hidden_states, mask)
 
 
 def head_path(name: str, folder: Path = WEIGHTS) -> Path:

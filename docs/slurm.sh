@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# A Ray cluster on the nodes of a Slurm job, and one s2lct command on it:
+#   sbatch --nodes=4 --cpus-per-task=16 docs/slurm.sh build --corpus parquet:/data/reviews --out /data/s2lct
+#SBATCH --job-name=s2lct
+#SBATCH --ntasks-per-node=1
+set -euo pipefail
+
+port=${PORT:-6379}
+cpus=${SLURM_CPUS_PER_TASK:-1}
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+
+export RAY_USAGE_STATS_ENABLED=0
+srun --nodes=1 --ntasks=1 --nodelist="$head" \
+    ray start --head --port="$port" --num-cpus="$cpus" --include-dashboard=false --block &
+until ray status --address="$head:$port" >/dev/null 2>&1; do sleep 2; done
+if ((SLURM_NNODES > 1)); then
+    srun --nodes=$((SLURM_NNODES - 1)) --ntasks=$((SLURM_NNODES - 1)) --exclude="$head" \
+        ray start --address="$head:$port" --num-cpus="$cpus" --block &
+fi
+
+# Workers that come later are not counted: wait until all CPUs are there, or say how many are wanted.
+s2lct "$@" --engine ray --address "$head:$port" --workers "${WORKERS:-$((SLURM_NNODES * cpus))}"

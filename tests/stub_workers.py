@@ -1,0 +1,57 @@
+"""Workers with stub models, which note their process and take a moment; workers import this."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from stub_models import StubTagger, stub_models
+
+from s2lct.builder import pipeline
+from s2lct.suite.records import Token
+
+_FOREVER: list[Any] = []
+
+
+@dataclass(frozen=True)
+class SlowStubs:
+    """Makes a worker whose tagger leaves a file named by its process behind for each call."""
+
+    make: Callable[[], Any]
+    notes: Path
+    seconds: float
+
+    def __call__(self) -> Any:
+        stubs = stub_models()
+        stubs.__enter__()
+        _FOREVER.append(stubs)
+        tag, notes, seconds = StubTagger.tag, self.notes, self.seconds
+
+        def slowly(tagger: StubTagger, texts: Sequence[str]) -> list[tuple[Token, ...]]:
+            (notes / f"{os.getpid()}-{os.environ.get('S2LCT_TEST_NODE', '')}").touch()
+            time.sleep(seconds)
+            return tag(tagger, texts)
+
+        StubTagger.tag = slowly  # type: ignore[method-assign]
+        return self.make()
+
+
+@contextmanager
+def slow_stub_workers(notes: Path, seconds: float = 0.2) -> Iterator[None]:
+    """Meanwhile builds on Ray have such workers."""
+    plain = pipeline.engine_of
+
+    def engine_of(options: Any, make: Callable[[], Any]) -> Any:
+        if options.engine == "process":
+            return plain(options, make)
+        return plain(options, SlowStubs(make, notes, seconds))
+
+    notes.mkdir(exist_ok=True)
+    with patch.object(pipeline, "engine_of", engine_of):
+        yield

@@ -1,0 +1,230 @@
+"""Builds on a cluster of two nodes: whatever is lost on the way, they end with the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from stub_workers import slow_stub_workers
+
+from s2lct.builder import drawing, fluent_form, write
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.pipeline import build_suite
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install s2lct[ray]")
+
+TESTS = Path(__file__).parent
+OPTIONS: dict[str, Any] = {"seeds": 4, "masks": 5, "expansions": 4}
+SMALL = 80 * 2**20
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """Two nodes of one CPU each; no other test can meet it."""
+    from ray.cluster_utils import Cluster
+
+    folder = tempfile.mkdtemp(prefix="s2lct-test-", dir="/tmp")
+    small = {"num_cpus": 1, "object_store_memory": SMALL, "include_dashboard": False}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("RAY_TMPDIR", folder)
+        patched.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patched.delenv("RAY_ADDRESS", raising=False)
+        cluster = Cluster()
+        for node in ("one", "two"):
+            cluster.last = cluster.add_node(**small, env_vars={"S2LCT_TEST_NODE": node})
+        yield cluster
+        cluster.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many shards of few sentences."""
+    monkeypatch.setattr(drawing, "LOOKED_AT_ONCE", 5)
+    monkeypatch.setattr(fluent_form, "SHORTENED_AT_ONCE", 3)
+    monkeypatch.setattr(fluent_form, "EXTENDED_AT_ONCE", 3)
+
+
+def bytes_of(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What one process builds."""
+    out = tmp_path_factory.mktemp("whole") / "suite"
+    build_suite(BuildConfig.checked(out=out, corpus=f"csv:{corpus_path}", **OPTIONS))
+    return bytes_of(out)
+
+
+def build_on(cluster: Any, corpus: Path, out: Path, **more: Any) -> dict[str, str]:
+    build_suite(
+        BuildConfig.checked(
+            out=out,
+            corpus=f"csv:{corpus}",
+            engine="ray",
+            address=cluster.address,
+            **(OPTIONS | more),
+        )
+    )
+    return bytes_of(out)
+
+
+def when(has_come: Callable[[], object], then: Callable[[], object]) -> threading.Thread:
+    """Do something as soon as something has come."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 120
+        while not has_come() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        then()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def noted(notes: Path) -> list[tuple[int, str]]:
+    """The processes of workers, with their nodes."""
+    pairs = (path.name.partition("-") for path in notes.iterdir())
+    return [(int(process), node) for process, _, node in pairs]
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_one_worker_and_two_write_the_bytes_of_one_process(
+    cluster: Any, corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+) -> None:
+    for workers in (1, 2):
+        notes = tmp_path / f"notes{workers}"
+        with slow_stub_workers(notes):
+            out = tmp_path / f"suite{workers}"
+            assert build_on(cluster, corpus_path, out, workers=workers) == whole
+        assert len({node for _, node in noted(notes)}) == workers
+    paper = {"templates": "paper", "grammar": "reference"}
+    here = tmp_path / "here"
+    build_suite(BuildConfig.checked(out=here, corpus=f"csv:{corpus_path}", **OPTIONS, **paper))
+    with slow_stub_workers(tmp_path / "paper", 0.05):
+        assert build_on(cluster, corpus_path, tmp_path / "there", **paper) == bytes_of(here)
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_a_worker_that_is_killed_and_a_node_that_leaves(
+    cluster: Any, corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+) -> None:
+    notes = tmp_path / "killed"
+    with slow_stub_workers(notes):
+        killed: list[int] = []
+
+        def kill() -> None:
+            killed.append(noted(notes)[0][0])
+            os.kill(killed[0], signal.SIGKILL)
+
+        thread = when(lambda: noted(notes), kill)
+        assert build_on(cluster, corpus_path, tmp_path / "one", workers=2) == whole
+        thread.join()
+    # Another worker took its place.
+    assert len(noted(notes)) == 3 and killed
+    notes = tmp_path / "left"
+    with slow_stub_workers(notes):
+        thread = when(
+            lambda: {node for _, node in noted(notes)} == {"one", "two"},
+            lambda: cluster.remove_node(cluster.last),
+        )
+        assert build_on(cluster, corpus_path, tmp_path / "two", workers=2) == whole
+        thread.join()
+
+
+def test_results_are_kept_behind_a_url_and_asked_for_once(
+    cluster: Any, corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+) -> None:
+    work = f"memory://{tmp_path.name}/work"
+    with (
+        slow_stub_workers(tmp_path / "first", 0.05),
+        patch.object(write, "write_suite", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        build_on(cluster, corpus_path, tmp_path / "suite", workers=2, work=work)
+    assert noted(tmp_path / "first")
+    with slow_stub_workers(tmp_path / "second", 0.05):
+        assert build_on(cluster, corpus_path, tmp_path / "suite", workers=2, work=work) == whole
+    assert not noted(tmp_path / "second")
+
+
+SLOWLY = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv.pop(1))
+from stub_models import stub_models
+from stub_workers import slow_stub_workers
+from s2lct.cli.main import main
+with stub_models(), slow_stub_workers(Path("notes")):
+    main()
+"""
+
+
+def command_for(corpus: Path, out: Path) -> list[str]:
+    command = [sys.executable, "-c", SLOWLY, str(TESTS), "build", "--corpus", f"csv:{corpus}"]
+    for name, value in OPTIONS.items():
+        command += [f"--{name}", str(value)]
+    return [*command, "--out", str(out), "--engine", "ray", "--workers", "2"]
+
+
+def test_a_driver_that_is_killed_goes_on(
+    corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+) -> None:
+    out = tmp_path / "suite"
+    command = command_for(corpus_path, out)
+    work = out.with_name("suite.partial")
+    for stage in ("look", "extend"):
+        running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+        while running.poll() is None and not any((work / stage).glob("*.json")):
+            time.sleep(0.02)
+        running.kill()
+        assert running.wait() == -signal.SIGKILL
+        assert not out.exists()
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert bytes_of(out) == whole
+    assert not work.exists()
+    # What is shown is ours: bars, the closing table, and where the suite is.
+    assert "ray" not in (done.stdout + done.stderr).lower().replace(str(tmp_path), "")
+
+
+def test_a_full_disk_stops_with_one_line_and_the_same_command_goes_on(
+    corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("file systems cannot be mounted here")
+    try:
+        out = disk / "suite"
+        command = command_for(corpus_path, out)
+        full = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert full.returncode == 1
+        told = full.stderr[full.stderr.index("Error:") :].splitlines()
+        assert len(told) == 2
+        assert "No space left on device" in told[0] and "make room" in told[1]
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert bytes_of(out) == whole
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
