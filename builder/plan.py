@@ -30,12 +30,13 @@ from s2lct.progress import Progress
 
 Basis = Literal["counted", "measured", "computed", "estimated"]
 """Counted in the whole corpus; measured here; computed from options or counts; or estimated."""
-ONCE_MORE = 1_000
-"""Keys that are timed."""
+TIMED_KEYS = 1_000
+"""Partners that are put in order to see how long one takes."""
 BYTES_OF_A_PAIR = 32
 """A candidate and its key in drawing order, while they are put in order."""
-OBJECT_FOR_JSON = 4.0
-"""Bytes of a parsed sentence in memory for one of its JSON."""
+BYTES_FOR_JSON = 2.0
+"""Bytes of a seed's sentences in memory for one of their JSON: 1.2 for the parses (tracemalloc on
+Python 3.11), the rest for the rows that are made of them."""
 _SOURCE = TypeAdapter(Source)
 
 
@@ -276,7 +277,7 @@ class _Costs:
         sources = [s for some in sample.seeds.values() for seed in some for s in seed.sources]
         of_json = sum(len(_SOURCE.dump_json(one)) for one in sources) / max(1, len(sources))
         used = sum(one.seeds for one in slots.values())
-        return of_rows + of_pairs + used * of_json * OBJECT_FOR_JSON
+        return of_rows + of_pairs + used * of_json * BYTES_FOR_JSON
 
 
 def _about(number: float) -> Figure:
@@ -290,8 +291,8 @@ def _each(measured: Measured, number: float) -> float:
 def _seconds_of_a_key() -> float:
     """What it takes to put one of many partners in order."""
     start = time.perf_counter()
-    sorted(range(ONCE_MORE), key=lambda one: shuffle_key(0, "pair", "a sentence", str(one)))
-    return (time.perf_counter() - start) / ONCE_MORE
+    sorted(range(TIMED_KEYS), key=lambda one: shuffle_key(0, "pair", "a sentence", str(one)))
+    return (time.perf_counter() - start) / TIMED_KEYS
 
 
 def _workers(config: BuildConfig) -> int | None:

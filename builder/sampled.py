@@ -139,8 +139,6 @@ class SampledBuild:
             items, spent, asked["tagged"], asked["parsed"], asked["masked"], asked["kept"]
         )
 
-    # Screen -----------------------------------------------------------------------------------
-
     def _screen(self) -> None:
         def screened() -> Iterator[int]:
             yield len(self.sentences) if self.search.candidates else 0
@@ -173,8 +171,6 @@ class SampledBuild:
             yield len(sources)
 
         self._measure("first use", used())
-
-    # Look -------------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Look at sentences as the build does: evenly at all, or at the first of each slot."""
@@ -216,8 +212,6 @@ class SampledBuild:
         """How many of these fit it."""
         return len(self.search.fitting(slot, self._looked[slot]))
 
-    # Shorten ----------------------------------------------------------------------------------
-
     def _shorten(self) -> None:
         rows = np.random.default_rng(0).permutation(self.search.found).tolist()
         sources = list({one.text: one for one in map(self.search.source, rows)}.values())
@@ -250,8 +244,6 @@ class SampledBuild:
             for slot, rows in self.search.candidates.items()
         }
 
-    # Compose ----------------------------------------------------------------------------------
-
     def _compose(self) -> None:
         """Make every seed that there is of the sample."""
         config = self.stages.config.model_copy(update={"seeds": ALL})
@@ -268,8 +260,6 @@ class SampledBuild:
                 yield sum(map(len, pools.values()))
 
         self._measure("draw", composed())
-
-    # Extend -----------------------------------------------------------------------------------
 
     def _extend(self) -> None:
         used = {

@@ -9,13 +9,15 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
+from s2lct.builder.plan import Figure
+
 if TYPE_CHECKING:
-    from s2lct.builder.plan import Figure, Plan, StageCost
+    from s2lct.builder.plan import Plan, StageCost
 
 _MARK = {"counted": "", "measured": "", "computed": "", "estimated": "~"}
 _MINUTE = 60
-_HOUR = 3_600
-_DAY = 86_400
+"""Seconds of one, and minutes of an hour."""
+_DAY = 24
 _FEW = 10
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
@@ -33,9 +35,15 @@ class PlanTable:
         yield self._whole()
         yield ""
         yield self._capabilities()
+        (screen, *_) = plan.stages
+        if screen.sampled < plan.sentences.value:
+            yield (
+                f"{screen.sampled:,} of {plan.sentences.value:,.0f} sentences were screened, at "
+                "even distances; what they may fill is scaled up."
+            )
         yield (
-            "~: estimated from the sample; in brackets, how figures came about. Loading is a line "
-            "of its own, so that the rates are those of models in use."
+            "~: estimated, by what the stages took for the sample: on this machine, busy as it is "
+            "now, with models that are loaded. Nothing was built."
         )
         if plan.is_built:
             yield f"This very build is in {plan.config.out} already: it would end at once."
@@ -132,17 +140,17 @@ def _rate(stage: StageCost) -> str:
 
 def _time(figure: Figure) -> str:
     seconds, mark = figure.value, _MARK[figure.basis]
-    if seconds < _FEW:
-        return f"{mark}{seconds:.1f} s"
     if seconds < 2 * _MINUTE:
-        return f"{mark}{seconds:.0f} s"
-    if seconds < 2 * _HOUR:
-        return f"{mark}{seconds / _MINUTE:.0f} min"
-    return f"{mark}{seconds / _HOUR:.0f} h" if seconds < _DAY else f"{mark}{seconds / _DAY:.1f} d"
+        return f"{mark}{seconds:.1f} s" if seconds < _FEW else f"{mark}{seconds:.0f} s"
+    return _minutes(Figure(seconds / _MINUTE, figure.basis))
 
 
 def _minutes(figure: Figure) -> str:
-    return f"{_MARK[figure.basis]}{figure.value:,.1f} min"
+    minutes, mark = figure.value, _MARK[figure.basis]
+    if minutes < 2 * _MINUTE:
+        return f"{mark}{minutes:.1f} min"
+    hours = minutes / _MINUTE
+    return f"{mark}{hours:.1f} h" if hours < 2 * _DAY else f"{mark}{hours / _DAY:.1f} days"
 
 
 def _size(figure: Figure) -> str:
