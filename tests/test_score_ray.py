@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,8 +44,21 @@ runner = CliRunner()
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     """A cluster that every command here uses, as it uses any that its caller has initialised."""
-    with ray_cluster(None, 2):
+    with ray_cluster(None, 4):
         yield
+
+
+@pytest.fixture(scope="module")
+def engine(cluster: None) -> Iterator[RayEngine[LoadedModels]]:
+    """Two workers that have imported what models need, and are asked in small pieces."""
+    with RayEngine(partial(LoadedModels, 2, 16), workers=2) as engine:
+        yield engine
+
+
+@pytest.fixture
+def shared(engine: RayEngine[LoadedModels], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands ask these workers, which starts none."""
+    monkeypatch.setattr("s2lct.ray_engine.engine_of", lambda *_: nullcontext(engine))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +118,7 @@ def test_several_classifiers_have_the_same_files(
 @pytest.mark.parametrize("writes", [False, True], ids=["likeliest word", "in words"])
 def test_language_models_have_the_same_files(
     writes: bool,
-    cluster: None,
+    shared: None,
     suite_folder: Path,
     folders: dict[str, Path],
     tmp_path: Path,
@@ -124,7 +138,7 @@ def test_language_models_have_the_same_files(
 
 
 def test_pieces_are_batches_of_one_process(
-    cluster: None, folders: dict[str, Path], tmp_path: Path
+    engine: RayEngine[LoadedModels], folders: dict[str, Path], tmp_path: Path
 ) -> None:
     sources = [
         Source(str(folders["classifier"])),
@@ -141,8 +155,7 @@ def test_pieces_are_batches_of_one_process(
                     probabilities_of(model, MANY[20:60], cache)
             for texts in groups:
                 probabilities_of(model, texts, caches["here"])
-    with RayEngine(partial(LoadedModels, 1, 16), workers=2) as engine:
-        found = spread(engine, sources, groups, caches["spread"], no_bars)
+    found = spread(engine, sources, groups, caches["spread"], no_bars)
     assert [len(found[source.name]) for source in sources] == [1, 2, 1]  # type: ignore[arg-type]
     rows = [kept(cache, "answers") for cache in caches.values()]
     assert len(rows[0]) == 4 * len(MANY)
@@ -161,7 +174,7 @@ def test_nothing_is_asked_again(folders: dict[str, Path], tmp_path: Path) -> Non
 
 
 def test_a_model_that_fails_leaves_the_others(
-    cluster: None, suite_folder: Path, folders: dict[str, Path], tmp_path: Path
+    shared: None, suite_folder: Path, folders: dict[str, Path], tmp_path: Path
 ) -> None:
     broken = shutil.copytree(folders["classifier"], tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"no weights")
