@@ -73,7 +73,7 @@ def ray_cluster(address: str | None, workers: int | None) -> Iterator[Any]:
 
 def _start(ray: Any, folder: Path, workers: int | None) -> None:
     try:
-        with _quiet():
+        with _quiet(), quick_start(folder):
             ray.init(
                 address="local",
                 num_cpus=workers,
@@ -115,6 +115,28 @@ def _check_reachable(address: str, told: str) -> None:
         raise BuildError(
             f"{told}: no Ray cluster answers there ({first_line(error)})", mend=_ADDRESS_MEND
         ) from error
+
+
+@contextmanager
+def quick_start(folder: Path) -> Iterator[None]:
+    """Let processes that start within the block do without a package that costs seconds.
+
+    Each process of Ray imports jsonschema, which with rfc3987_syntax (where Jupyter is installed,
+    for one) compiles a grammar for checks of addresses that nothing in a cluster makes.
+
+    Args:
+        folder: where a module is put that stands for the package, and says that it is not there.
+    """
+    before = os.environ.get("PYTHONPATH")
+    (folder / "rfc3987_syntax.py").write_text("raise ImportError('not needed here')\n", "utf-8")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), before]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def _short_folder() -> str:

@@ -26,6 +26,7 @@ from s2lct import ray_engine
 from s2lct.engines import Engine
 from s2lct.errors import BuilderError, BuildError, GateError, ScoringError
 from s2lct.options import OnEngine
+from s2lct.ray_cluster import quick_start
 from s2lct.ray_engine import ASKED_AHEAD, RayEngine, engine_of
 
 if find_spec("ray") is None:
@@ -41,7 +42,7 @@ def cluster() -> Iterator[Any]:
 
     folder = tempfile.mkdtemp(prefix="s2lct-test-", dir="/tmp")
     small = {"num_cpus": 1, "object_store_memory": SMALL, "include_dashboard": False}
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, quick_start(Path(folder)):
         patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -279,6 +280,7 @@ from pathlib import Path
 tests, folder = map(Path, sys.argv[1:])
 sys.path.insert(0, str(tests))
 import ray_asks as asks
+from s2lct.ray_cluster import quick_start
 from s2lct.ray_engine import RayEngine
 
 try:
