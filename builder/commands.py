@@ -18,21 +18,24 @@ if TYPE_CHECKING:
     from s2lct.builder.curate import Curated
     from s2lct.builder.curation.agreement import Agreement
     from s2lct.builder.models.inventory import ModelEntry
+    from s2lct.builder.plan import Plan
 
 SUITE = "Folder of a built suite."
 
 
 @dataclass(frozen=True)
 class Built:
-    """A suite that was written.
+    """A suite that was written, or planned.
 
     Attributes:
         config: its options, those that were not given filled in.
-        counts: what happened to each capability on the way.
+        counts: what happened to each capability on the way; empty if the suite was only planned.
+        plan: what it will cost, if that alone was asked for (``config.plan``).
     """
 
     config: BuildConfig
     counts: dict[str, CapabilityCounts]
+    plan: Plan | None = None
 
     @property
     def is_read(self) -> bool:
@@ -66,6 +69,10 @@ def build(config: BuildConfig, bars: Bars) -> Built:
 
     It is a Hugging Face dataset. Interrupted, the same command goes on where it stopped.
     """
+    if config.plan:
+        from s2lct.builder.plan import plan_of
+
+        return Built(config, {}, plan_of(config, Progress(bars)))
     from s2lct.builder.pipeline import build_suite
 
     return Built(config, build_suite(config, Progress(bars)))
@@ -84,6 +91,7 @@ class CurateOptions(BuildConfig):
         Field(min_length=1),
         Option("File that verdicts are appended to; given again, others that are only read."),
     ]
+    plan: Annotated[Literal[False], Option("Of a build alone.", in_python_only=True)] = False
     base_url: Annotated[
         str,
         Field(pattern=r"^(https?://.+)?$"),

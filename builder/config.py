@@ -31,13 +31,8 @@ SECOND_SUITE = "2.0.0"
 SUBJECTIVITY = "nltk:subjectivity"
 SHIPPED_VERDICTS = Path(__file__).parent / "data" / "verdicts"
 Count = Annotated[int, Field(ge=1, le=MOST)]
-CORPUS, KEPT, MASKED, MODELS, RUNNING = (
-    "Corpus",
-    "What is built",
-    "Expansions",
-    "Models and data",
-    "Running",
-)
+CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
+MODELS, RUNNING = "Models and data", "Running"
 
 
 def _label_map(value: Any) -> Any:
@@ -279,6 +274,9 @@ class BuildConfig(PartOfCorpus, OnEngine):
     ] = None
     overwrite: Annotated[bool, Option("Replace the suite that is in --out.", RUNNING)] = False
     restart: Annotated[bool, Option("Throw away what an interrupted build left.", RUNNING)] = False
+    plan: Annotated[bool, Option("Only say what the build will cost, by a sample.", RUNNING)] = (
+        False
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -352,8 +350,7 @@ class BuildConfig(PartOfCorpus, OnEngine):
         The ids to leave out stand for the file they were read from.
         """
         without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
-        without |= {"work", *OnEngine.model_fields}
-        without |= {"stream"}
+        without |= {"work", "plan", "stream", *OnEngine.model_fields}
         without |= {name for name in ("sample", "rows") if getattr(self, name) is None}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)

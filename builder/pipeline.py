@@ -73,7 +73,7 @@ def build_suite(
     place.check(overwrite=config.overwrite)
     made_of = read_inputs(config, progress)
     config = made_of.config
-    inputs = made_of.recorded | {"verdicts": [sha256_of(path) for path in config.verdict_files]}
+    inputs = with_verdicts(made_of)
     files = config.verdict_files
     verdicts = Verdicts.read(files, config.grades) if files else None
     with locked(place.lock):
@@ -124,8 +124,13 @@ class Inputs:
         )
 
 
-def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
+def read_inputs(config: BuildConfig, progress: Progress, models: Models | None = None) -> Inputs:
     """Read what a build is made of.
+
+    Args:
+        config: its options.
+        progress: told how far it is.
+        models: of these options, where the caller has them.
 
     Raises:
         BuilderError: something of it cannot be read or loaded.
@@ -160,7 +165,7 @@ def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
     corpora = [corpus, *([neutral] if neutral else [])]
     number = sum(len(one.sentences) for one in corpora)
     progress.advance("corpus", note=f"{number:,} sentences")
-    models = Models(config)
+    models = models or Models(config)
     found = {
         "options": options,
         "capabilities": fingerprint_of(list(map(recorded, capabilities))),
@@ -181,12 +186,19 @@ def read_inputs(config: BuildConfig, progress: Progress) -> Inputs:
     return Inputs(config, capabilities, corpora, lexicon, grammar, models, found)
 
 
-def _finished(
-    config: BuildConfig, place: Place, inputs: Mapping[str, Any]
-) -> dict[str, CapabilityCounts] | None:
-    """The counts of the suite in ``out`` if it is this very build; refuses any other content.
+def with_verdicts(made_of: Inputs) -> dict[str, Any]:
+    """What decides what is built, readers' verdicts and all."""
+    verdicts = [sha256_of(path) for path in made_of.config.verdict_files]
+    return made_of.recorded | {"verdicts": verdicts}
 
-    The folder is locked. Of what unfinished builds left there only this build's own goes.
+
+def built_there(
+    config: BuildConfig, place: Place, inputs: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """What the suite in ``out`` says of itself if it is this very build; None if there is none.
+
+    Raises:
+        BuildError: something else is there, and is not to be replaced.
     """
     place.check(overwrite=config.overwrite)
     if config.overwrite or not place.is_taken:
@@ -200,6 +212,19 @@ def _finished(
             f"--out {config.out}: is there already, and is not this build",
             mend="choose another folder, or add --overwrite to replace it",
         )
+    return described
+
+
+def _finished(
+    config: BuildConfig, place: Place, inputs: Mapping[str, Any]
+) -> dict[str, CapabilityCounts] | None:
+    """The counts of the suite in ``out`` if it is this very build; refuses any other content.
+
+    The folder is locked. Of what unfinished builds left there only this build's own goes.
+    """
+    described = built_there(config, place, inputs)
+    if described is None:
+        return None
     if belongs_to(place.work, inputs):
         shutil.rmtree(place.work, ignore_errors=True)
     return {

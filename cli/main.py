@@ -66,9 +66,15 @@ def s2lct(
     "s2lct build --out dist/s2lct",
     "s2lct build --out dist/lc4 --capability LC4 --seeds 5",
     "s2lct build --out dist/mine --corpus csv:reviews.csv",
+    "s2lct build --out dist/mine --corpus csv:reviews.csv --plan",
 )
 def show_build(built: commands.Built, config: BuildConfig) -> None:
-    """What happened to each capability, and where the suite is."""
+    """What happened to each capability, and where the suite is; or what it will cost."""
+    if built.plan is not None:
+        from s2lct.cli.plan_table import PlanTable
+
+        console.print(PlanTable(built.plan))
+        return
     from s2lct.cli.closing_table import ClosingTable
 
     console.print(ClosingTable(built.counts))
