@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import ray_asks as asks
+from chat_server import Reply, SentimentServer
 from ray_asks import Adder
 
 from s2lct import ray_engine
@@ -245,6 +246,15 @@ def test_an_address_where_nobody_answers_is_told(engine_closed: None) -> None:
     assert "ray status" in told.value.mend
 
 
+def test_what_is_no_cluster_is_told(engine_closed: None) -> None:
+    with (
+        SentimentServer(lambda text, before: Reply("positive")) as server,
+        pytest.raises(BuildError, match="what answers there is no Ray cluster"),
+        RayEngine(partial(Adder, 1), address=server.base_url.split("/")[2]),
+    ):
+        pytest.fail("began")
+
+
 @pytest.fixture
 def engine_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that is connected to no cluster, which others here are."""
@@ -280,6 +290,7 @@ from pathlib import Path
 tests, folder = map(Path, sys.argv[1:])
 sys.path.insert(0, str(tests))
 import ray_asks as asks
+from chat_server import Reply, SentimentServer
 from s2lct.ray_cluster import quick_start
 from s2lct.ray_engine import RayEngine
 
