@@ -48,8 +48,11 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.delenv("RAY_ADDRESS", raising=False)
         cluster = Cluster()
-        for node in ("one", "two"):
-            cluster.last = cluster.add_node(**small, env_vars={"S2LCT_TEST_NODE": node})
+        # Its disk counts as full from the first byte on: nothing can be put there.
+        full = {"_system_config": {"local_fs_capacity_threshold": 0.00001}}
+        for node, more in (("one", full), ("two", {})):
+            own = {"env_vars": {"S2LCT_TEST_NODE": node}}
+            cluster.last = cluster.add_node(**small, **own, **more)
         yield cluster
         cluster.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
@@ -164,6 +167,12 @@ def test_gpus_that_are_not_there_are_told(cluster: Any, engine: Engine[Adder]) -
             RayEngine(partial(Adder, 1), address=cluster.address, gpus_per_worker=gpus),
         ):
             pytest.fail("began")
+
+
+def test_a_full_disk_is_told(engine: Engine[Adder]) -> None:
+    with pytest.raises(BuildError, match="no room on its disk") as told:
+        list(engine.map(asks.large, [2 * SMALL] * 2))
+    assert "the same command goes on" in told.value.mend
 
 
 def test_work_goes_on_when_a_node_leaves(
