@@ -30,6 +30,8 @@ _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".*",  # what nodes say of workers that died; read on import
 }
+_SETTINGS, _FRAME_HEADER = b"\x04", 9
+_HTTP2_BEGINS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0" * 5
 _ADDRESS_MEND = (
     "run `ray status` on this machine, which must be a node of the cluster; give its HOST:PORT or "
     "auto to --address, or leave it out to use this machine alone"
@@ -91,7 +93,7 @@ def _start(ray: Any, folder: Path, workers: int | None) -> None:
 
 
 def _connect(ray: Any, address: str) -> None:
-    reached = os.environ.get("RAY_ADDRESS", AUTO) if address == AUTO else address
+    reached = (os.environ.get("RAY_ADDRESS") or AUTO) if address == AUTO else address
     if reached != AUTO:
         _check_reachable(reached, f"--address {address}")
     try:
@@ -110,11 +112,16 @@ def _check_reachable(address: str, told: str) -> None:
     if not host or not port.isdecimal() or "/" in host:
         raise BuildError(f"{told}: is not HOST:PORT of a cluster", mend=_ADDRESS_MEND)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
+        with socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN) as there:
+            there.sendall(_HTTP2_BEGINS)
+            # Ray speaks gRPC: the answer to a frame of settings is another.
+            speaks_grpc = there.recv(_FRAME_HEADER)[3:4] == _SETTINGS
     except (OSError, OverflowError) as error:
         raise BuildError(
             f"{told}: no Ray cluster answers there ({first_line(error)})", mend=_ADDRESS_MEND
         ) from error
+    if not speaks_grpc:
+        raise BuildError(f"{told}: what answers there is no Ray cluster", mend=_ADDRESS_MEND)
 
 
 @contextmanager
