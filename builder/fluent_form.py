@@ -85,7 +85,7 @@ class FluentForm:
         expansions = [
             expansion
             for one in capabilities
-            for expansion in self._expansions(
+            for expansion in self.expansions(
                 seeds[one.id], one.form("fluent"), extended, counted[one.id]
             )
         ]
@@ -186,13 +186,14 @@ class FluentForm:
             self.progress.advance("extend", len(found))
         return kept
 
-    def _expansions(
+    def expansions(
         self,
         seeds: Sequence[ComposedSeed],
         form: Form,
         extended: Scratch[str, list[Extended]],
         counts: Counter[str],
     ) -> list[ComposedExpansion]:
+        """The expansions of a capability's seeds that may be chosen, by what was extended."""
         config, stages = self.stages.config, self.stages
         excluded = config.excluded.ids
         taken = {seed.text for seed in seeds}

@@ -17,11 +17,12 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from s2lct.builder.config import BuildConfig
+from s2lct.builder.counting_models import CountingModels
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.expected import Expectations
 from s2lct.builder.pipeline import built_there, read_inputs, with_verdicts
 from s2lct.builder.place import place_of
-from s2lct.builder.sampled import CountingModels, Measured, SampledBuild
+from s2lct.builder.sampled import Measured, SampledBuild
 from s2lct.builder.sources import Source
 from s2lct.errors import BuildError
 from s2lct.identity import shuffle_key
@@ -52,14 +53,16 @@ class StageCost:
 
     Attributes:
         stage: its name.
-        items: the sentences that it is given.
+        unit: what its items are. Forms are sentences, whole or shortened, that seeds may use.
+        items: how many it is given.
         sampled: for how many of them it was measured.
-        per_second: sentences a second, measured; None where nothing was there to measure.
+        per_second: items a second, measured; None where nothing was there to measure.
         seconds: of one process.
         on_workers: whether workers share it.
     """
 
     stage: str
+    unit: Literal["sentences", "forms", "seeds"]
     items: Figure
     sampled: int
     per_second: float | None
@@ -185,7 +188,7 @@ def plan_of(config: BuildConfig, progress: Progress | None = None) -> Plan:
         driver_bytes=None if memory is None else Figure(memory + costs.growth, "estimated"),
         worker_bytes=None if memory is None else Figure(memory, "measured"),
         checkpoint_bytes=costs.asked(lambda one: one.kept),
-        scratch_bytes=Figure(costs.asked(lambda one: one.kept, screened=False).value, "estimated"),
+        scratch_bytes=costs.asked(lambda one: one.kept, screened=False),
         is_built=is_built,
     )
 
@@ -200,29 +203,34 @@ class _Costs:
         is_whole = sample.each == 1
         self._counted: Basis = "counted" if is_whole else "estimated"
         all_looked: Basis = self._counted if sample.stages.config.takes_all else "estimated"
-        self.stages = tuple(
-            self._cost(*one)
-            for one in (
-                ("screen", Figure(sentences, "counted"), True),
-                ("look", Figure(round(expected.looked), all_looked), True),
-                ("shorten", Figure(round(expected.shortened), "estimated"), True),
-                ("draw", Figure(round(expected.composed), "estimated"), False),
-                ("extend", Figure(round(expected.extended), "estimated"), True),
-            )
+        seeds = sum(expected.seeds(one.id) for one in sample.stages.capabilities)
+        self.stages = (
+            self._cost("screen", Figure(sentences, "counted")),
+            self._cost("look", Figure(round(expected.looked), all_looked)),
+            self._cost("shorten", _about(expected.shortened)),
+            self._cost("draw", _about(expected.composed), "forms"),
+            self._cost("extend", _about(expected.extended)),
+            self._cost("choose", _about(seeds), "seeds"),
         )
 
-    def _cost(self, stage: str, items: Figure, on_workers: bool) -> StageCost:
+    def _cost(
+        self,
+        stage: str,
+        items: Figure,
+        unit: Literal["sentences", "forms", "seeds"] = "sentences",
+    ) -> StageCost:
         measured = self._sample.measured[stage]
         seconds = _each(measured, measured.seconds) * items.value
         if stage == "draw":
             seconds += self._expected.paired * _seconds_of_a_key()
         return StageCost(
             stage=stage,
+            unit=unit,
             items=items,
             sampled=measured.items,
             per_second=measured.items / measured.seconds if measured.items else None,
             seconds=Figure(seconds, "estimated"),
-            on_workers=on_workers,
+            on_workers=unit == "sentences",
         )
 
     def asked(self, of: Callable[[Measured], int], *, screened: bool = True) -> Figure:
@@ -233,7 +241,7 @@ class _Costs:
             for one in self.stages
             if screened or one.stage != "screen"
         )
-        return Figure(round(number), "estimated")
+        return _about(number)
 
     def capabilities(self) -> Iterable[CapabilityCost]:
         """What is expected of each capability."""
@@ -247,8 +255,8 @@ class _Costs:
             yield CapabilityCost(
                 capability=one.id,
                 candidates=Figure(round(sum(slot.candidates for slot in slots)), self._counted),
-                found=Figure(round(sum(slot.drawn for slot in slots)), "estimated"),
-                seeds=Figure(round(expected.seeds(one.id)), "estimated"),
+                found=_about(sum(slot.drawn for slot in slots)),
+                seeds=_about(expected.seeds(one.id)),
                 most_seeds=Figure(
                     round(expected.most_seeds(one.id)),
                     "computed" if self._counted == "counted" else "estimated",
@@ -269,6 +277,10 @@ class _Costs:
         of_json = sum(len(_SOURCE.dump_json(one)) for one in sources) / max(1, len(sources))
         used = sum(one.seeds for one in slots.values())
         return of_rows + of_pairs + used * of_json * OBJECT_FOR_JSON
+
+
+def _about(number: float) -> Figure:
+    return Figure(round(number), "estimated")
 
 
 def _each(measured: Measured, number: float) -> float:

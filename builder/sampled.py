@@ -7,30 +7,31 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter
 
-from s2lct.builder.build_stages import Models
 from s2lct.builder.checkpoint import Checkpoints
-from s2lct.builder.config import ALL, BuildConfig
+from s2lct.builder.config import ALL
+from s2lct.builder.counting_models import CountingModels
 from s2lct.builder.drawing import OF_A_SENTENCE, Rows, Search
+from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.fluent_stages import FluentStages
 from s2lct.builder.looking import Slot
-from s2lct.builder.models import ConstituencyParser, MaskedLanguageModel, Tagger
+from s2lct.builder.scratch import Scratch
 from s2lct.builder.sources import Source, sentence_id
-from s2lct.builder.stages.compose import ComposedSeed
+from s2lct.builder.stages.compose import ComposedExpansion, ComposedSeed
 from s2lct.builder.stages.judge import Extended
+from s2lct.builder.stages.variety import choose
 from s2lct.engines import InProcess
 from s2lct.progress import Progress
-from s2lct.suite.records import Sentence, Token
+from s2lct.suite.records import Sentence
 
 MOST_SCREENED = 20_000
 """Sentences of a corpus that are screened; of a larger one, so many at even distances."""
@@ -44,7 +45,6 @@ _FIRST_USED = 3
 """Sentences on which models are tried before anything is measured."""
 _FORMS = TypeAdapter(dict[str, list[Source]])
 _EXTENDED = TypeAdapter(dict[str, list[Extended]])
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,75 +66,6 @@ class Measured:
     parsed: int = 0
     masked: int = 0
     kept: int = 0
-
-
-class CountingModels(Models):
-    """The models of a build, which count what they are asked, and the seconds that they load."""
-
-    def __init__(self, config: BuildConfig) -> None:
-        super().__init__(config)
-        self.asked: Counter[str] = Counter()
-        self.seconds = 0.0
-
-    def _loaded(self, load: Callable[[], Made]) -> Made:
-        start = time.perf_counter()
-        model = load()
-        self.seconds += time.perf_counter() - start
-        return model
-
-    @cached_property
-    def tagger(self) -> Tagger:
-        """The tagger."""
-        return _CountingTagger(self._loaded(lambda: super(CountingModels, self).tagger), self.asked)
-
-    @cached_property
-    def parser(self) -> ConstituencyParser:
-        """The constituency parser."""
-        return _CountingParser(self._loaded(lambda: super(CountingModels, self).parser), self.asked)
-
-    @cached_property
-    def mlm(self) -> MaskedLanguageModel:
-        """The masked language model."""
-        return _CountingMaskedLM(self._loaded(lambda: super(CountingModels, self).mlm), self.asked)
-
-
-class _CountingTagger:
-    def __init__(self, tagger: Tagger, asked: Counter[str]) -> None:
-        self._tagger, self._asked = tagger, asked
-        self.fingerprint = tagger.fingerprint
-
-    def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
-        self._asked["tagged"] += len(texts)
-        return self._tagger.tag(texts)
-
-
-class _CountingParser:
-    def __init__(self, parser: ConstituencyParser, asked: Counter[str]) -> None:
-        self._parser, self._asked = parser, asked
-        self.fingerprint = parser.fingerprint
-
-    def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
-        self._asked["parsed"] += len(sentences)
-        return self._parser.parse(sentences)
-
-
-class _CountingMaskedLM:
-    def __init__(self, mlm: MaskedLanguageModel, asked: Counter[str]) -> None:
-        self._mlm, self._asked = mlm, asked
-        self.fingerprint = mlm.fingerprint
-
-    @property
-    def words(self) -> Sequence[str]:
-        return self._mlm.words
-
-    def suggest(
-        self,
-        texts: Sequence[str],
-        top: int,
-        among: Sequence[frozenset[str] | None] | None = None,
-    ) -> list[tuple[tuple[str, float], ...]]:
-        self._asked["masked"] += len(texts)
-        return self._mlm.suggest(texts, top, among)
 
 
 class _Weighed:
@@ -182,12 +113,16 @@ class SampledBuild:
         self.search = Search(self.sentences, stages, engine, self._checkpoints, Progress())
         self._looked: dict[str, Rows] = {}
         self._shorter: dict[str, list[Source]] = {}
+        self._extended: Scratch[str, list[Extended]] = Scratch(TypeAdapter(list[Extended]))
 
     def run(self, progress: Progress) -> None:
         """Take the sample through the stages."""
-        steps = (self._screen, self._use_first, self._look, self._shorten, self._compose)
-        progress.start("measure", len(steps) + 1)
-        for step in (*steps, self._extend):
+        steps = (
+            *(self._screen, self._use_first, self._look, self._shorten),
+            *(self._compose, self._extend, self._choose),
+        )
+        progress.start("measure", len(steps))
+        for step in steps:
             step()
             progress.advance("measure", note=step.__name__.strip("_").replace("_", " "))
 
@@ -350,10 +285,32 @@ class SampledBuild:
         def extended() -> Iterator[int]:
             for start in range(0, len(sources), _EXTENDED_AT_ONCE):
                 some = sources[start : start + _EXTENDED_AT_ONCE]
-                self._checkpoints.keep("extend", _EXTENDED, self.stages.extended(some))
+                made = self._checkpoints.keep("extend", _EXTENDED, self.stages.extended(some))
+                self._extended.put(made.items())
                 yield len(some)
 
         self._measure("extend", extended(), SECONDS_TO_EXTEND)
+
+    def _choose(self) -> None:
+        """Choose expansions of the seeds whose sentences were extended."""
+        config = self.stages.config
+        form = FluentForm(self.stages, InProcess(self.stages), self._checkpoints, Progress())
+
+        def chosen() -> Iterator[int]:
+            ids: list[str] = []
+            expansions: list[ComposedExpansion] = []
+            for one in self.stages.capabilities:
+                seeds = [
+                    seed
+                    for seed in self.seeds[one.id]
+                    if any(source.text in self._extended for source in seed.sources)
+                ]
+                ids += [seed.id for seed in seeds]
+                expansions += form.expansions(seeds, one.form("fluent"), self._extended, Counter())
+            choose(ids, expansions, per_seed=config.expansions, seed=config.seed)
+            yield len(ids)
+
+        self._measure("choose", chosen())
 
 
 def _pool(sentences: Sequence[Sequence[Source]]) -> list[Source]:

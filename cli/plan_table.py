@@ -43,12 +43,13 @@ class PlanTable:
     def _stages(self) -> Table:
         table = _table(f"Plan of a build: {self._plan.config.corpus}")
         table.add_column("stage", no_wrap=True)
-        for column in ("sentences", "", "sampled", "a second", "one process"):
-            table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+        for column in ("items", "", "", "sampled", "a second", "one process"):
+            table.add_column(column, justify="right" if column else "left", no_wrap=True)
         for one in self._plan.stages:
             table.add_row(
                 one.stage,
                 _number(one.items),
+                one.unit,
                 one.items.basis,
                 f"{one.sampled:,}",
                 _rate(one),
