@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import BuildError
+from s2lct.files import write_text
 
 AUTO = "auto"
 REACHED_WITHIN = 5.0
@@ -135,7 +136,7 @@ def quick_start(folder: Path) -> Iterator[None]:
         folder: where a module is put that stands for the package, and says that it is not there.
     """
     before = os.environ.get("PYTHONPATH")
-    (folder / "rfc3987_syntax.py").write_text("raise ImportError('not needed here')\n", "utf-8")
+    write_text(folder / "rfc3987_syntax.py", "raise ImportError('not needed here')\n")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), before]))
     try:
         yield
