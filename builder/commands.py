@@ -82,6 +82,9 @@ READERS = "Who reads"
 LONGEST_NAME = 100
 
 
+OF_A_BUILD = Option("Of a build alone.", in_python_only=True)
+
+
 class CurateOptions(BuildConfig):
     """Options of `curate`: those of the build that is to have the verdicts, and who reads."""
 
@@ -91,7 +94,12 @@ class CurateOptions(BuildConfig):
         Field(min_length=1),
         Option("File that verdicts are appended to; given again, others that are only read."),
     ]
-    plan: Annotated[Literal[False], Option("Of a build alone.", in_python_only=True)] = False
+    plan: Annotated[Literal[False], OF_A_BUILD] = False
+    engine: Annotated[Literal["process"], OF_A_BUILD] = "process"
+    address: Annotated[None, OF_A_BUILD] = None
+    workers: Annotated[None, OF_A_BUILD] = None
+    gpus_per_worker: Annotated[Literal[0], OF_A_BUILD] = 0
+    work: Annotated[None, OF_A_BUILD] = None
     base_url: Annotated[
         str,
         Field(pattern=r"^(https?://.+)?$"),

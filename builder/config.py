@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from s2lct.builder.corpus.part import PartOfCorpus
+from s2lct.builder.corpus.options import PartOfCorpus
 from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION

@@ -160,7 +160,7 @@ class OnEngine(Options):
 
     engine: Annotated[
         Literal["process", "ray"],
-        Option("process: this process; ray: workers of a Ray cluster (s2lct[ray]).", WHERE),
+        Option("process: this one; ray: workers of a Ray cluster, with the extra ray.", WHERE),
     ] = "process"
     address: Annotated[
         str | None,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import BuildError
+from s2lct.files import write_text
 
 AUTO = "auto"
 REACHED_WITHIN = 5.0
@@ -30,6 +31,8 @@ _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".*",  # what nodes say of workers that died; read on import
 }
+_SETTINGS, _FRAME_HEADER = b"\x04", 9
+_HTTP2_BEGINS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0" * 5
 _ADDRESS_MEND = (
     "run `ray status` on this machine, which must be a node of the cluster; give its HOST:PORT or "
     "auto to --address, or leave it out to use this machine alone"
@@ -73,7 +76,7 @@ def ray_cluster(address: str | None, workers: int | None) -> Iterator[Any]:
 
 def _start(ray: Any, folder: Path, workers: int | None) -> None:
     try:
-        with _quiet():
+        with _quiet(), quick_start(folder):
             ray.init(
                 address="local",
                 num_cpus=workers,
@@ -91,7 +94,7 @@ def _start(ray: Any, folder: Path, workers: int | None) -> None:
 
 
 def _connect(ray: Any, address: str) -> None:
-    reached = os.environ.get("RAY_ADDRESS", AUTO) if address == AUTO else address
+    reached = (os.environ.get("RAY_ADDRESS") or AUTO) if address == AUTO else address
     if reached != AUTO:
         _check_reachable(reached, f"--address {address}")
     try:
@@ -110,11 +113,38 @@ def _check_reachable(address: str, told: str) -> None:
     if not host or not port.isdecimal() or "/" in host:
         raise BuildError(f"{told}: is not HOST:PORT of a cluster", mend=_ADDRESS_MEND)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
+        with socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN) as there:
+            there.sendall(_HTTP2_BEGINS)
+            # Ray speaks gRPC: the answer to a frame of settings is another.
+            speaks_grpc = there.recv(_FRAME_HEADER)[3:4] == _SETTINGS
     except (OSError, OverflowError) as error:
         raise BuildError(
             f"{told}: no Ray cluster answers there ({first_line(error)})", mend=_ADDRESS_MEND
         ) from error
+    if not speaks_grpc:
+        raise BuildError(f"{told}: what answers there is no Ray cluster", mend=_ADDRESS_MEND)
+
+
+@contextmanager
+def quick_start(folder: Path) -> Iterator[None]:
+    """Let processes that start within the block do without a package that costs seconds.
+
+    Each process of Ray imports jsonschema, which with rfc3987_syntax (where Jupyter is installed,
+    for one) compiles a grammar for checks of addresses that nothing in a cluster makes.
+
+    Args:
+        folder: where a module is put that stands for the package, and says that it is not there.
+    """
+    before = os.environ.get("PYTHONPATH")
+    write_text(folder / "rfc3987_syntax.py", "raise ImportError('not needed here')\n")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), before]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def _short_folder() -> str:

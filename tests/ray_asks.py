@@ -73,6 +73,10 @@ def broken(_: Adder, number: int) -> int:
     return number // 0
 
 
+def large(_: Adder, size: int) -> bytes:
+    return bytes(size)
+
+
 class OddError(Exception):
     """Cannot be pickled as it is."""
 

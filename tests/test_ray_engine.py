@@ -20,12 +20,14 @@ from typing import Any
 
 import pytest
 import ray_asks as asks
+from chat_server import Reply, SentimentServer
 from ray_asks import Adder
 
 from s2lct import ray_engine
 from s2lct.engines import Engine
 from s2lct.errors import BuilderError, BuildError, GateError, ScoringError
 from s2lct.options import OnEngine
+from s2lct.ray_cluster import quick_start
 from s2lct.ray_engine import ASKED_AHEAD, RayEngine, engine_of
 
 if find_spec("ray") is None:
@@ -41,13 +43,16 @@ def cluster() -> Iterator[Any]:
 
     folder = tempfile.mkdtemp(prefix="s2lct-test-", dir="/tmp")
     small = {"num_cpus": 1, "object_store_memory": SMALL, "include_dashboard": False}
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, quick_start(Path(folder)):
         patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.delenv("RAY_ADDRESS", raising=False)
         cluster = Cluster()
-        for node in ("one", "two"):
-            cluster.last = cluster.add_node(**small, env_vars={"S2LCT_TEST_NODE": node})
+        # Its disk counts as full from the first byte on: nothing can be put there.
+        full = {"_system_config": {"local_fs_capacity_threshold": 0.00001}}
+        for node, more in (("one", full), ("two", {})):
+            own = {"env_vars": {"S2LCT_TEST_NODE": node}}
+            cluster.last = cluster.add_node(**small, **own, **more)
         yield cluster
         cluster.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
@@ -164,6 +169,12 @@ def test_gpus_that_are_not_there_are_told(cluster: Any, engine: Engine[Adder]) -
             pytest.fail("began")
 
 
+def test_a_full_disk_is_told(engine: Engine[Adder]) -> None:
+    with pytest.raises(BuildError, match="no room on its disk") as told:
+        list(engine.map(asks.large, [2 * SMALL] * 2))
+    assert "the same command goes on" in told.value.mend
+
+
 def test_work_goes_on_when_a_node_leaves(
     cluster: Any, engine: Engine[Adder], tmp_path: Path
 ) -> None:
@@ -244,6 +255,15 @@ def test_an_address_where_nobody_answers_is_told(engine_closed: None) -> None:
     assert "ray status" in told.value.mend
 
 
+def test_what_is_no_cluster_is_told(engine_closed: None) -> None:
+    with (
+        SentimentServer(lambda text, before: Reply("positive")) as server,
+        pytest.raises(BuildError, match="what answers there is no Ray cluster"),
+        RayEngine(partial(Adder, 1), address=server.base_url.split("/")[2]),
+    ):
+        pytest.fail("began")
+
+
 @pytest.fixture
 def engine_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that is connected to no cluster, which others here are."""
@@ -279,6 +299,8 @@ from pathlib import Path
 tests, folder = map(Path, sys.argv[1:])
 sys.path.insert(0, str(tests))
 import ray_asks as asks
+from chat_server import Reply, SentimentServer
+from s2lct.ray_cluster import quick_start
 from s2lct.ray_engine import RayEngine
 
 try:

@@ -10,22 +10,25 @@ import resource
 import tempfile
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_build import bytes_of, config_for
 
-from s2lct.builder.corpus import store
+from s2lct.builder.corpus import repeats, store
+from s2lct.builder.corpus.chained import Chained
 from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.corpus.part import Part
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.corpus.repeats import Hashes
 from s2lct.builder.corpus.rows import Columns, Row, corpus_of_rows
-from s2lct.builder.corpus.store import ChangedSentences, JoinedSentences, SentenceWriter, kept
+from s2lct.builder.corpus.store import ChangedSentences, SentenceWriter, kept
 from s2lct.builder.neutral import read_neutral
+from s2lct.builder.pipeline import build_suite
 from s2lct.errors import CorpusError
 from s2lct.labels import LABELS, Label
 from s2lct.suite.records import Sentence
@@ -85,18 +88,22 @@ def test_what_is_written_is_read(
 
 @settings(deadline=None)
 @given(st.lists(st.lists(sentences, max_size=6), max_size=4), st.integers(0, 4), slices)
-def test_sequences_are_joined_and_changed(
+def test_sequences_are_chained_and_changed(
     parts: list[list[Sentence]], in_memory: int, part: slice
 ) -> None:
-    joined = JoinedSentences([written(some, in_memory, 2)[0] for some in parts])
-    changed = ChangedSentences(joined, lambda one: Sentence("other", one.id, one.text, one.label))
+    def change(one: Sentence) -> Sentence:
+        return Sentence("other", one.id, one.text, one.label)
+
+    some = [written(some, in_memory, 2)[0] for some in parts]
     flat = [one for some in parts for one in some]
-    assert list(joined) == flat
-    assert list(joined[part]) == flat[part]
-    assert [joined[at] for at in range(-len(flat), len(flat))] == flat * 2
-    assert [one.id for one in changed] == [one.id for one in flat]
-    assert list(changed[part]) == list(changed)[part]
-    assert {one.corpus for one in changed} <= {"other"}
+    for sequence, expected in (
+        (Chained(some), flat),
+        (Chained([ChangedSentences(one, change) for one in some]), list(map(change, flat))),
+    ):
+        assert len(sequence) == len(expected)
+        assert list(sequence) == expected
+        assert list(sequence[part]) == expected[part]
+        assert [sequence[at] for at in range(-len(flat), len(flat))] == expected * 2
 
 
 def test_sentences_on_disk_are_not_pickled() -> None:
@@ -109,21 +116,41 @@ def test_sentences_on_disk_are_not_pickled() -> None:
 # What is found by hashes
 
 
-@given(st.lists(st.sampled_from(["a", "b", "c", "", "a\0", "é"]), max_size=12), st.data())
-def test_repeats_are_those_of_the_texts(texts: list[str], data: st.DataObject) -> None:
-    hashes = Hashes()
-    for text in texts:
-        assert (text in hashes) == (text in texts[: len(hashes)])
-        hashes.append(text)
-    chosen = data.draw(st.none() | st.sets(st.integers(0, max(len(texts) - 1, 0))))
-    if not texts:
-        chosen = None
+def whole(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def first_half_alike(text: str) -> bytes:
+    return bytes(8) + whole(text)[:8]
+
+
+def second_half_alike(text: str) -> bytes:
+    return whole(text)[:8] + bytes(8)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(["a", "b", "c", "", "a\0", "é"]), max_size=12),
+    st.sampled_from([whole, first_half_alike, second_half_alike]),
+    st.data(),
+)
+def test_repeats_are_those_of_the_texts(
+    texts: list[str], hash_of: Callable[[str], bytes], data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeats, "_hash", hash_of)
+        hashes = repeats.Hashes()
+        for text in texts:
+            assert (text in hashes) == (text in texts[: len(hashes)])
+            hashes.append(text)
+    of = st.none() | st.sets(st.integers(0, len(texts) - 1)) if texts else st.none()
+    chosen = data.draw(of)
     rows = range(len(texts)) if chosen is None else sorted(chosen)
     first: dict[str, int] = {}
     expected = [
         (row, first[texts[row]]) for row in rows if first.setdefault(texts[row], row) != row
     ]
-    found = hashes.repeats(None if chosen is None else np.array(sorted(chosen), dtype=np.int64))
+    found = hashes.repeats(None if chosen is None else np.array(rows, dtype=np.int64))
     assert sorted(zip(*(part.tolist() for part in found), strict=True)) == expected
 
 
@@ -352,3 +379,13 @@ def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
     told: list[int] = []
     read_corpus(f"jsonl:{path}", told=told.append)
     assert told == [1_000, 2_000]
+
+
+def test_a_suite_of_sentences_on_disk_is_the_same(
+    corpus_path: Path, suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "IN_MEMORY", 5)
+    monkeypatch.setattr(store, "ROWS_A_BATCH", 3)
+    assert not isinstance(read_corpus(f"csv:{corpus_path}").sentences, tuple)
+    build_suite(config_for(corpus_path, tmp_path / "again"))
+    assert bytes_of(tmp_path / "again") == bytes_of(suite_folder)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def test_what_gzip_cannot_unpack_is_told(tmp_path: Path, kind: str) -> None:
     whole = path.read_bytes()
     for content in (whole[:-100], b"text,label\n", whole[:200] + bytes(50) + whole[250:]):
         path.write_bytes(content)
-        assert error_of(f"{kind}:{path}").problem.startswith(f"{path} cannot be read: ")
+        assert error_of(f"{kind}:{path}").problem.startswith(f"{path} cannot be unpacked: ")
     path.write_bytes(gzip.compress(b'{"text": "\xff"}\n' if kind == "jsonl" else b"text\n\xff\n"))
     assert "is not UTF-8" in error_of(f"{kind}:{path}").problem
 
@@ -99,15 +99,18 @@ pieces = st.lists(
 
 
 @settings(deadline=None)
-@given(pieces, st.booleans())
-def test_lines_that_are_no_utf_8_are_named(
-    tmp_path_factory: pytest.TempPathFactory, content: list[bytes], with_mark: bool
+@given(pieces, st.integers(8_180, 8_195), st.booleans(), st.sampled_from(["\n", ""]))
+def test_read_in_blocks_a_file_has_the_lines_and_faults_that_it_has_as_a_whole(
+    tmp_path_factory: pytest.TempPathFactory,
+    content: list[bytes],
+    before: int,
+    with_mark: bool,
+    ended_by: Any,
 ) -> None:
-    """Read in blocks, a file has the faults that it has as a whole."""
     path = tmp_path_factory.mktemp("lines") / "x.csv"
-    raw = (b"\xef\xbb\xbf" if with_mark else b"") + b"text\n" + b"".join(content)
+    raw = (b"\xef\xbb\xbf" if with_mark else b"") + b"x" * before + b"\n" + b"".join(content)
     path.write_bytes(raw)
-    lines = lines_of(path, ended_by="\n", mend_empty="")
+    lines = lines_of(path, ended_by=ended_by, mend_empty="")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -115,7 +118,7 @@ def test_lines_that_are_no_utf_8_are_named(
         with pytest.raises(CorpusError, match=f"line {line} is not UTF-8 .{error.reason}"):
             list(lines)
     else:
-        assert list(lines) == re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix("\ufeff"))
+        assert list(lines) == list(io.StringIO(text.removeprefix("\ufeff"), newline=ended_by))
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,11 @@ def lines_of(path: Path, *, ended_by: Literal["\n", ""], mend_empty: str) -> Ite
         raise CorpusError(
             f"{path}: line {line_number} is not UTF-8 ({reason})", mend="save the file as UTF-8"
         ) from error
-    except (OSError, EOFError, zlib.error, ValueError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(
+            f"{path} cannot be unpacked: {error}", mend="compress the file again, or unpack it"
+        ) from error
+    except (OSError, ValueError) as error:
         raise CorpusError(
             f"{path} cannot be read: {error}", mend="check the path and its rights"
         ) from error

@@ -37,21 +37,21 @@ class Hashes:
         Returns:
             These rows, and for each the first row that has its text.
         """
-        pairs = self._pairs() if of is None else self._pairs()[of]
+        pairs = self._pairs()
+        halves = pairs[:, 0] if of is None else pairs[of, 0]
         # Half a hash tells most texts apart; the whole of it is looked at where it does not.
-        order = np.argsort(pairs[:, 0], kind="stable")
-        halves = pairs[order, 0]
+        order = np.argsort(halves, kind="stable")
+        halves = halves[order]
         alike = halves[1:] == halves[:-1]
-        in_doubt = np.zeros(len(pairs), dtype=bool)
+        in_doubt = np.zeros(len(halves), dtype=bool)
         in_doubt[order[1:][alike]] = True
         in_doubt[order[:-1][alike]] = True
-        rows = np.flatnonzero(in_doubt)
+        rows = np.flatnonzero(in_doubt) if of is None else of[in_doubt]
         rows = rows[np.lexsort((pairs[rows, 1], pairs[rows, 0]))]  # stable: in order within a text
         again = np.zeros(len(rows), dtype=bool)
         again[1:] = (pairs[rows[1:]] == pairs[rows[:-1]]).all(axis=1)
         first = rows[~again][np.cumsum(~again) - 1]
-        found, before = rows[again], first[again]
-        return (found, before) if of is None else (of[found], of[before])
+        return rows[again], first[again]
 
     def _pairs(self) -> NDArray[np.uint64]:
         return np.frombuffer(self._bytes, np.uint64).reshape(-1, 2)

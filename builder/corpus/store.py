@@ -231,34 +231,12 @@ class ChangedSentences(SentenceView):
 
     def between(self, start: int, stop: int) -> Iterator[Sentence]:
         """Those from one number on up to another."""
-        return map(self._change, between(self._sentences, start, stop))
+        if isinstance(self._sentences, SentenceView):
+            return map(self._change, self._sentences.between(start, stop))
+        return map(self._change, itertools.islice(self._sentences, start, stop))
 
     def __len__(self) -> int:
         return len(self._sentences)
-
-
-class JoinedSentences(SentenceView):
-    """The sentences of several sequences, one after the other."""
-
-    def __init__(self, parts: Sequence[Sequence[Sentence]]) -> None:
-        self._parts = parts
-
-    def between(self, start: int, stop: int) -> Iterator[Sentence]:
-        """Those from one number on up to another."""
-        for part in self._parts:
-            if start < len(part) and stop > 0:
-                yield from between(part, max(start, 0), min(stop, len(part)))
-            start, stop = start - len(part), stop - len(part)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._parts))
-
-
-def between(sentences: Sequence[Sentence], start: int, stop: int) -> Iterator[Sentence]:
-    """Go through some sentences, of a view without keeping them."""
-    if isinstance(sentences, SentenceView):
-        return sentences.between(start, stop)
-    return itertools.islice(sentences, start, stop)
 
 
 def kept(sentences: Sequence[Sentence], keep: NDArray[np.bool_]) -> Sequence[Sentence]:

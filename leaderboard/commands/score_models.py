@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from s2lct.errors import BuilderError, S2lctWarning, ScoringError
@@ -17,8 +20,9 @@ from s2lct.options import (
 from s2lct.progress import Bars
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
@@ -79,8 +83,6 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
-    from s2lct.leaderboard.models.endpoint import EndpointModel
-    from s2lct.leaderboard.models.language_model import LanguageModel
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -112,51 +114,101 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
         sent.append(None)
         relative += _written(given.model, given_scores, options.out, files)
     names = list(dict.fromkeys(options.models))
-    for name in names:
-        try:
-            model = loaded(options, name, prompts[0] if prompts else None)
-            models = [model]
-            if isinstance(model, (LanguageModel, EndpointModel)):
-                models = [model.asking(asks) for asks in prompts]
-            found: list[Outcomes | None] = [None] * len(models)
-            if chosen is not None:
-                texts = len({case.text for case in chosen.asked})
-                advance = bars(name, texts * len(models))
-                found = [
-                    outcomes_of(
+    here = options.engine == "process" or options.base_url is not None
+    with ExitStack() as opened:
+        answered: Callable[[str], Sequence[Any]] = partial(_loaded_here, options, prompts)
+        if names and not here:
+            if cache is None:
+                cache = Path(opened.enter_context(TemporaryDirectory()), "outcomes.sqlite")
+            answered = _spread(options, prompts, chosen, tests, cache, bars)
+        for name in names:
+            try:
+                models = answered(name)
+                found: list[Outcomes | None] = [None] * len(models)
+                if chosen is not None:
+                    texts = len({case.text for case in chosen.asked})
+                    advance = bars(name, texts * len(models)) if here else None
+                    found = [
+                        outcomes_of(
+                            one,
+                            chosen,
+                            label_map=label_map,
+                            neutral_band=options.neutral_band,
+                            cache=cache,
+                            advance=advance,
+                        )
+                        for one in models
+                    ]
+                scores = [
+                    score_relative(
                         one,
-                        chosen,
+                        tests,
                         label_map=label_map,
                         neutral_band=options.neutral_band,
                         cache=cache,
-                        advance=advance,
+                        bar=bars if here else None,
                     )
                     for one in models
                 ]
-            scores = [
-                score_relative(
-                    one,
-                    tests,
-                    label_map=label_map,
-                    neutral_band=options.neutral_band,
-                    cache=cache,
-                    bar=bars,
-                )
-                for one in models
-            ]
-        except Exception as error:  # somebody's model may fail in any way
-            if len(names) == 1:
-                raise
-            warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
-            failed.append(name)
-        else:
-            for one, outcomes, of_tests in zip(models, found, scores, strict=True):
-                own = [write_result(outcomes, options.out, selection)] if outcomes else []
-                relative += _written(one.name, of_tests, options.out, own)
-                files += own
-                sent += [getattr(one, "sent", None)] * len(own)
+            except Exception as error:  # somebody's model may fail in any way
+                if len(names) == 1:
+                    raise
+                warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
+                failed.append(name)
+            else:
+                for one, outcomes, of_tests in zip(models, found, scores, strict=True):
+                    own = [write_result(outcomes, options.out, selection)] if outcomes else []
+                    relative += _written(one.name, of_tests, options.out, own)
+                    files += own
+                    sent += [getattr(one, "sent", None)] * len(own)
     results = tuple(map(read_result, files))
     return Scores(results, tuple(files), tuple(failed), tuple(sent), tuple(relative))
+
+
+def _loaded_here(options: ScoreOptions, prompts: Sequence[LabelPrompt], name: str) -> Sequence[Any]:
+    """The model of a name, once for each prompt if it takes some."""
+    from s2lct.leaderboard.models.endpoint import EndpointModel
+    from s2lct.leaderboard.models.language_model import LanguageModel
+
+    model = loaded(options, name, prompts[0] if prompts else None)
+    if isinstance(model, (LanguageModel, EndpointModel)):
+        return [model.asking(asks) for asks in prompts]
+    return [model]
+
+
+def _spread(
+    options: ScoreOptions,
+    prompts: Sequence[LabelPrompt],
+    chosen: SuiteCases | None,
+    tests: Sequence[RelativeTest],
+    cache: Path,
+    bars: Bars,
+) -> Callable[[str], Sequence[Any]]:
+    """Have workers answer all that models are to be asked: what then gives these by name.
+
+    That raises what kept a model from being loaded or asked.
+    """
+    from s2lct.leaderboard.models.loaded_models import LoadedModels, Source
+    from s2lct.leaderboard.scoring.spread import spread
+    from s2lct.ray_engine import engine_of
+
+    sources = [
+        Source(name, options.device, options.dtype, tuple(prompts), Path(name).exists())
+        for name in dict.fromkeys(options.models)
+    ]
+    cases = [case.text for case in chosen.asked] if chosen else []
+    relative = [text for test in tests for text in test.texts]
+    make = partial(LoadedModels, 1 if options.gpus_per_worker else 2)
+    with engine_of(options, make) as engine:
+        found = spread(engine, sources, [cases, relative], cache, bars)
+
+    def answered(name: str) -> Sequence[Any]:
+        models = found[name]
+        if isinstance(models, Exception):
+            raise models
+        return models
+
+    return answered
 
 
 def _of_predictions(

@@ -15,6 +15,7 @@ from s2lct.options import (
     Count,
     ModelClasses,
     OnDevice,
+    OnEngine,
     Option,
     Printed,
 )
@@ -35,7 +36,7 @@ SUITE = (
 GIVEN = "Predictions"
 
 
-class ScoreOptions(ChosenCases, ModelClasses, OnDevice, Printed):
+class ScoreOptions(ChosenCases, ModelClasses, OnDevice, OnEngine, Printed):
     """Options of `score`."""
 
     models: Annotated[tuple[str, ...], Argument(MODEL)] = ()

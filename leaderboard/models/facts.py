@@ -10,6 +10,7 @@ from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.language_model import LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
+from s2lct.leaderboard.models.spread_model import SpreadModel
 from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.models.word_lists import WordList
 
@@ -19,6 +20,8 @@ CARD = "README.md"
 
 def parameters_of(model: Classifier | Function | TextModel) -> int | None:
     """The number of a network's weights; None for word lists and functions."""
+    if isinstance(model, SpreadModel):
+        return model.facts.parameters
     if isinstance(model, Embedded):
         networks = [model.encoder.model, model.head]
     elif isinstance(model, (Network, LanguageModel)):
@@ -33,6 +36,8 @@ def licence_of(model: Classifier | Function | TextModel) -> str | None:
 
     The card of a Hub model is fetched if the Hub can be reached, and never executed.
     """
+    if isinstance(model, SpreadModel):
+        return model.facts.licence
     if isinstance(model, (Embedded, WordList)):
         try:
             told = metadata(model.package)

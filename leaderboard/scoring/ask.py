@@ -133,20 +133,27 @@ def probabilities_of(
         if advance and known:
             advance(len(known))
         for numbers, batch in model.probabilities(missing) if missing else ():
-            if batch.shape != (len(numbers), len(model.classes)):
-                raise ScoringError(
-                    f"model {model.name}: gave {batch.shape} for {len(numbers)} texts and "
-                    f"{len(model.classes)} classes",
-                    mend="give one row a text and one column a class",
-                )
-            if not np.isfinite(batch).all():
-                raise ScoringError(
-                    f"model {model.name}: its output is not a number (NaN or infinite)",
-                    mend="check the model's weights; in half precision try --dtype float32",
-                )
-            said = {missing[n]: row for n, row in zip(numbers, batch, strict=True)}
+            said = said_of_batch(model, missing, numbers, batch)
             known |= said
             kept.write(said)
             if advance:
                 advance(len(numbers))
     return np.array([known[text] for text in texts]).reshape(-1, len(model.classes))
+
+
+def said_of_batch(
+    model: Classifier, texts: Sequence[str], numbers: Sequence[int], batch: Array
+) -> dict[str, Array]:
+    """What a model said of a batch of texts, by text; a ScoringError where it cannot be used."""
+    if batch.shape != (len(numbers), len(model.classes)):
+        raise ScoringError(
+            f"model {model.name}: gave {batch.shape} for {len(numbers)} texts and "
+            f"{len(model.classes)} classes",
+            mend="give one row a text and one column a class",
+        )
+    if not np.isfinite(batch).all():
+        raise ScoringError(
+            f"model {model.name}: its output is not a number (NaN or infinite)",
+            mend="check the model's weights; in half precision try --dtype float32",
+        )
+    return {texts[n]: row for n, row in zip(numbers, batch, strict=True)}
