@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from s2lct.builder.stages.compose import ComposedExpansion
 from s2lct.identity import shuffle_key
@@ -35,15 +36,15 @@ def choose(
     Returns:
         For each seed its expansions, in the order they were chosen.
     """
-    of_seed: defaultdict[str, list[ComposedExpansion]] = defaultdict(list)
+    of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for one in expansions:
-        of_seed[one.seed_id].append(one)
+        of_seed[one.seed_id].append(_candidate(one, seed))
     ordered = sorted(
         seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
     )
     allowed = int(LARGEST_SHARE * sum(min(per_seed, len(some)) for some in of_seed.values()))
     while True:
-        chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed), seed)
+        chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed))
         share_of_all = int(LARGEST_SHARE * sum(map(len, chosen.values())))
         if allowed <= max(LEAST_ALLOWED, share_of_all):
             return {id: chosen[id] for id in seeds}
@@ -51,56 +52,71 @@ def choose(
         allowed = min(allowed - 1, (allowed + share_of_all) // 2)
 
 
+Feature = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    """An expansion with what it is compared by, worked out once.
+
+    Attributes:
+        expansion: the expansion.
+        words, length, production, kinds: what of it may have been chosen before.
+        key: decides among equals.
+    """
+
+    expansion: ComposedExpansion
+    words: Feature
+    length: Feature
+    production: Feature
+    kinds: tuple[Feature, ...]
+    key: bytes
+
+    def rank(self, used: Mapping[Feature, int]) -> tuple[int, int, int, int, bytes]:
+        """How often the chosen ones have what it has, the least first to choose."""
+        return (
+            used[self.words],
+            used[self.length],
+            used[self.production],
+            min(used[kind] for kind in self.kinds),
+            self.key,
+        )
+
+
+def _candidate(expansion: ComposedExpansion, seed: int) -> _Candidate:
+    words = words_of(expansion)
+    production = expansion.extension.production
+    return _Candidate(
+        expansion,
+        ("words", words),
+        ("length", str(min(4, len(words.split())))),
+        ("production", f"{production.lhs} {' '.join(production.reference_rhs)}"),
+        tuple(("kind", word.tag) for word in expansion.inserted),
+        shuffle_key(seed, "choose", expansion.id),
+    )
+
+
 def _chosen(
     seeds: Sequence[str],
-    of_seed: Mapping[str, Sequence[ComposedExpansion]],
+    of_seed: Mapping[str, Sequence[_Candidate]],
     per_seed: int,
     allowed: int,
-    seed: int,
 ) -> dict[str, list[ComposedExpansion]]:
     left = {id: list(some) for id, some in of_seed.items()}
     chosen: dict[str, list[ComposedExpansion]] = {id: [] for id in seeds}
-    used: Counter[tuple[str, str]] = Counter()
+    used: Counter[Feature] = Counter()
     for _ in range(per_seed):
         for id in seeds:
-            candidates = [one for one in left.get(id, []) if used["words", words_of(one)] < allowed]
+            candidates = [one for one in left.get(id, ()) if used[one.words] < allowed]
             if not candidates:
                 continue
-            best = min(candidates, key=lambda one: _rank(one, used, seed))
+            best = min(candidates, key=lambda one: one.rank(used))
             left[id].remove(best)
-            chosen[id].append(best)
-            used.update(
-                [
-                    ("words", words_of(best)),
-                    ("length", _length(best)),
-                    ("production", _production(best)),
-                    *(("kind", word.tag) for word in best.inserted),
-                ]
-            )
+            chosen[id].append(best.expansion)
+            used.update([best.words, best.length, best.production, *best.kinds])
     return chosen
 
 
 def words_of(expansion: ComposedExpansion) -> str:
     """What was inserted, in lower case."""
     return " ".join(word.word for word in expansion.inserted).lower()
-
-
-def _length(expansion: ComposedExpansion) -> str:
-    return str(min(4, len(words_of(expansion).split())))
-
-
-def _production(expansion: ComposedExpansion) -> str:
-    production = expansion.extension.production
-    return f"{production.lhs} {' '.join(production.reference_rhs)}"
-
-
-def _rank(
-    expansion: ComposedExpansion, used: Counter[tuple[str, str]], seed: int
-) -> tuple[int, int, int, int, bytes]:
-    return (
-        used["words", words_of(expansion)],
-        used["length", _length(expansion)],
-        used["production", _production(expansion)],
-        min(used["kind", word.tag] for word in expansion.inserted),
-        shuffle_key(seed, "choose", expansion.id),
-    )
