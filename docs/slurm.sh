@@ -7,13 +7,20 @@ set -euo pipefail
 
 port=${PORT:-6379}
 cpus=${SLURM_CPUS_PER_TASK:-1}
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+head=${nodes[0]}
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
 export RAY_USAGE_STATS_ENABLED=0
+# Ray asks for a token, which lies in ~/.ray: every node must see it, as with a shared home.
+export RAY_AUTH_MODE=token
+ray get-auth-token --generate >/dev/null
 srun --nodes=1 --ntasks=1 --nodelist="$head" \
     ray start --head --port="$port" --num-cpus="$cpus" --include-dashboard=false --block &
-until ray status --address="$head:$port" >/dev/null 2>&1; do sleep 2; done
+for _ in {1..60}; do
+    ray status --address="$head:$port" >/dev/null 2>&1 && break
+    sleep 2
+done
 if ((SLURM_NNODES > 1)); then
     srun --nodes=$((SLURM_NNODES - 1)) --ntasks=$((SLURM_NNODES - 1)) --exclude="$head" \
         ray start --address="$head:$port" --num-cpus="$cpus" --block &
