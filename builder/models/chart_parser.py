@@ -16,7 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nltk
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
@@ -32,6 +34,7 @@ from s2lct.builder.models.chart_network import (
 )
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.errors import ModelError
+from s2lct.threads import batches_at_once
 
 ENCODER_MAX_PIECES = 512
 _CHUNK_SENTENCES = 1024
@@ -85,37 +88,49 @@ class ChartConstituencyParser:
         ]
         readable.sort(key=lambda number: (len(plain[number]), len(pieces[number].ids)))
         trees: list[nltk.Tree | None] = [None] * len(sentences)
-        with torch.inference_mode():
-            for start in range(0, len(readable), _CHUNK_SENTENCES):
-                chunk = readable[start : start + _CHUNK_SENTENCES]
-                contents = self._contents(chunk, plain, pieces)
-                for group in self._groups(chunk, [len(words) for words in plain]):
-                    annotations = self._head.annotate(
-                        torch.stack([contents[number] for number in group]), None
-                    )
-                    for number, (chart, tags) in zip(
-                        group, self._head.decode(annotations), strict=True
-                    ):
-                        leaves = list(zip(sentences[number], tags, strict=True))
-                        tree = self._head.decoder.tree_from_chart(chart, leaves)
-                        trees[number] = tree[0] if len(tree) == 1 else tree
+        for start in range(0, len(readable), _CHUNK_SENTENCES):
+            chunk = readable[start : start + _CHUNK_SENTENCES]
+            contents = self._contents(chunk, plain, pieces)
+            groups = self._groups(chunk, [len(words) for words in plain])
+
+            def decoded(
+                group: list[int], contents: dict[int, torch.Tensor] = contents
+            ) -> tuple[list[int], list[tuple[NDArray[np.int64], list[str]]]]:
+                with torch.inference_mode():
+                    stacked = torch.stack([contents[number] for number in group])
+                    return group, self._head.decode(self._head.annotate(stacked, None))
+
+            for group, charts in batches_at_once(decoded, groups, on_cpu=True):
+                for number, (chart, tags) in zip(group, charts, strict=True):
+                    leaves = list(zip(sentences[number], tags, strict=True))
+                    tree = self._head.decoder.tree_from_chart(chart, leaves)
+                    trees[number] = tree[0] if len(tree) == 1 else tree
         return trees
 
     def _contents(
         self, chunk: Sequence[int], plain: Sequence[list[str]], pieces: Sequence[Pieces]
     ) -> dict[int, torch.Tensor]:
         """Projected features of each sentence's words."""
-        contents: dict[int, torch.Tensor] = {}
-        for group in self._groups(chunk, [len(split.ids) for split in pieces]):
+
+        def projected(group: list[int]) -> list[tuple[int, torch.Tensor]]:
             ids = torch.tensor([pieces[number].ids for number in group])
-            hidden = all_layers(self._encoder, ids, torch.ones_like(ids))
-            for row, number in zip(hidden, group, strict=True):
-                contents[number] = self._head.content(
-                    row[pieces[number].first],
-                    row[pieces[number].last],
-                    torch.from_numpy(shape_flags(plain[number])),
-                )
-        return contents
+            with torch.inference_mode():
+                hidden = all_layers(self._encoder, ids, torch.ones_like(ids))
+                return [
+                    (
+                        number,
+                        self._head.content(
+                            row[pieces[number].first],
+                            row[pieces[number].last],
+                            torch.from_numpy(shape_flags(plain[number])),
+                        ),
+                    )
+                    for row, number in zip(hidden, group, strict=True)
+                ]
+
+        groups = self._groups(chunk, [len(split.ids) for split in pieces])
+        of_groups = batches_at_once(projected, groups, on_cpu=True)
+        return {number: content for found in of_groups for number, content in found}
 
     def _groups(self, numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
         """Sentences of the same length, at most ``batch_tokens`` tokens a group."""

@@ -19,6 +19,7 @@ from s2lct.builder.models.shipped import shipped
 from s2lct.errors import ModelError
 from s2lct.hub_calls import pretrained, said_by
 from s2lct.plain_text import plain
+from s2lct.threads import batches_at_once
 
 if TYPE_CHECKING:
     import torch
@@ -114,23 +115,31 @@ class TransformersMaskedLM:
             requests.setdefault(text, []).append(number)
         distinct, words = list(requests), self.words
         word_ids = torch.tensor(list(self.word_ids.values()), device=self._device)
-        for batch, ids, positions in self._batches(distinct):
+        places = torch.arange(len(words), device=self._device)
+
+        def ranked(
+            given: tuple[list[int], torch.Tensor, torch.Tensor],
+        ) -> tuple[list[int], torch.Tensor]:
+            batch, ids, positions = given
             with torch.inference_mode():
                 scores = self._log_probabilities(ids, positions)[:, word_ids]
                 # One rounding decides order and output alike, so noise in the last bits of a
                 # float cannot reorder words.
                 rounded = (scores * 10**SCORE_DIGITS).round().to(torch.int64)
-                ranks = rounded * len(words) - torch.arange(len(words), device=self._device)
-                for row, distinct_number in enumerate(batch):
-                    for number in requests[distinct[distinct_number]]:
-                        chosen = among[number] if among is not None else None
-                        own = ranks[row] if chosen is None else ranks[row][self._places(chosen)]
-                        best = own.topk(min(top, len(own))).values
-                        results[number] = tuple(
-                            (words[place], (rank + place) // len(words) / 10**SCORE_DIGITS)
-                            for rank in best.tolist()
-                            for place in (-rank % len(words),)
-                        )
+                return batch, rounded * len(words) - places
+
+        on_cpu = self._device.type == "cpu"
+        for batch, ranks in batches_at_once(ranked, self._batches(distinct), on_cpu=on_cpu):
+            for row, distinct_number in enumerate(batch):
+                for number in requests[distinct[distinct_number]]:
+                    chosen = among[number] if among is not None else None
+                    own = ranks[row] if chosen is None else ranks[row][self._places(chosen)]
+                    best = own.topk(min(top, len(own))).values
+                    results[number] = tuple(
+                        (words[place], (rank + place) // len(words) / 10**SCORE_DIGITS)
+                        for rank in best.tolist()
+                        for place in (-rank % len(words),)
+                    )
         return results
 
     def _places(self, chosen: frozenset[str]) -> torch.Tensor:
