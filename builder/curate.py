@@ -174,7 +174,7 @@ def _candidates(config: BuildConfig, progress: Progress) -> CandidatesOfABuild:
     work = config.out / WORK_FOLDER / fingerprint_of(inputs.recorded)[:16]
     work.parent.mkdir(parents=True, exist_ok=True)
     checkpoints = Checkpoints.open(work, inputs.recorded, restart=config.restart)
-    stages = inputs.fluent_stages(None)
+    stages = inputs.make_fluent_stages(None)()
     form = FluentForm(stages, InProcess(stages), checkpoints, progress)
     return CandidatesOfABuild(form, inputs.sentences)
 

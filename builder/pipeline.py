@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -113,14 +113,23 @@ class Inputs:
         """The sentences of all corpora."""
         return Chained([corpus.sentences for corpus in self.corpora])
 
-    def make_stages(self) -> Stages:
-        """The stages of the paper form."""
-        return stages_of(self.config, self.capabilities, self.lexicon, self.grammar, self.models)
+    @property
+    def make_stages(self) -> Callable[[], Stages]:
+        """Makes the stages of the paper form; it can be sent to workers, without the corpus."""
+        return partial(
+            stages_of, self.config, self.capabilities, self.lexicon, self.grammar, self.models
+        )
 
-    def fluent_stages(self, verdicts: Verdicts | None) -> FluentStages:
-        """The stages of the fluent form."""
-        return FluentStages(
-            self.config, self.capabilities, self.lexicon, self.grammar, self.models, verdicts
+    def make_fluent_stages(self, verdicts: Verdicts | None) -> Callable[[], FluentStages]:
+        """Makes the stages of the fluent form; it can be sent to workers, without the corpus."""
+        return partial(
+            FluentStages,
+            self.config,
+            self.capabilities,
+            self.lexicon,
+            self.grammar,
+            self.models,
+            verdicts,
         )
 
 
@@ -248,9 +257,9 @@ def _made(
     if inputs.config.templates == "paper":
         with engine_of(inputs.config, inputs.make_stages) as engine:
             return _made_in_paper_form(inputs, engine, checkpoints, progress, counted)
-    stages = inputs.fluent_stages(verdicts)
-    with engine_of(inputs.config, partial(inputs.fluent_stages, verdicts)) as engine:
-        form = FluentForm(stages, engine, checkpoints, progress)
+    make = inputs.make_fluent_stages(verdicts)
+    with engine_of(inputs.config, make) as engine:
+        form = FluentForm(make(), engine, checkpoints, progress)
         composed = form.families(inputs.sentences, counted)
     rows = {name: list(write.composed_rows(some, verdicts)) for name, some in composed.items()}
     if not any(rows.values()):

@@ -170,7 +170,7 @@ def plan_of(config: BuildConfig, progress: Progress | None = None) -> Plan:
     is_built = built_there(made_of.config, place, with_verdicts(made_of)) is not None
     files = config.verdict_files
     verdicts = Verdicts.read(files, config.grades) if files else None
-    sample = SampledBuild(made_of.fluent_stages(verdicts), made_of.sentences, models)
+    sample = SampledBuild(made_of.make_fluent_stages(verdicts)(), made_of.sentences, models)
     sample.run(progress)
     costs = _Costs(sample, Expectations(sample), len(made_of.sentences))
     memory = _memory()

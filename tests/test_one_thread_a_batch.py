@@ -1,4 +1,4 @@
-"""What models say must not hang on how many threads a process has: a worker of a cluster has one."""
+"""What models say does not hang on how many threads a process has: workers have one each."""
 
 from __future__ import annotations
 
