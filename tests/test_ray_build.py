@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from ray_nodes import two_nodes
 from stub_workers import slow_stub_workers
 
 from s2lct.builder import drawing, fluent_form, write
@@ -28,26 +27,12 @@ pytest.importorskip("ray", reason="Ray is not installed: pip install s2lct[ray]"
 
 TESTS = Path(__file__).parent
 OPTIONS: dict[str, Any] = {"seeds": 4, "masks": 5, "expansions": 4}
-SMALL = 80 * 2**20
 
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    """Two nodes of one CPU each; no other test can meet it."""
-    from ray.cluster_utils import Cluster
-
-    folder = tempfile.mkdtemp(prefix="s2lct-test-", dir="/tmp")
-    small = {"num_cpus": 1, "object_store_memory": SMALL, "include_dashboard": False}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("RAY_TMPDIR", folder)
-        patched.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patched.delenv("RAY_ADDRESS", raising=False)
-        cluster = Cluster()
-        for node in ("one", "two"):
-            cluster.last = cluster.add_node(**small, env_vars={"S2LCT_TEST_NODE": node})
+    with two_nodes() as cluster:
         yield cluster
-        cluster.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -173,6 +158,7 @@ import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 from stub_models import stub_models
+from ray_nodes import two_nodes
 from stub_workers import slow_stub_workers
 from s2lct.cli.main import main
 with stub_models(), slow_stub_workers(Path("notes")):

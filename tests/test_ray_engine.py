@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,40 +21,23 @@ import pytest
 import ray_asks as asks
 from chat_server import Reply, SentimentServer
 from ray_asks import Adder
+from ray_nodes import SMALL, two_nodes
 
 from s2lct import ray_engine
 from s2lct.engines import Engine
 from s2lct.errors import BuilderError, BuildError, GateError, ScoringError
 from s2lct.options import OnEngine
-from s2lct.ray_cluster import quick_start
 from s2lct.ray_engine import ASKED_AHEAD, RayEngine, engine_of
 
 if find_spec("ray") is None:
     pytest.skip("Ray is not installed: pip install s2lct[ray]", allow_module_level=True)
 
-SMALL = 80 * 2**20
-
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two nodes of one CPU each; no other test can meet it."""
-    from ray.cluster_utils import Cluster
-
-    folder = tempfile.mkdtemp(prefix="s2lct-test-", dir="/tmp")
-    small = {"num_cpus": 1, "object_store_memory": SMALL, "include_dashboard": False}
-    with pytest.MonkeyPatch.context() as patch, quick_start(Path(folder)):
-        patch.setenv("RAY_TMPDIR", folder)
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.delenv("RAY_ADDRESS", raising=False)
-        cluster = Cluster()
-        # Its disk counts as full from the first byte on: nothing can be put there.
-        full = {"_system_config": {"local_fs_capacity_threshold": 0.00001}}
-        for node, more in (("one", full), ("two", {})):
-            own = {"env_vars": {"S2LCT_TEST_NODE": node}}
-            cluster.last = cluster.add_node(**small, **own, **more)
+    """The first node's disk counts as full from the first byte on: nothing can be put there."""
+    with two_nodes({"_system_config": {"local_fs_capacity_threshold": 0.00001}}) as cluster:
         yield cluster
-        cluster.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
