@@ -39,12 +39,12 @@ def load_arrays(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dic
 
 
 @contextmanager
-def unreadable(problem: str, mend: str) -> Iterator[None]:
+def unreadable(problem: str, hint: str) -> Iterator[None]:
     """Tell what is wrong with a file in an `AnalysisError`."""
     try:
         yield
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise AnalysisError(f"{problem} ({error})", mend=mend) from error
+        raise AnalysisError(f"{problem} ({error})", hint=hint) from error
 
 
 def machine_memory() -> int:
@@ -63,5 +63,5 @@ def check_memory(needed: int, what: str, instead: str) -> None:
         raise AnalysisError(
             f"{what}: need {needed / 1e9:,.1f} GB, half of this machine's memory is "
             f"{room / 1e9:,.1f} GB",
-            mend=f"pass {instead}",
+            hint=f"pass {instead}",
         )

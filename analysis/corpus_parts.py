@@ -36,13 +36,13 @@ def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
     if not train:
         raise AnalysisError(
             f"corpus {corpus.name}: has the splits {', '.join(sorted(by_split))}, none to train on",
-            mend="call the sentences to train on train",
+            hint="call the sentences to train on train",
         )
     waiting = sorted({one.text for one in train}, key=lambda text: shuffle_key(seed, "part", text))
     if len(waiting) < _LEAST:
         raise AnalysisError(
             f"corpus {corpus.name}: has {len(train)} sentences to train on",
-            mend=f"give at least {_LEAST}, some hundreds to learn anything",
+            hint=f"give at least {_LEAST}, some hundreds to learn anything",
         )
     tenth = len(waiting) // 10
     parts: list[tuple[Sentence, ...]] = []

@@ -62,7 +62,7 @@ def _row_of(row: CaseRow) -> SuiteRow:
     if row.label is None or row.sources is None or len(inserted) < len(places):
         raise AnalysisError(
             f"row {row.id}: lacks label, sources or where its inserted words stand",
-            mend="pass rows as `s2lct build` writes them",
+            hint="pass rows as `s2lct build` writes them",
         )
     sources = tuple(source.text for source in row.sources)
     return SuiteRow(case_from(row), row.label, row.template or "", sources, inserted)
@@ -80,6 +80,6 @@ def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRo
     if unknown := [name for name in names if name not in suite.capabilities]:
         raise AnalysisError(
             f"suite {suite.name}: has no capability {', '.join(unknown)}",
-            mend=f"choose among {', '.join(suite.capabilities)}",
+            hint=f"choose among {', '.join(suite.capabilities)}",
         )
     return replace(suite, rows=tuple(row for row in suite.rows if row.case.capability in names))

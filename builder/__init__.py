@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from s2lct.builder.config import BuildConfig
     from s2lct.builder.pipeline import build
-    from s2lct.errors import BuilderError
+    from s2lct.errors import S2lctError
 
-__all__ = ["BuildConfig", "BuilderError", "build"]
+__all__ = ["BuildConfig", "S2lctError", "build"]
 
 _HOMES = {
     "BuildConfig": "s2lct.builder.config",
-    "BuilderError": "s2lct.errors",
+    "S2lctError": "s2lct.errors",
     "build": "s2lct.builder.pipeline",
 }
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 from pydantic import TypeAdapter, ValidationError
 
 from s2lct.engines import Engine, Given, Worker
-from s2lct.errors import BuilderError, BuildError
+from s2lct.errors import BuildError, S2lctError
 from s2lct.files import write_bytes
 from s2lct.plain_text import plain
 
@@ -44,12 +44,12 @@ def locked(lock_file: Path, *, by: str = "build", option: str = "--out") -> Iter
     except Timeout:
         raise BuildError(
             f"{lock_file.with_suffix('')}: another {by} is writing there",
-            mend=f"wait for it to end, or choose another {option}",
+            hint=f"wait for it to end, or choose another {option}",
         ) from None
     except OSError as error:
         raise BuildError(
             f"{lock_file}: cannot be written: {error.strerror or error}",
-            mend=f"choose another folder for {option}",
+            hint=f"choose another folder for {option}",
         ) from error
     try:
         yield
@@ -110,7 +110,7 @@ class Remote:
         except (ValueError, ImportError, OSError) as error:
             raise BuildError(
                 f"--work {url}: cannot be used: {error}",
-                mend="give a URL that fsspec knows, and install what it needs for it",
+                hint="give a URL that fsspec knows, and install what it needs for it",
             ) from error
 
     def read(self, name: str) -> bytes | None:
@@ -141,12 +141,12 @@ class Remote:
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except BuilderError:
+        except S2lctError:
             raise
         except Exception as error:  # every kind of storage fails in classes of its own
             raise BuildError(
                 f"--work {self.url}: {plain(str(error), 300) or type(error).__name__}",
-                mend="check the address and the rights; the same command goes on where it stopped",
+                hint="check the address and the rights; the same command goes on where it stopped",
             ) from error
 
 
@@ -187,12 +187,12 @@ class Checkpoints:
         except OSError as error:
             raise BuildError(
                 f"{folder}: cannot be written: {error.strerror or error}",
-                mend="choose another folder for --out",
+                hint="choose another folder for --out",
             ) from error
         if not ours:
             raise BuildError(
                 f"{url or folder}: an unfinished build with other options or models lies there",
-                mend="give the options it was started with, or --restart to throw it away",
+                hint="give the options it was started with, or --restart to throw it away",
             )
         return cls(folder, files)
 

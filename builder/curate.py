@@ -107,7 +107,7 @@ class LanguageModels:
         if self.api_key_env and not key:
             raise OptionError(
                 f"--api-key-env {self.api_key_env}: the environment has no such variable",
-                mend=f"export {self.api_key_env}=…, or leave the option out",
+                hint=f"export {self.api_key_env}=…, or leave the option out",
             )
         return [LanguageModelReader(name, self.base_url, key) for name in self.names]
 
@@ -131,7 +131,7 @@ def curate(
         bars: shows how far the work is.
 
     Raises:
-        BuilderError: something that the caller can mend; what was read is kept.
+        S2lctError: something that the caller can mend; what was read is kept.
     """
     check_folder_out(config.out, "--out")
     own, *others = config.verdicts
@@ -164,7 +164,7 @@ def curate(
     if not any(sum((one.passed, one.refused, one.first, one.second)) for one in rounds):
         raise BuildError(
             f"--corpus {config.corpus}: no capability's search found a sentence",
-            mend="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
+            hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
         )
     return Curated(tuple(rounds), tuple(sheets), answered)
 

@@ -111,14 +111,14 @@ def _lines() -> list[str]:
             nltk.download("subjectivity", quiet=True)
             path = _found(nltk.data.path)
         if path is None:
-            raise CorpusError("NLTK's subjectivity data is not here", mend=_MEND)
+            raise CorpusError("NLTK's subjectivity data is not here", hint=_MEND)
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 content = archive.read(_MEMBER)
         else:
             content = path.read_bytes()
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise CorpusError(f"{SUBJECTIVITY}: cannot be read: {error}", mend=_MEND) from error
+        raise CorpusError(f"{SUBJECTIVITY}: cannot be read: {error}", hint=_MEND) from error
     return content.decode("latin-1").splitlines()
 
 

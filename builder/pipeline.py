@@ -58,7 +58,7 @@ def build(config: BuildConfig, progress: Progress | None = None) -> dict[str, Da
         The suite, a `datasets.DatasetDict` for each config (a capability's id, or ``all``).
 
     Raises:
-        BuilderError: something that the caller can mend; nothing is half written.
+        S2lctError: something that the caller can mend; nothing is half written.
     """
     build_suite(config, progress)
     return load_suite(config.out)
@@ -142,7 +142,7 @@ def read_inputs(config: BuildConfig, progress: Progress, models: Models | None =
         models: of these options, where the caller has them.
 
     Raises:
-        BuilderError: something of it cannot be read or loaded.
+        S2lctError: something of it cannot be read or loaded.
     """
     capabilities = load_capabilities(config.capabilities, config.capability_files)
     if config.capabilities:
@@ -219,7 +219,7 @@ def built_there(
     if described.get("build_fingerprint") != fingerprint_of(inputs):
         raise BuildError(
             f"--out {config.out}: is there already, and is not this build",
-            mend="choose another folder, or add --overwrite to replace it",
+            hint="choose another folder, or add --overwrite to replace it",
         )
     return described
 
@@ -319,5 +319,5 @@ def _counts_of(counted: Mapping[str, Counter[str]]) -> dict[str, CapabilityCount
 def _nothing_found(config: BuildConfig) -> BuildError:
     return BuildError(
         f"--corpus {config.corpus}: no capability's search found a sentence",
-        mend="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
+        hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
     )

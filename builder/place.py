@@ -63,7 +63,7 @@ class Place:
         if self.is_taken and not self.holds_suite:
             raise BuildError(
                 f"--out {self.named}: is there already, and is no suite",
-                mend=_MEND + (", or empty this one" if overwrite else ""),
+                hint=_MEND + (", or empty this one" if overwrite else ""),
             )
 
     def put(self, suite: Path) -> None:
@@ -124,11 +124,11 @@ def place_of(named: Path) -> Place:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         _check_writable(_first_present(work.parent))
     except OSError as error:
-        raise BuildError(f"--out {named}: {error.strerror or error}", mend=_MEND) from error
+        raise BuildError(f"--out {named}: {error.strerror or error}", hint=_MEND) from error
     except (ValueError, RuntimeError) as error:  # a NUL, or links in a circle
-        raise BuildError(f"--out {named}: {error}", mend=_MEND) from error
+        raise BuildError(f"--out {named}: {error}", hint=_MEND) from error
     if work.is_symlink() or (work.exists() and not work.is_dir()):
-        raise BuildError(f"{work}: is no folder, and is where a build keeps its work", mend=_MEND)
+        raise BuildError(f"{work}: is no folder, and is where a build keeps its work", hint=_MEND)
     return Place(named, out, work)
 
 

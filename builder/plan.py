@@ -153,12 +153,12 @@ def plan_of(config: BuildConfig, progress: Progress | None = None) -> Plan:
         progress: told how far it is.
 
     Raises:
-        BuilderError: the build would raise it before it begins; the paper form has no plan.
+        S2lctError: the build would raise it before it begins; the paper form has no plan.
     """
     if config.templates == "paper":
         raise BuildError(
             "--plan: the paper form's stages cannot be planned",
-            mend="plan the fluent form, or leave --plan out",
+            hint="plan the fluent form, or leave --plan out",
         )
     progress = progress or Progress()
     place = place_of(config.out)

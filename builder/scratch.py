@@ -37,7 +37,7 @@ class Scratch(Generic[Key, Item]):
         except sqlite3.OperationalError as error:
             raise BuildError(
                 f"the scratch file in {tempfile.gettempdir()} cannot be written: {error}",
-                mend="make room there, or set TMPDIR to another folder; the same command goes on",
+                hint="make room there, or set TMPDIR to another folder; the same command goes on",
             ) from error
 
     def get(self, key: Key) -> Item | None:

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.status import Status
 from rich.text import Text
 
-from s2lct.errors import BuilderError
+from s2lct.errors import S2lctError
 from s2lct.extras import extra_of
 from s2lct.plain_text import plain_lines, words
 
@@ -107,8 +107,8 @@ def told_errors() -> Iterator[None]:
     status = 1
     try:
         yield
-    except BuilderError as error:
-        problem, mend, status = error.problem, error.mend, error.exit_status
+    except S2lctError as error:
+        problem, hint, status = error.problem, error.hint, error.exit_status
     except KeyboardInterrupt:
         error_console.print(
             "Interrupted. The same command goes on where it stopped.", style="yellow"
@@ -118,7 +118,7 @@ def told_errors() -> Iterator[None]:
         extra = extra_of(error.name or "")
         if extra is None:
             raise
-        problem, mend = (
+        problem, hint = (
             f"the package {error.name} is not installed",
             f'pip install "s2lct[{extra}]"',
         )
@@ -126,10 +126,10 @@ def told_errors() -> Iterator[None]:
         if error.errno not in _DISK_ERRORS:
             raise
         problem = f"{error.filename or 'disk'}: {error.strerror}"
-        mend = "make room or choose another --out; the same command then goes on"
+        hint = "make room or choose another --out; the same command then goes on"
     else:
         return
     error_console.print("Error:", style="bold red", end=" ")
     error_console.print(problem, soft_wrap=True)
-    error_console.print(f"  → {mend}", soft_wrap=True)
+    error_console.print(f"  → {hint}", soft_wrap=True)
     raise typer.Exit(status)

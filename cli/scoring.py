@@ -71,7 +71,7 @@ def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions
         raise ScoringError(
             f"{len(scores.failed)} of {len(set(options.models))} models could not be scored: "
             f"{', '.join(scores.failed)}",
-            mend=("the others' results are written; " if scores.files else "")
+            hint=("the others' results are written; " if scores.files else "")
             + "mend what is told above and score these again",
         )
 

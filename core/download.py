@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from s2lct.errors import BuilderError, CorpusError
+from s2lct.errors import CorpusError, S2lctError
 from s2lct.files import cache_folder, sha256_of, write_text
 from s2lct.plain_text import plain
 
@@ -35,7 +35,7 @@ def is_url(location: str) -> bool:
     return re.match(r"https?://", location, re.IGNORECASE) is not None
 
 
-def download(url: str, check: Callable[[Path], object], *, mend: str) -> Path:
+def download(url: str, check: Callable[[Path], object], *, hint: str) -> Path:
     """A file of the web, from the cache where it is kept.
 
     The file and its SHA-256 are kept in ``downloads`` of `cache_folder`; a kept file that does
@@ -44,7 +44,7 @@ def download(url: str, check: Callable[[Path], object], *, mend: str) -> Path:
     Args:
         url: http or https.
         check: raises where the file is not what it should be.
-        mend: what to do without the download.
+        hint: what to do without the download.
 
     Raises:
         CorpusError: it cannot be fetched or kept, or is not what it should be.
@@ -59,18 +59,18 @@ def download(url: str, check: Callable[[Path], object], *, mend: str) -> Path:
         path = folder / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}-{name or 'file'}"
         with FileLock(f"{path}.lock", timeout=_SECONDS_FOR_ANOTHER_BUILD):
             if not path.is_file() or _record(path).get("sha256") != sha256_of(path):
-                _fetch(url, path, check, mend)
+                _fetch(url, path, check, hint)
     except Timeout as error:
         raise CorpusError(
-            f"{shown}: another process has been fetching it for too long", mend=mend
+            f"{shown}: another process has been fetching it for too long", hint=hint
         ) from error
     except OSError as error:
         raise CorpusError(
             f"{shown}: cannot be kept: {error}",
-            mend="set S2LCT_CACHE to a folder that can be written, or " + mend,
+            hint="set S2LCT_CACHE to a folder that can be written, or " + hint,
         ) from error
     except ValueError as error:
-        raise CorpusError(f"{shown}: no address of the web ({error})", mend=mend) from error
+        raise CorpusError(f"{shown}: no address of the web ({error})", hint=hint) from error
     return path
 
 
@@ -92,13 +92,13 @@ def _forget(path: Path) -> None:
     _beside(path).unlink(missing_ok=True)
 
 
-def _fetch(url: str, path: Path, check: Callable[[Path], object], mend: str) -> None:
+def _fetch(url: str, path: Path, check: Callable[[Path], object], hint: str) -> None:
     partial = path.with_name(path.name + ".partial")
     shown = plain(url, 200)
     for attempt in range(1, _TRIES + 1):
         before = _size(partial)
         try:
-            _fetch_rest(url, partial, mend)
+            _fetch_rest(url, partial, hint)
             break
         except (OSError, http.client.HTTPException, ValueError) as error:
             of_the_net = isinstance(error, urllib.error.URLError)
@@ -109,14 +109,14 @@ def _fetch(url: str, path: Path, check: Callable[[Path], object], mend: str) -> 
                 kept = _size(partial)
                 rest = f"; {kept:,} bytes of it are kept" if kept else ""
                 raise CorpusError(
-                    f"{shown}: cannot be fetched ({_reason(error)}){rest}", mend=mend
+                    f"{shown}: cannot be fetched ({_reason(error)}){rest}", hint=hint
                 ) from error
     try:
         check(partial)
-    except BuilderError as error:
+    except S2lctError as error:
         _forget(partial)
         problem = error.problem.replace(str(partial), shown)
-        raise CorpusError(f"what came from {problem}", mend=mend) from error
+        raise CorpusError(f"what came from {problem}", hint=hint) from error
     digest = sha256_of(partial)
     size = partial.stat().st_size
     partial.replace(path)
@@ -124,7 +124,7 @@ def _fetch(url: str, path: Path, check: Callable[[Path], object], mend: str) -> 
     _forget(partial)
 
 
-def _fetch_rest(url: str, partial: Path, mend: str) -> None:
+def _fetch_rest(url: str, partial: Path, hint: str) -> None:
     """Fetch what is missing of a file, or all where the server's file is another one by now."""
     known = _record(partial)
     resumable = known.get("url") == url and bool(known.get("validator"))
@@ -137,16 +137,16 @@ def _fetch_rest(url: str, partial: Path, mend: str) -> None:
     request = Request(url, headers=headers)  # the scheme is checked
     try:
         with build_opener(_Redirects).open(request, timeout=_SECONDS_FOR_AN_ANSWER) as answer:
-            _keep(answer, url, partial, start, mend)
+            _keep(answer, url, partial, start, hint)
     except (_OtherPartError, urllib.error.HTTPError) as error:
         out_of_range = http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
         if not start or getattr(error, "code", out_of_range) != out_of_range:
             raise
         _forget(partial)
-        _fetch_rest(url, partial, mend)
+        _fetch_rest(url, partial, hint)
 
 
-def _keep(answer: Any, url: str, partial: Path, start: int, mend: str) -> None:
+def _keep(answer: Any, url: str, partial: Path, start: int, hint: str) -> None:
     """Write what a server sends behind the part that is here; no link is followed."""
     length = answer.headers.get("Content-Length", "")
     total = int(length) if length.isdecimal() else None
@@ -157,7 +157,7 @@ def _keep(answer: Any, url: str, partial: Path, start: int, mend: str) -> None:
         total = None if span[2] == "*" else int(span[2])
     else:
         start = 0
-    _check_size(url, total or 0, MOST_BYTES, mend)
+    _check_size(url, total or 0, MOST_BYTES, hint)
     validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
     strong = {} if validator.startswith("W/") else {"validator": validator}
     write_text(_beside(partial), json.dumps({"url": url, "bytes": total} | strong))
@@ -168,16 +168,16 @@ def _keep(answer: Any, url: str, partial: Path, start: int, mend: str) -> None:
         file.seek(start)
         while chunk := answer.read(_CHUNK):
             size += len(chunk)
-            _check_size(url, size, MOST_BYTES if total is None else total, mend)
+            _check_size(url, size, MOST_BYTES if total is None else total, hint)
             file.write(chunk)
     if total is not None and size < total:
         raise OSError(f"broke off after {size:,} of {total:,} bytes")
 
 
-def _check_size(url: str, size: int, most: int, mend: str) -> None:
+def _check_size(url: str, size: int, most: int, hint: str) -> None:
     if size > most:
         raise CorpusError(
-            f"{plain(url, 200)}: {size:,} bytes or more, may have {most:,}", mend=mend
+            f"{plain(url, 200)}: {size:,} bytes or more, may have {most:,}", hint=hint
         )
 
 

@@ -31,7 +31,7 @@ class Engine(Protocol[AnyWorker]):
             The number of each of ``given`` with its answer, as they are done, in any order.
 
         Raises:
-            BuilderError: a worker raised it, or workers are lost again and again.
+            S2lctError: a worker raised it, or workers are lost again and again.
         """
 
 

@@ -1,4 +1,4 @@
-"""Errors a user can mend: each names what is wrong and what to do."""
+"""Errors a user can hint: each names what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -8,66 +8,66 @@ from typing import Any
 from s2lct.hub_calls import without_token
 
 
-class BuilderError(Exception):
-    """Something the user can mend.
+class S2lctError(Exception):
+    """Something the user can hint.
 
     What servers and libraries said stands in many of them; a token in it does not.
 
     Attributes:
         problem: what is wrong, naming the file, row or option.
-        mend: what to do about it.
+        hint: what to do about it.
         exit_status: with which a command ends that it stops.
     """
 
     exit_status = 1
 
-    def __init__(self, problem: str, *, mend: str) -> None:
+    def __init__(self, problem: str, *, hint: str) -> None:
         self.problem = without_token(problem)
-        self.mend = without_token(mend)
-        super().__init__(f"{self.problem}\n  → {self.mend}")
+        self.hint = without_token(hint)
+        super().__init__(f"{self.problem}\n  → {self.hint}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled and copied whole: a worker's error is raised where it is read."""
-        return partial(type(self), mend=self.mend), (self.problem,), self.__dict__
+        return partial(type(self), hint=self.hint), (self.problem,), self.__dict__
 
 
-class OptionError(BuilderError):
+class OptionError(S2lctError):
     """An option is missing or has a value that it cannot have."""
 
 
-class CorpusError(BuilderError):
+class CorpusError(S2lctError):
     """A corpus cannot be read, or holds nothing usable."""
 
 
-class CapabilityError(BuilderError):
+class CapabilityError(S2lctError):
     """A capability's specification is wrong, or its name is unknown."""
 
 
-class ModelError(BuilderError):
+class ModelError(S2lctError):
     """A parser, tagger or masked language model cannot be loaded."""
 
 
-class LexiconError(BuilderError):
+class LexiconError(S2lctError):
     """A SentiWordNet file or word table cannot be read."""
 
 
-class GrammarError(BuilderError):
+class GrammarError(S2lctError):
     """Reference trees cannot be read."""
 
 
-class BuildError(BuilderError):
+class BuildError(S2lctError):
     """A build cannot start, go on or finish."""
 
 
-class OutputError(BuilderError):
+class OutputError(S2lctError):
     """Nothing can be written where something was asked for."""
 
 
-class SuiteError(BuilderError):
+class SuiteError(S2lctError):
     """A folder is not a suite, or its files do not fit together."""
 
 
-class ScoringError(BuilderError):
+class ScoringError(S2lctError):
     """A model, a suite, predictions or a result file cannot be used as they are."""
 
 
@@ -77,11 +77,11 @@ class GateError(ScoringError):
     exit_status = 2
 
 
-class AnalysisError(BuilderError):
+class AnalysisError(S2lctError):
     """A model, suite or corpus cannot be analysed as asked."""
 
 
-class PublishError(BuilderError):
+class PublishError(S2lctError):
     """Something cannot be published as it is, or the Hub refused it."""
 
 

@@ -30,5 +30,5 @@ def require(*packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             raise AnalysisError(
-                f"the package {package} is not installed", mend='pip install "s2lct[analysis]"'
+                f"the package {package} is not installed", hint='pip install "s2lct[analysis]"'
             )

@@ -201,7 +201,7 @@ def one_folder(name: str) -> str:
     """
     if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"}:
         raise OutputError(
-            f"{name!r}: no folder can have that name", mend="rename the capability in the suite"
+            f"{name!r}: no folder can have that name", hint="rename the capability in the suite"
         )
     return name
 
@@ -232,20 +232,20 @@ def check_folder_out(path: Path, option: str = "") -> None:
 
 
 def _check_out(path: Path, option: str, *, folder: bool) -> None:
-    named, mend = f"{option} {path}".strip(), "choose another place"
+    named, hint = f"{option} {path}".strip(), "choose another place"
     try:
         if stat.S_ISDIR(path.stat().st_mode) != folder:
             raise OutputError(
                 f"{named}: is {'no folder' if folder else 'a folder'}",
-                mend=f"name a {'folder' if folder else 'file'} to write",
+                hint=f"name a {'folder' if folder else 'file'} to write",
             )
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:  # ValueError: a null character
         why = getattr(error, "strerror", None) or str(error)
-        raise OutputError(f"{named}: cannot be written ({why})", mend=mend) from error
+        raise OutputError(f"{named}: cannot be written ({why})", hint=hint) from error
     above = next(parent for parent in path.absolute().parents if parent.exists())
     if not above.is_dir():
-        raise OutputError(f"{named}: {above} is no folder", mend=mend)
+        raise OutputError(f"{named}: {above} is no folder", hint=hint)
     if not os.access(above, os.W_OK | os.X_OK):
-        raise OutputError(f"{named}: nothing may be written in {above}", mend=mend)
+        raise OutputError(f"{named}: nothing may be written in {above}", hint=hint)

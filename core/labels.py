@@ -91,7 +91,7 @@ class Task:
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise ScoringError(
                 f"{path}: defines no task ({type(error).__name__}: {error})",
-                mend=f"write it like {_TASK_FILE}",
+                hint=f"write it like {_TASK_FILE}",
             ) from error
 
     @property
@@ -143,14 +143,14 @@ def check_label_map(
             if not name.strip():
                 raise ScoringError(
                     f"{called}: {pair!r} is not LABEL={'|'.join(task.labels)}",
-                    mend="write it like 0=negative,1=positive",
+                    hint="write it like 0=negative,1=positive",
                 )
             pairs.append((name, label))
     elif isinstance(label_map, Mapping):
         pairs, called = list(label_map.items()), f"label map {dict(label_map)!r}"
     else:
         raise ScoringError(
-            f"label map of type {type(label_map).__name__}", mend=f"give a dict such as {_EXAMPLE}"
+            f"label map of type {type(label_map).__name__}", hint=f"give a dict such as {_EXAMPLE}"
         )
     checked: dict[str, str] = {}
     for key, value in pairs:
@@ -158,21 +158,21 @@ def check_label_map(
         if not name or not (isinstance(key, str) or is_integer(key)):
             raise ScoringError(
                 f"{called}: {key!r} is no class",
-                mend="name each class, or give its number, counted from 0",
+                hint="name each class, or give its number, counted from 0",
             )
         if name in checked:
-            raise ScoringError(f"{called}: names {name} twice", mend="give each class one label")
+            raise ScoringError(f"{called}: names {name} twice", hint="give each class one label")
         if isinstance(value, str) and value.strip().lower() in task.labels:
             checked[name] = value.strip().lower()
         elif is_integer(value) and value in range(len(task.labels)):
             checked[name] = task.labels[int(value)]
         else:
             raise ScoringError(
-                f"{called}: {value!r} is no label", mend=f"use {', '.join(task.labels)}"
+                f"{called}: {value!r} is no label", hint=f"use {', '.join(task.labels)}"
             )
     if not checked:
         raise ScoringError(
-            f"{called}: names no class", mend=f"give each class a label, such as {_EXAMPLE}"
+            f"{called}: names no class", hint=f"give each class a label, such as {_EXAMPLE}"
         )
     return checked
 

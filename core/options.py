@@ -76,7 +76,7 @@ class Options(BaseModel):
         except ValidationError as error:
             raise OptionError(
                 "; ".join(f"{flag}: {why}" for flag, _, why in cls.faults(error)),
-                mend="give each option a value that it can have",
+                hint="give each option a value that it can have",
             ) from error
 
     @classmethod
@@ -127,7 +127,7 @@ class Command(Generic[Given, Answer]):
     def __call__(
         self, options: Given | None = None, /, *, bars: Bars = no_bars, **fields: Any
     ) -> Answer:
-        """Do it; a `BuilderError` is something that the caller can mend."""
+        """Do it; a `S2lctError` is something that the caller can mend."""
         return self._function(self.options.checked(**fields) if options is None else options, bars)
 
 

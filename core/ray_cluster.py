@@ -53,7 +53,7 @@ def ray_cluster(address: str | None, workers: int | None) -> Iterator[Any]:
         BuildError: Ray is not installed, or no cluster can be reached or started.
     """
     if find_spec("ray") is None:
-        raise BuildError("the package ray is not installed", mend='pip install "s2lct[ray]"')
+        raise BuildError("the package ray is not installed", hint='pip install "s2lct[ray]"')
     with _quiet():
         import ray
     if ray.is_initialized():
@@ -89,7 +89,7 @@ def _start(ray: Any, folder: Path, workers: int | None) -> None:
     except Exception as error:
         raise BuildError(
             f"no Ray cluster can be started on this machine ({first_line(error)})",
-            mend=f"make room in {folder.parent} and in memory, or leave --engine ray out",
+            hint=f"make room in {folder.parent} and in memory, or leave --engine ray out",
         ) from error
 
 
@@ -103,7 +103,7 @@ def _connect(ray: Any, address: str) -> None:
     except Exception as error:
         raise BuildError(
             f"--address {address}: no Ray cluster can be used there ({first_line(error)})",
-            mend=_ADDRESS_MEND,
+            hint=_ADDRESS_MEND,
         ) from error
 
 
@@ -111,7 +111,7 @@ def _check_reachable(address: str, told: str) -> None:
     """Answer soon where nobody listens: Ray itself tries for minutes, and then ends the process."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
-        raise BuildError(f"{told}: is not HOST:PORT of a cluster", mend=_ADDRESS_MEND)
+        raise BuildError(f"{told}: is not HOST:PORT of a cluster", hint=_ADDRESS_MEND)
     try:
         with socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN) as there:
             there.sendall(_HTTP2_BEGINS)
@@ -119,10 +119,10 @@ def _check_reachable(address: str, told: str) -> None:
             speaks_grpc = there.recv(_FRAME_HEADER)[3:4] == _SETTINGS
     except (OSError, OverflowError) as error:
         raise BuildError(
-            f"{told}: no Ray cluster answers there ({first_line(error)})", mend=_ADDRESS_MEND
+            f"{told}: no Ray cluster answers there ({first_line(error)})", hint=_ADDRESS_MEND
         ) from error
     if not speaks_grpc:
-        raise BuildError(f"{told}: what answers there is no Ray cluster", mend=_ADDRESS_MEND)
+        raise BuildError(f"{told}: what answers there is no Ray cluster", hint=_ADDRESS_MEND)
 
 
 @contextmanager
@@ -181,16 +181,16 @@ def rays_fault(error: BaseException) -> BuildError:
     if isinstance(cause, faults.OutOfDiskError):
         return BuildError(
             "a node of the Ray cluster has no room on its disk for what workers hand on",
-            mend="make room in Ray's temporary folder (/tmp) there; the same command goes on "
+            hint="make room in Ray's temporary folder (/tmp) there; the same command goes on "
             "where this one stopped",
         )
     if isinstance(cause, faults.ObjectStoreFullError):
         return BuildError(
             "a node of the Ray cluster has no room in its object store",
-            mend="start Ray there with a larger --object-store-memory, or take fewer --workers; "
+            hint="start Ray there with a larger --object-store-memory, or take fewer --workers; "
             "the same command goes on where this one stopped",
         )
     return BuildError(
         f"the Ray cluster failed ({type(cause).__name__}: {first_line(cause)})",
-        mend="check it with `ray status`; the same command goes on where this one stopped",
+        hint="check it with `ray status`; the same command goes on where this one stopped",
     )

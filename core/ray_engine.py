@@ -108,7 +108,7 @@ class RayEngine(Generic[Worker]):
         if gpus_per_worker > 1 and gpus_per_worker != int(gpus_per_worker):
             raise BuildError(
                 f"--gpus-per-worker {gpus_per_worker:g}: a worker has whole GPUs or a part of one",
-                mend="pass a part such as 0.5, or a whole number",
+                hint="pass a part such as 0.5, or a whole number",
             )
         self._make, self._address, self._workers = make, address, workers
         self._gpus = gpus_per_worker
@@ -145,7 +145,7 @@ class RayEngine(Generic[Worker]):
         """Ask for each of ``given``; see `Engine`.
 
         Raises:
-            BuilderError: a worker raised it.
+            S2lctError: a worker raised it.
             BuildError: a worker died three times at the same piece, there is no worker any more, a
                 node has another version of a package, or the cluster failed.
         """
@@ -217,7 +217,7 @@ class RayEngine(Generic[Worker]):
             fault = f"; the last one: {self._last_fault}" if self._last_fault else ""
             raise BuildError(
                 f"the Ray cluster has had no room for a worker for {WITHOUT_WORKERS:.0f} s{fault}",
-                mend="check with `ray status` that it has free CPUs (and GPUs, with "
+                hint="check with `ray status` that it has free CPUs (and GPUs, with "
                 "--gpus-per-worker); the same command goes on where this one stopped",
             )
         awaited = [*under_way, *self._starting]
@@ -248,7 +248,7 @@ class RayEngine(Generic[Worker]):
                 raise BuildError(
                     f"a worker died {MOST_LOSSES} times at the same piece (number {piece.number}): "
                     f"out of memory? ({_why_lost(error)})",
-                    mend="give the workers more memory, or take fewer --workers; the same command "
+                    hint="give the workers more memory, or take fewer --workers; the same command "
                     "goes on where this one stopped",
                 ) from error
             piece.answer = piece.hand = None
@@ -301,7 +301,7 @@ class RayEngine(Generic[Worker]):
                 there = f"has {has[package]}" if has[package] else "does not have it"
                 raise BuildError(
                     f"node {node} of the Ray cluster: {package} is {here} here, and it {there}",
-                    mend=f"install {package} {here} in the environment that Ray runs in there",
+                    hint=f"install {package} {here} in the environment that Ray runs in there",
                 )
         self._ready.append(hand)
 
@@ -313,7 +313,7 @@ class RayEngine(Generic[Worker]):
         if has.get("GPU", 0) < self._gpus:
             raise BuildError(
                 f"--gpus-per-worker {self._gpus:g}: the cluster has {has.get('GPU', 0):g} GPUs",
-                mend="leave it out, or join nodes with GPUs to the cluster",
+                hint="leave it out, or join nodes with GPUs to the cluster",
             )
         # Workers that share a GPU have it in whole parts: 0.4 leaves room for two.
         share = self._gpus

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from s2lct.errors import BuilderError, PublishError, UnreachableError
+from s2lct.errors import PublishError, S2lctError, UnreachableError
 from s2lct.hub_calls import causes_of, hub_call, without_token
 from s2lct.suite.versions import Version
 
@@ -109,7 +109,7 @@ def require_repo(option: str, repo: str) -> None:
         reason = f" ({error})"
     if reason or repo.count("/") != 1:
         raise PublishError(
-            f"{option} {repo}: names no repository{reason}", mend="write it like ORG/NAME"
+            f"{option} {repo}: names no repository{reason}", hint="write it like ORG/NAME"
         )
 
 
@@ -151,7 +151,7 @@ class Hub:
         try:
             with hub_call():
                 yield
-        except BuilderError:
+        except S2lctError:
             raise
         except Exception as error:
             causes = list(causes_of(error))
@@ -163,22 +163,22 @@ class Hub:
             lost = [one for one in lost if one not in offline]
             kind = PublishError
             if invalid:
-                reason, mend = str(invalid[0]), "a repository is named ORG/NAME"
+                reason, hint = str(invalid[0]), "a repository is named ORG/NAME"
             elif offline and not lost:
-                kind, reason, mend = UnreachableError, "HF_HUB_OFFLINE is set", "unset it"
+                kind, reason, hint = UnreachableError, "HF_HUB_OFFLINE is set", "unset it"
             elif answers:
-                reason, mend = _refusal(answers[0], repo)
+                reason, hint = _refusal(answers[0], repo)
             elif lost:
                 first = (str(lost[0]).strip().splitlines() or [type(lost[0]).__name__])[0]
                 reason = f"the connection to {ENDPOINT} failed ({first[:_LONGEST]})"
-                kind, mend = UnreachableError, "check the network and HF_ENDPOINT"
+                kind, hint = UnreachableError, "check the network and HF_ENDPOINT"
             elif isinstance(error, ValueError) and "metadata" in str(error).lower():
                 reason = f"the Hub refuses the card ({_shortened(str(error))})"
-                mend = "mend what it names"
+                hint = "mend what it names"
             else:
                 raise
             state = failed or self.failed
-            raise kind(f"cannot {action} {repo}: {reason}. {state}", mend=mend) from None
+            raise kind(f"cannot {action} {repo}: {reason}. {state}", hint=hint) from None
 
     def state(self, repo: str, kind: Kind, revision: str = "main") -> RepoState | None:
         """What a repository holds; None if there is none (or none that may be seen).
@@ -251,12 +251,12 @@ class Hub:
         if state is None and self.create_pr:
             raise PublishError(
                 f"{wanted.kind} {repo}: there is none, or the token may not see it",
-                mend="check its name; a new one is made without --create-pr",
+                hint="check its name; a new one is made without --create-pr",
             )
         if state is not None and self.private and not state.private:
             raise PublishError(
                 f"--private: {wanted.kind} {repo} is public already",
-                mend="make it private in its settings on the Hub, or leave out --private",
+                hint="make it private in its settings on the Hub, or leave out --private",
             )
         written, deleted = wanted.differs_from(state)
         commit = state.commit if state else ""
@@ -361,14 +361,14 @@ def _refusal(error: OSError, repo: str) -> tuple[str, str]:
     if status == 401 and get_token() is None:
         return "not logged in (401)", "log in with `hf auth login`, or set HF_TOKEN"
     known = 409 if status == 412 else min(status, 500)
-    reason, mend = _REFUSALS.get(known, ("the Hub refused it {said}", "mend what it names"))
+    reason, hint = _REFUSALS.get(known, ("the Hub refused it {said}", "mend what it names"))
     wait = response.headers.get("Retry-After")
     words = {
         "owner": repo.split("/")[0],
         "said": said,
         "wait": f"{wait} seconds" if wait else "some minutes",
     }
-    return reason.format(**words), mend.format(**words)
+    return reason.format(**words), hint.format(**words)
 
 
 def _shortened(text: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.dataset_script.hub import Hub
-from s2lct.errors import BuilderError, SuiteError
+from s2lct.errors import S2lctError, SuiteError
 from s2lct.files import write_text
 from s2lct.hub_calls import causes_of, data_set
 from s2lct.suite.read import WrittenSuite, parse_description, read_description, read_suite
@@ -32,7 +32,7 @@ _REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _REPLACED = "replaced"
 
 
-class InstallError(BuilderError):
+class InstallError(S2lctError):
     """A suite cannot be installed."""
 
 
@@ -85,17 +85,17 @@ def install(
             if not isinstance(source, str) or not _REPO.fullmatch(source):
                 raise InstallError(
                     f"{source}: neither a folder here nor a repository ORG/NAME",
-                    mend="name a folder that `s2lct build` wrote, or a repository on the Hub",
+                    hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
                 )
             folder = work / "download"
             called = _download(source, wanted, folder, advance)
         if not read_description(folder, called)["files"]:
-            raise InstallError(f"{called}: the suite is empty", mend="build one with more seeds")
+            raise InstallError(f"{called}: the suite is empty", hint="build one with more seeds")
         suite = read_suite(folder, called)
         if version not in (None, suite.version):
             raise InstallError(
                 f"--version {version}: {called} is version {suite.version}",
-                mend=f"leave out --version, or name version {suite.version}",
+                hint=f"leave out --version, or name version {suite.version}",
             )
         ready = _loaded(suite, work, advance)
         advance("metric")
@@ -167,7 +167,7 @@ def _download(
     if wanted is not None and wanted not in released:
         raise InstallError(
             f"--version {wanted}: {repo} has not released it",
-            mend=f"choose among {', '.join(map(str, released))}" if released else "leave it out",
+            hint=f"choose among {', '.join(map(str, released))}" if released else "leave it out",
         )
     chosen = wanted or max(released, default=None)
     revision = chosen.tag if chosen else "main"
@@ -176,7 +176,7 @@ def _download(
     if content is None:
         raise InstallError(
             f"{called}: holds no {SUITE_FILE}",
-            mend="name a repository that `s2lct publish dataset` made",
+            hint="name a repository that `s2lct publish dataset` made",
         )
     paths = [file["path"] for file in parse_description(content, called)["files"].values()]
     advance(f"download {called}")
@@ -222,7 +222,7 @@ def _loaded(suite: WrittenSuite, work: Path, advance: Callable[[str], None]) -> 
                 why = (str(root).splitlines() or [type(root).__name__])[0][:200]
                 raise InstallError(
                     f"{suite.folder}: {config} cannot be loaded ({why})",
-                    mend="fetch or build the suite again",
+                    hint="fetch or build the suite again",
                 ) from error
     finally:
         if shown:

@@ -164,7 +164,7 @@ def score(
     if name is not None and isinstance(model, (str, Path)):
         raise ScoringError(
             f"name={name!r} of model {model}, which has one",
-            mend="leave name= out; it is for functions and models in memory",
+            hint="leave name= out; it is for functions and models in memory",
         )
     whole = load_cases(suite)
     outcomes = scoring.score(

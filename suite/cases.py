@@ -100,11 +100,11 @@ class SuiteCases:
         known = list(dict.fromkeys(case.capability for case in self.cases))
         chosen = known if capabilities is None else self._named(capabilities, known)
         if kind is not None and kind not in KINDS:
-            raise ScoringError(f"--kind {kind}: no such", mend=f"pass {' or '.join(KINDS)}")
+            raise ScoringError(f"--kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
         if limit is not None and (isinstance(limit, bool) or not _is_whole(limit) or limit < 1):
             raise ScoringError(
                 f"--limit {limit}: takes a whole number from 1 on",
-                mend="pass 1 or more, or leave it out to take every case",
+                hint="pass 1 or more, or leave it out to take every case",
             )
         taken: dict[str, list[Case]] = {name: [] for name in chosen}
         kept: list[Case] = []
@@ -118,7 +118,7 @@ class SuiteCases:
         if not kept:
             raise ScoringError(
                 f"suite {self.name}: no case is left to score",
-                mend="loosen --capability, --kind or --limit",
+                hint="loosen --capability, --kind or --limit",
             )
         seeds = {case.id for case in kept if case.kind == "seed"}
         return replace(
@@ -133,13 +133,13 @@ class SuiteCases:
         if not asked:
             raise ScoringError(
                 f"suite {self.name}: no capability is named",
-                mend=f"choose among {', '.join(known)}, or leave them out to take all",
+                hint=f"choose among {', '.join(known)}, or leave them out to take all",
             )
         names = spelled(map(str, asked), known)
         if unknown := [name for name in names if name not in known]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
-                mend=f"choose among {', '.join(known)}",
+                hint=f"choose among {', '.join(known)}",
             )
         return names
 
@@ -200,7 +200,7 @@ def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
         if not rows:
             raise ScoringError(
                 "there is no row in the suite or references that were given",
-                mend="pass rows as `load_dataset` gives them",
+                hint="pass rows as `load_dataset` gives them",
             )
         return read
     if is_folder(Path(suite)):
@@ -208,11 +208,11 @@ def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
     elif is_spec(str(suite)):
         read = _from_others(*rows_of_spec(str(suite)))
     elif is_here(Path(suite)):
-        raise ScoringError(f"--suite {suite}: a file of what kind?", mend=SUITE_FORMS)
+        raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
     else:
         read = read_hub(str(suite))[1]
     if not read.rows:
-        raise ScoringError(f"suite {read.name}: holds no case", mend="build one with more seeds")
+        raise ScoringError(f"suite {read.name}: holds no case", hint="build one with more seeds")
     return read
 
 
@@ -253,7 +253,7 @@ def _checked_rows(
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise ScoringError(
             f"{where}{faults[0].row}: not a row of a suite: {faults[0].what}{more}",
-            mend="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
+            hint="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
             "text and labels, and expansions together with their seeds",
         )
     return checks.rows
@@ -279,7 +279,7 @@ def _rows(data: Any) -> Iterator[Any]:
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         raise ScoringError(
             f"rows of type {type(data).__name__}: no suite",
-            mend="pass a folder, a Hub id, or rows as `load_dataset` gives them",
+            hint="pass a folder, a Hub id, or rows as `load_dataset` gives them",
         )
     yield from data
 
@@ -301,10 +301,10 @@ def _from_folder(folder: Path) -> CheckedRows:
         suite = read_suite(folder)
     except SuiteError as error:
         if (folder / SUITE_FILE).exists():
-            raise ScoringError(f"--suite {error.problem}", mend=error.mend) from error
+            raise ScoringError(f"--suite {error.problem}", hint=error.hint) from error
         raise ScoringError(
             f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
-            mend="build one with `s2lct build --out DIR`, or pass a Hub id, or a folder of tables"
+            hint="build one with `s2lct build --out DIR`, or pass a Hub id, or a folder of tables"
             + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
         ) from error
     return CheckedRows(str(folder), suite.version, suite.fingerprint, tuple(suite.checked))
@@ -328,7 +328,7 @@ def read_hub(name: str, split: str = SPLIT) -> tuple[Dataset, CheckedRows]:
         raise ScoringError(
             f"--suite {shown}: neither a folder here nor a data set that can be loaded "
             f"({said_by(error)})",
-            mend="check the name; without a network, build a suite with `s2lct build --out DIR` "
+            hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error
     described = _description(repo, revision)
@@ -344,7 +344,7 @@ def read_hub(name: str, split: str = SPLIT) -> tuple[Dataset, CheckedRows]:
         raise ScoringError(
             f"--suite {shown}: its rows are not those that its {SUITE_FILE} was written with "
             "(the fingerprint differs)",
-            mend=f"name a released version, {repo}@vVERSION, and tell whoever keeps {repo}",
+            hint=f"name a released version, {repo}@vVERSION, and tell whoever keeps {repo}",
         )
     known = str(data.info.version or "")
     version = described["version"] if described else known if known != "0.0.0" else revision
@@ -366,7 +366,7 @@ def _description(repo: str, revision: str) -> dict[str, Any] | None:
     except OSError as error:
         raise ScoringError(
             f"--suite {repo}: its {SUITE_FILE} cannot be read ({error.strerror})",
-            mend="fetch it again",
+            hint="fetch it again",
         ) from error
     except SuiteError as error:
-        raise ScoringError(f"--suite {error.problem}", mend="name another suite") from error
+        raise ScoringError(f"--suite {error.problem}", hint="name another suite") from error

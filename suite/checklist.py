@@ -66,7 +66,7 @@ def read_checklist(path: Path) -> list[CheckListCase]:
     """
     cases = [case for case in _cases(path) if isinstance(case, CheckListCase)]
     if not cases:
-        raise AnalysisError(f"{path}: holds no case", mend=_MEND)
+        raise AnalysisError(f"{path}: holds no case", hint=_MEND)
     return cases
 
 
@@ -82,7 +82,7 @@ def read_relative_cases(path: Path) -> list[RelativeCase]:
 
 def _cases(path: Path) -> Iterator[CheckListCase | RelativeCase]:
     def no_case(number: int, error: BaseException) -> AnalysisError:
-        return AnalysisError(f"{path}: line {number}: is no case ({error!r})", mend=_MEND)
+        return AnalysisError(f"{path}: line {number}: is no case ({error!r})", hint=_MEND)
 
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
@@ -93,7 +93,7 @@ def _cases(path: Path) -> Iterator[CheckListCase | RelativeCase]:
                     raise no_case(number, error) from error
     except (OSError, EOFError, zlib.error) as error:
         fault = getattr(error, "strerror", None) or str(error)
-        raise AnalysisError(f"{path}: {fault}", mend=_MEND) from error
+        raise AnalysisError(f"{path}: {fault}", hint=_MEND) from error
 
 
 def _case_of(row: Mapping[str, Any]) -> CheckListCase | RelativeCase:

@@ -37,17 +37,17 @@ def read_excluded(path: Path) -> Excluded:
     try:
         read = json.loads(regular_bytes(path, _MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:
-        raise BuildError(f"--exclude {path}: {error.strerror}", mend=_MEND) from error
+        raise BuildError(f"--exclude {path}: {error.strerror}", hint=_MEND) from error
     except (ValueError, RecursionError) as error:
-        raise BuildError(f"--exclude {path}: is no JSON ({error})", mend=_MEND) from error
+        raise BuildError(f"--exclude {path}: is no JSON ({error})", hint=_MEND) from error
     cases = read.get("cases") if isinstance(read, dict) else read
     if not isinstance(cases, list):
-        raise BuildError(f"--exclude {path}: holds no list of cases", mend=_MEND)
+        raise BuildError(f"--exclude {path}: holds no list of cases", hint=_MEND)
     seed_of: dict[str, str] = {}
     for number, case in enumerate(cases, 1):
         name = case.get("id") if isinstance(case, dict) else case
         if not isinstance(name, str) or not name:
-            raise BuildError(f"--exclude {path}: case {number} has no id", mend=_MEND)
+            raise BuildError(f"--exclude {path}: case {number} has no id", hint=_MEND)
         seed_of[name] = str(case.get("seed_id") or name) if isinstance(case, dict) else name
     with_seed = (name for name, seed in seed_of.items() if seed != name and seed in seed_of)
     return Excluded(frozenset(seed_of), frozenset(with_seed))

@@ -34,11 +34,11 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
     """
     check_file_out(out, "--out")
     if out.exists() and not out.is_file():
-        raise SuiteError(f"--out {out}: is no regular file", mend="name another file")
+        raise SuiteError(f"--out {out}: is no regular file", hint="name another file")
     suite = read_suite(folder)
     files = [file["path"] for file in suite.described["files"].values()]
     if out.resolve() in [(folder / name).resolve() for name in (SUITE_FILE, "README.md", *files)]:
-        raise SuiteError(f"--out {out}: is a file of the suite itself", mend="name another file")
+        raise SuiteError(f"--out {out}: is a file of the suite itself", hint="name another file")
     rows = [
         row
         | {

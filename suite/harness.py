@@ -111,7 +111,7 @@ def checked_prompt(prompt: str) -> str:
     if SLOT not in prompt:
         raise ScoringError(
             f"prompt {prompt!r}: has no {SLOT}",
-            mend=f"write {SLOT} where the sentence belongs, as in {TASK.prompt!r}",
+            hint=f"write {SLOT} where the sentence belongs, as in {TASK.prompt!r}",
         )
     return prompt.replace("\\n", "\n")
 

@@ -59,7 +59,7 @@ def import_checklist(source: Path, out: Path) -> Imported:
     """
     check_file_out(out, "--out")
     if not out.name.endswith((".jsonl", ".jsonl.gz")):
-        raise SuiteError(f"--out {out}", mend="name a file .jsonl or .jsonl.gz")
+        raise SuiteError(f"--out {out}", hint="name a file .jsonl or .jsonl.gz")
     told, content = _pickle_in(source)
     suite = read_inert(content, told)
     tests = {
@@ -68,7 +68,7 @@ def import_checklist(source: Path, out: Path) -> Imported:
         if isinstance(name, str) and isinstance(test, StandIn)
     }
     if not tests:
-        raise SuiteError(f"{told}: is no suite of CheckList's", mend=HOW_TO_GET)
+        raise SuiteError(f"{told}: is no suite of CheckList's", hint=HOW_TO_GET)
     info = {name: dict(entries(one)) for name, one in entries(attributes(suite).get("info"))}
     lines: list[Line] = []
     counts: Counter[str] = Counter()
@@ -81,9 +81,9 @@ def import_checklist(source: Path, out: Path) -> Imported:
         lines += found
         counts[name] += len(found)
         if len(lines) > MOST_CASES:
-            raise SuiteError(f"{told}: has more than {MOST_CASES:,} cases", mend=HOW_TO_GET)
+            raise SuiteError(f"{told}: has more than {MOST_CASES:,} cases", hint=HOW_TO_GET)
     if not lines:
-        raise SuiteError(f"{told}: has no test of sentiment", mend=f"{HOW_TO_GET}, sentiment/")
+        raise SuiteError(f"{told}: has no test of sentiment", hint=f"{HOW_TO_GET}, sentiment/")
     text = as_json_lines(lines).encode("utf-8", "replace")
     with whole_file(out) as file:
         # Without a name and a time, the same release gives the same bytes.
@@ -169,7 +169,7 @@ def _pickle_in(source: Path) -> tuple[str, bytes]:
         return str(source), regular_bytes(source, MOST_BYTES)
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise SuiteError(f"{source}: {plain(why, _SHOWN)}", mend=HOW_TO_GET) from error
+        raise SuiteError(f"{source}: {plain(why, _SHOWN)}", hint=HOW_TO_GET) from error
 
 
 def _in_archive(source: Path) -> tuple[str, bytes]:
@@ -197,6 +197,6 @@ def _one(found: Sequence[tuple[str, Any]], source: Path) -> tuple[str, Any]:
         names = ", ".join(name for name, _ in found[:3]) or "none"
         raise SuiteError(
             f"{source}: not one pickle of a sentiment suite, but {len(chosen)} (found {names})",
-            mend=f"name the file sentiment/sentiment_suite.pkl; {HOW_TO_GET}",
+            hint=f"name the file sentiment/sentiment_suite.pkl; {HOW_TO_GET}",
         )
     return chosen[0]

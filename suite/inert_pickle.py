@@ -128,7 +128,7 @@ def read_inert(content: bytes, told: str) -> Any:
     ) as error:  # fmt: skip
         raise SuiteError(
             f"{told}: is no pickle that can be read ({plain(str(error), _SHOWN) or 'cut off'})",
-            mend="fetch it again: release_data.tar.gz of https://github.com/marcotcr/checklist",
+            hint="fetch it again: release_data.tar.gz of https://github.com/marcotcr/checklist",
         ) from error
 
 

@@ -53,7 +53,7 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
     prompt = checked_prompt(prompt)
     if is_folder(out) and any(out.iterdir()) and not (out / _SHARED).is_file():
         raise SuiteError(
-            f"--out {out}: holds files that no export wrote", mend="name a new or empty folder"
+            f"--out {out}: holds files that no export wrote", hint="name a new or empty folder"
         )
     cases = load_cases(suite if is_folder(suite) else str(suite))
     parts = by_capability(cases.cases)

@@ -63,7 +63,7 @@ class TableColumns:
             present = ", ".join(plain(str(name), _SHOWN) for name in row) or "none"
             raise ScoringError(
                 f"{where}: has no column {' or '.join(candidates)}; its columns: {present}",
-                mend=f"say which column holds the {role}: csv:FILE?{role}=COLUMN",
+                hint=f"say which column holds the {role}: csv:FILE?{role}=COLUMN",
             )
         return found
 
@@ -116,7 +116,7 @@ def checklist_rows(path: Path) -> list[Row]:
     try:
         cases = read_checklist(path)
     except AnalysisError as error:
-        raise ScoringError(error.problem, mend=error.mend) from error
+        raise ScoringError(error.problem, hint=error.hint) from error
     rows = (
         (
             f"{path.name}, a case of {case.test!r}",
@@ -154,7 +154,7 @@ def table_rows(
     if numbers_alone:
         raise ScoringError(
             f"{read[0][0]}: the labels are 0 and 1, and nothing says what they mean",
-            mend="say it: csv:FILE?labels=0=negative,1=positive",
+            hint="say it: csv:FILE?labels=0=negative,1=positive",
         )
     return list(_whole_rows(_told_rows(read, columns, capability)))
 
@@ -173,7 +173,7 @@ def _told_rows(
         own = {name: value for name, value in own.items() if not is_empty(value)}
         text, label = row[str(names["text"])], row[str(names["label"])]
         if not isinstance(text, str) or not text.strip():
-            raise ScoringError(f"{where}: has no text", mend="fill the cell, or leave the row out")
+            raise ScoringError(f"{where}: has no text", hint="fill the cell, or leave the row out")
         own["text"] = text
         own["labels"] = _labels(label, columns.labels, where)
         if names["label"] != "labels" or "label" not in own:
@@ -182,7 +182,7 @@ def _told_rows(
         if is_empty(named):
             raise ScoringError(
                 f"{where}: names no capability",
-                mend="fill its column capability, or say which it is: csv:FILE?capability=COLUMN",
+                hint="fill its column capability, or say which it is: csv:FILE?capability=COLUMN",
             )
         own["capability"] = str(named)
         own.pop("id", None)
@@ -205,7 +205,7 @@ def _whole_rows(rows: Iterable[tuple[str, Row]]) -> Iterator[Row]:
             raise ScoringError(
                 f"{where}: the capabilities {named!r} and {names[capability]!r} would both be "
                 f"called {capability}",
-                mend="rename one of them",
+                hint="rename one of them",
             )
         kind = row.get("kind", "seed")
         try:
@@ -213,7 +213,7 @@ def _whole_rows(rows: Iterable[tuple[str, Row]]) -> Iterator[Row]:
         except UnicodeEncodeError:
             raise ScoringError(
                 f"{where}: its text holds half a character (a lone surrogate)",
-                mend="write the file as UTF-8",
+                hint="write the file as UTF-8",
             ) from None
         own = str(row.get("id") or content_id(kind, capability, row["text"]))
         if "id" not in row:
@@ -223,7 +223,7 @@ def _whole_rows(rows: Iterable[tuple[str, Row]]) -> Iterator[Row]:
                     raise ScoringError(
                         f"{where}: the text {row['text'][:_SHOWN]!r} stands there twice, with "
                         "other labels",
-                        mend="decide which labels pass, and leave out the other row",
+                        hint="decide which labels pass, and leave out the other row",
                     )
                 continue
         yield {
@@ -249,7 +249,7 @@ def _labels(cell: Any, labels: Mapping[str, tuple[int, ...]], where: str) -> lis
     if not found or len(found) < len(parts):
         raise ScoringError(
             f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown",
-            mend=f"use {', '.join(LABELS)}, several with | between, or say what labels mean: "
+            hint=f"use {', '.join(LABELS)}, several with | between, or say what labels mean: "
             "csv:FILE?labels=hateful=negative,other=neutral|positive",
         )
     return list(dict.fromkeys(found))
@@ -271,7 +271,7 @@ def _parsed_spec(kind: str, rest: str) -> tuple[Path, TableColumns]:
     if is_here(Path(rest)):
         file, query = rest, ""
     if not file.strip():
-        raise ScoringError(f"--suite {kind}:{rest}: names no file", mend=SUITE_FORMS)
+        raise ScoringError(f"--suite {kind}:{rest}: names no file", hint=SUITE_FORMS)
     names: dict[str, str] = {}
     labels: dict[str, tuple[int, ...]] = {}
     for part in filter(None, query.split("&")):
@@ -283,7 +283,7 @@ def _parsed_spec(kind: str, rest: str) -> tuple[Path, TableColumns]:
         else:
             raise ScoringError(
                 f"--suite {kind}:{rest}: {part!r} names no column, or one a second time",
-                mend=f"write {' or '.join(f'{one}=COLUMN' for one in _CANDIDATES)} or "
+                hint=f"write {' or '.join(f'{one}=COLUMN' for one in _CANDIDATES)} or "
                 "labels=NAME=LABEL,…, with & between",
             )
     return Path(file), TableColumns(names, labels)
@@ -298,7 +298,7 @@ def _label_map(text: str, where: str) -> dict[str, tuple[int, ...]]:
         if not name.strip() or not set(names) <= set(LABELS) or name.strip() in found:
             raise ScoringError(
                 f"{where}: {part!r} does not say what a label means",
-                mend="write it like labels=hateful=negative,other=neutral|positive, each name once",
+                hint="write it like labels=hateful=negative,other=neutral|positive, each name once",
             )
         found[name.strip()] = tuple(LABELS.index(one) for one in names)
     return found

@@ -75,7 +75,7 @@ class WrittenSuite:
         if unknown := [plain(name, _SHOWN) for name in names if name not in self.rows]:
             raise SuiteError(
                 f"--capability {', '.join(unknown)}: not in this suite",
-                mend=f"it has {', '.join(self.rows)}" if self.rows else "build one with more seeds",
+                hint=f"it has {', '.join(self.rows)}" if self.rows else "build one with more seeds",
             )
         return list(names)
 
@@ -162,7 +162,7 @@ def parse_rows(content: bytes, told: str) -> list[dict[str, Any]]:
     checks.add(rows, told)
     checks.together()
     if faults := faults + checks.faults:
-        raise SuiteError(f"{told}: {faults[0]}", mend="fetch it again")
+        raise SuiteError(f"{told}: {faults[0]}", hint="fetch it again")
     return rows
 
 
@@ -194,7 +194,7 @@ def _refuse(faults: Sequence[Fault], folder: Path, told: str | None) -> None:
     row = f"{first.row}: " if first.row else ""
     raise SuiteError(
         f"{told or folder}/{first.file}: {row}{first.what}{more}",
-        mend="build or fetch the suite again"
+        hint="build or fetch the suite again"
         + ("" if told else f"; `s2lct verify {folder} --quick` lists what is wrong"),
     )
 
@@ -204,9 +204,9 @@ def _read_json(folder: Path, told: str | None) -> dict[str, Any]:
     try:
         content = regular_bytes(folder / SUITE_FILE, MOST_DESCRIPTION_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        raise SuiteError(f"{told or folder}: no {SUITE_FILE} there", mend=_NO_SUITE) from None
+        raise SuiteError(f"{told or folder}: no {SUITE_FILE} there", hint=_NO_SUITE) from None
     except (OSError, ValueError) as error:
-        raise SuiteError(f"{path}: {_why(error)}", mend=_NO_SUITE) from error
+        raise SuiteError(f"{path}: {_why(error)}", hint=_NO_SUITE) from error
     return _parse_json(content, path)
 
 
@@ -216,9 +216,9 @@ def _parse_json(content: bytes, path: str) -> dict[str, Any]:
         json.dumps(described, ensure_ascii=False).encode()  # no half characters
     except (ValueError, RecursionError) as error:
         why = f"is no JSON that can be read ({_why(error)})"
-        raise SuiteError(f"{path}: {why}", mend=_NO_SUITE) from error
+        raise SuiteError(f"{path}: {why}", hint=_NO_SUITE) from error
     if not isinstance(described, dict) or not isinstance(described.get("files"), dict):
-        raise SuiteError(f"{path}: describes no suite", mend=_NO_SUITE)
+        raise SuiteError(f"{path}: describes no suite", hint=_NO_SUITE)
     return described
 
 

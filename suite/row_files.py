@@ -46,14 +46,14 @@ def rows_of_file(path: Path, kind: str = "") -> Iterator[tuple[str, Row]]:
         if not is_row_file(path):
             raise ScoringError(
                 f"{path}: its name does not say what it holds",
-                mend=f"name it like one of {', '.join(ROW_FILES)}",
+                hint=f"name it like one of {', '.join(ROW_FILES)}",
             )
         kind = path.name.removesuffix(".gz").rpartition(".")[2]
     content = _content(path)
     reader = {"csv": _csv_rows, "jsonl": _json_rows, "parquet": _parquet_rows}[kind]
     for number, (where, row) in enumerate(reader(path, content)):
         if number == MOST_ROWS:
-            raise ScoringError(f"{path}: has more than {MOST_ROWS:,} rows", mend="give a part")
+            raise ScoringError(f"{path}: has more than {MOST_ROWS:,} rows", hint="give a part")
         yield where, row
 
 
@@ -68,7 +68,7 @@ def _content(path: Path) -> bytes:
                 raise OSError(None, f"unfolds to more than {MOST_BYTES >> 20} MiB")
     except (OSError, EOFError, ValueError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise ScoringError(f"{path}: {plain(why, _SHOWN)}", mend="name a file of rows") from error
+        raise ScoringError(f"{path}: {plain(why, _SHOWN)}", hint="name a file of rows") from error
     return content
 
 
@@ -77,7 +77,7 @@ def _text(path: Path, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ScoringError(
-            f"{path}: is no UTF-8 (byte {error.start:,})", mend="write the file as UTF-8"
+            f"{path}: is no UTF-8 (byte {error.start:,})", hint="write the file as UTF-8"
         ) from error
 
 
@@ -88,20 +88,20 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[tuple[str, Row]]:
         if not any(header) or len(set(header)) < len(header):
             raise ScoringError(
                 f"{path}: its first row names no columns, or one of them twice",
-                mend="begin the file with a row of the names of its columns, each once",
+                hint="begin the file with a row of the names of its columns, each once",
             )
         for number, cells in enumerate(reader, start=2):
             where = f"{path.name}, row {number:,}"
             if cells and len(cells) != len(header):
                 raise ScoringError(
                     f"{where}: has {len(cells)} cells, the header {len(header)}",
-                    mend="put texts with commas in double quotes, and check the row",
+                    hint="put texts with commas in double quotes, and check the row",
                 )
             if cells:
                 yield where, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise ScoringError(
-            f"{path.name}, line {reader.line_num:,}: {error}", mend="mend the quotes of this row"
+            f"{path.name}, line {reader.line_num:,}: {error}", hint="mend the quotes of this row"
         ) from error
 
 
@@ -109,7 +109,7 @@ def _json_rows(path: Path, content: bytes) -> Iterator[tuple[str, Row]]:
     def no_json(number: int, error: BaseException) -> ScoringError:
         return ScoringError(
             f"{path.name}, line {number:,}: is no JSON ({plain(str(error), _SHOWN)})",
-            mend="write one JSON object a line",
+            hint="write one JSON object a line",
         )
 
     for number, row in read_json_lines(_text(path, content).split("\n"), no_json):
@@ -134,7 +134,7 @@ def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[str, Row]]:
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         raise ScoringError(
             f"{path}: is no Parquet file that can be read ({plain(str(error), _SHOWN)})",
-            mend="write the file again",
+            hint="write the file again",
         ) from error
 
 

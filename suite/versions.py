@@ -43,7 +43,7 @@ class Version(NamedTuple):
         """Read ``1.0.0``; anything else raises a `VersionError`."""
         if not re.fullmatch(SEMANTIC_VERSION, text):
             raise VersionError(
-                f"--version {text}: is not MAJOR.MINOR.PATCH", mend="write it like 1.0.0"
+                f"--version {text}: is not MAJOR.MINOR.PATCH", hint="write it like 1.0.0"
             )
         return cls(*map(int, text.split(".")))
 
@@ -134,7 +134,7 @@ def check_bump(last: Version, wanted: Version, comparison: SuiteChange) -> None:
         raise VersionError(
             f"--version {wanted}: after {last} the next is {right}, "
             f"because {comparison.bump.value}{comparison.shortly()}",
-            mend=f"publish it with --version {right}",
+            hint=f"publish it with --version {right}",
         )
 
 

@@ -65,7 +65,7 @@ def held_until_there(adder: Adder, given: tuple[int, Path, str]) -> tuple[int, s
 
 def refused(_: Adder, number: int) -> int:
     if number == 2:
-        raise ScoringError(f"text number {number}: is none", mend="write it")
+        raise ScoringError(f"text number {number}: is none", hint="write it")
     return number
 
 

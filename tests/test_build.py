@@ -25,7 +25,7 @@ from s2lct.builder.pipeline import build, build_suite
 from s2lct.builder.sources import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
-from s2lct.errors import BuilderError
+from s2lct.errors import S2lctError
 from s2lct.labels import LABELS
 
 TESTS = Path(__file__).parent
@@ -146,7 +146,7 @@ def test_the_paper_form_does_not_drop_operations(corpus_path: Path, tmp_path: Pa
         capability_files=(path,),
         templates="paper",
     )
-    with pytest.raises(BuilderError, match="LC12: the paper form does not carry out"):
+    with pytest.raises(S2lctError, match="LC12: the paper form does not carry out"):
         build_suite(config)
     assert not (tmp_path / "own").exists()
 
@@ -239,7 +239,7 @@ def test_a_suite_that_nobody_read_says_so(suite_folder: Path, corpus_path: Path)
 def test_a_build_without_a_verdict_is_empty(corpus_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "verdicts.jsonl"
     path.write_text("", encoding="utf-8")
-    with pytest.raises(BuilderError, match="no capability's search found a sentence"):
+    with pytest.raises(S2lctError, match="no capability's search found a sentence"):
         build_suite(config_for(corpus_path, tmp_path / "none", verdicts=(path,)))
     assert not (tmp_path / "none").exists()
 
@@ -310,9 +310,9 @@ def test_a_second_build_into_the_same_folder_is_refused(
     corpus_path: Path, suite_folder: Path, tmp_path: Path
 ) -> None:
     before = bytes_of(suite_folder)
-    with pytest.raises(BuilderError, match="is there already") as error:
+    with pytest.raises(S2lctError, match="is there already") as error:
         build_suite(config_for(corpus_path, suite_folder, seeds=3))
-    assert "--overwrite" in error.value.mend
+    assert "--overwrite" in error.value.hint
     assert bytes_of(suite_folder) == before
 
     out = tmp_path / "busy"
@@ -328,9 +328,9 @@ def test_an_unfinished_build_of_other_options_is_kept(corpus_path: Path, tmp_pat
     work.mkdir()
     (work / "build.json").write_text("{}")
     config = config_for(corpus_path, tmp_path / "half", capabilities=("LC2",))
-    with pytest.raises(BuilderError, match="unfinished build") as error:
+    with pytest.raises(S2lctError, match="unfinished build") as error:
         build_suite(config)
-    assert "--restart" in error.value.mend
+    assert "--restart" in error.value.hint
     assert (work / "build.json").read_text() == "{}"
     build_suite(config.model_copy(update={"restart": True}))
     assert (tmp_path / "half" / "suite.json").is_file()

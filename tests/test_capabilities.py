@@ -67,7 +67,7 @@ def test_a_capability_of_ones_own_is_one_file(tmp_path: Path) -> None:
 def test_an_unknown_name_gets_a_near_one_back() -> None:
     with pytest.raises(CapabilityError, match="LC44: unknown") as error:
         load_capabilities(["LC44"])
-    assert "LC4" in error.value.mend
+    assert "LC4" in error.value.hint
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def error_of(path: Path) -> CapabilityError:
     assert str(path) in error.value.problem
     assert "\n" not in error.value.problem
     assert len(error.value.problem) < 1_500
-    assert "s2lct capabilities --show" in error.value.mend
+    assert "s2lct capabilities --show" in error.value.hint
     return error.value
 
 

@@ -124,7 +124,7 @@ def test_a_template_that_fails_or_breaks_out_is_refused(template: str, tmp_path:
     folder = str(save_tiny_llama(tmp_path / "chat", chat_template=template))
     with pytest.raises(ScoringError, match="its chat template cannot be used") as refused:
         LanguageModel(folder)
-    assert "--chat-template none" in refused.value.mend
+    assert "--chat-template none" in refused.value.hint
     assert LanguageModel(folder, LabelPrompt(chat_template=False)).classes
 
 

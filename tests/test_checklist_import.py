@@ -230,7 +230,7 @@ def test_broken_pickles_are_refused(tmp_path: Path, content: bytes) -> None:
     source.write_bytes(content)
     with pytest.raises(SuiteError, match=r"suite\.pkl") as error:
         import_checklist(source, tmp_path / "out.jsonl")
-    assert "https://github.com/marcotcr/checklist" in error.value.mend
+    assert "https://github.com/marcotcr/checklist" in error.value.hint
     assert not (tmp_path / "out.jsonl").exists()
 
 

@@ -59,7 +59,7 @@ def error_of(
     with pytest.raises(CorpusError) as caught:
         read_corpus(spec, text_column=text_column, label_map=label_map)
     assert caught.value.problem
-    assert caught.value.mend
+    assert caught.value.hint
     return str(caught.value)
 
 
@@ -110,7 +110,7 @@ def test_wrong_specs_name_the_spec_and_the_forms(spec: str) -> None:
     with pytest.raises(CorpusError) as caught:
         parse_spec(spec)
     assert repr(spec) in caught.value.problem
-    assert "write" in caught.value.mend
+    assert "write" in caught.value.hint
 
 
 names = st.text(string.ascii_letters + string.digits + "-_.", min_size=1, max_size=8).filter(
@@ -858,7 +858,7 @@ def test_subjectivity_data_that_is_none_is_told(nltk_folder: Path, content: byte
         (nltk_folder / "subjectivity.zip").write_bytes(content)
     with pytest.raises(CorpusError) as caught:
         read_neutral("nltk:subjectivity")
-    assert "--neutral none" in caught.value.mend
+    assert "--neutral none" in caught.value.hint
 
 
 def test_labels_of_a_neutral_corpus_are_not_looked_at(tmp_path: Path) -> None:

@@ -579,7 +579,7 @@ def test_masks_come_back_from_their_file(bert: EncoderModel, tmp_path: Path) -> 
 def test_a_decoder_is_refused(tokenizer: Any) -> None:
     with pytest.raises(AnalysisError, match=r"decoder-only") as told:
         EncoderModel(tokenizer, tiny("gpt2", tokenizer), "gpt2")
-    assert "BERT" in told.value.mend
+    assert "BERT" in told.value.hint
 
 
 @pytest.mark.parametrize(
@@ -618,7 +618,7 @@ def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(bert: Encode
     many = Vocabulary(tuple(f"word{number}" for number in range(999_999)))
     with pytest.raises(AnalysisError, match=r"1,000,000 words.*GB") as told:
         SectionCoverage.unset(bert, REFERENCE, LAYERS, vocabulary=many, convention="reached")
-    assert "--vocab" in told.value.mend
+    assert "--vocab" in told.value.hint
 
 
 @pytest.mark.parametrize("layers", ["7", "0", "x", "1-9", "-1", "2-1", "encoder,8"])

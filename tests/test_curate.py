@@ -32,7 +32,7 @@ from s2lct.builder.pipeline import build
 from s2lct.builder.sources import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
-from s2lct.errors import BuilderError, OptionError
+from s2lct.errors import OptionError, S2lctError
 from s2lct.identity import content_id
 from s2lct.progress import no_bars
 
@@ -186,7 +186,7 @@ def test_one_reader_is_not_enough(corpus_path: Path, tmp_path: Path) -> None:
     handed_out = {item.id for item in sheets_in(config.out)}
     assert handed_out == first.read_texts.keys() - refused
     assert state.second == len(handed_out)
-    with pytest.raises(BuilderError, match="no capability's search found"):
+    with pytest.raises(S2lctError, match="no capability's search found"):
         build(config.model_copy(update={"out": tmp_path / "suite"}))
 
 
@@ -197,12 +197,12 @@ def test_who_calls_broken_sentences_natural_is_stopped(corpus_path: Path, tmp_pa
 
     config = config_for(corpus_path, tmp_path)
     careless = Careless("quick")
-    with pytest.raises(BuilderError, match=r"quick: called 2 of 2 broken sentences natural"):
+    with pytest.raises(S2lctError, match=r"quick: called 2 of 2 broken sentences natural"):
         read_by(config, careless, People("b"))
     assert len(careless.requests) == 1
     # What stands in the file is not counted, neither here nor in a build, and asked of others.
     assert config.verdicts[0].read_text().count('"quick"') == len(careless.requests[0])
-    refused = pytest.raises(BuilderError, match="quick: called 2 of 2")
+    refused = pytest.raises(S2lctError, match="quick: called 2 of 2")
     with pytest.warns(UserWarning, match="is left out"), refused:
         read_by(config, People("quick"), People("b"))
     first = People("a")
@@ -238,7 +238,7 @@ def test_texts_without_a_readable_answer_do_not_hold_up_the_rest(
         def read(self, items: Sequence[Item]) -> list[Verdict]:
             return []
 
-    with pytest.raises(BuilderError, match="no line of its answer"):
+    with pytest.raises(S2lctError, match="no line of its answer"):
         read_by(config_for(corpus_path, tmp_path / "silent"), Silent("a"))
 
 
@@ -382,7 +382,7 @@ def test_answers_with_faults_get_one_clear_error_and_add_nothing(
     path = tmp_path / "answers.csv"
     path.write_text(content, encoding="utf-8")
     file = VerdictFile(tmp_path / "verdicts.jsonl")
-    with pytest.raises(BuilderError, match=message) as error:
+    with pytest.raises(S2lctError, match=message) as error:
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     assert "answers.csv" in error.value.problem
     assert not file.path.exists()
@@ -394,7 +394,7 @@ def test_answers_of_who_did_not_read_are_refused_whole(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text(filled([row | {"natural": "2"} for row in rows]), encoding="utf-8")
     file = VerdictFile(tmp_path / "verdicts.jsonl")
-    with pytest.raises(BuilderError, match="Ada: called 2 of 2 broken sentences natural"):
+    with pytest.raises(S2lctError, match="Ada: called 2 of 2 broken sentences natural"):
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     assert not file.path.exists()
 
@@ -405,7 +405,7 @@ def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text(f"id,label,natural\n{ID},pos,2", encoding="utf-8")
     file = VerdictFile(tmp_path / "verdicts.jsonl")
-    with pytest.raises(BuilderError, match="relevant is empty"):
+    with pytest.raises(S2lctError, match="relevant is empty"):
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     path.write_text(f"id,label,natural,relevant\n{ID},pos,2,no", encoding="utf-8")
     take_answers(path, read_sheets(tmp_path), "Ada", file)

@@ -115,7 +115,7 @@ def kept(tmp_path: Path) -> list[Path]:
 def error_of(url: str) -> CorpusError:
     with pytest.raises(CorpusError) as error:
         read_corpus(f"sst:{url}")
-    assert "give the folder or zip" in error.value.mend
+    assert "give the folder or zip" in error.value.hint
     return error.value
 
 
@@ -230,7 +230,7 @@ def test_no_server_and_no_address_are_one_error(
     assert "no address of the web" in error_of("https://[::1").problem
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "file"))
-    assert "S2LCT_CACHE" in error_of(url).mend
+    assert "S2LCT_CACHE" in error_of(url).hint
     assert served.ranges == []
 
 

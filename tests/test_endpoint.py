@@ -178,7 +178,7 @@ def test_what_fails_for_good_tells_what_is_kept_and_goes_on(tmp_path: Path, key:
         with pytest.raises(ScoringError) as caught:
             score(model_of(server, concurrency=1), SUITE, cache=cache)
         assert "8 of 12 answers are kept" in caught.value.problem
-        assert "the same command goes on" in caught.value.mend
+        assert "the same command goes on" in caught.value.hint
         assert KEY not in str(caught.value)
         broken = False
         outcomes = score(model_of(server, concurrency=1), SUITE, cache=cache)

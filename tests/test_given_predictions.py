@@ -175,7 +175,7 @@ def test_missing_cases_are_told_with_the_mend(suite: SuiteCases, tmp_path: Path)
     for case in suite.cases[:3]:
         assert case.id in error.value.problem
     assert suite.cases[3].id not in error.value.problem
-    assert "--limit" in error.value.mend
+    assert "--limit" in error.value.hint
 
 
 def test_a_part_of_the_suite_needs_only_that_part(
@@ -200,7 +200,7 @@ def test_unknown_rows_are_counted_and_left_out(suite: SuiteCases, tmp_path: Path
         pytest.raises(ScoringError, match="none of its 4 rows") as error,
     ):
         read_predictions(write(tmp_path / "none.csv", rows[-4:]), suite)
-    assert "s2lct export" in error.value.mend
+    assert "s2lct export" in error.value.hint
 
 
 def test_a_case_may_stand_there_twice_with_one_answer(suite: SuiteCases, tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_file_of_something_else_is_refused(
     with pytest.raises(ScoringError, match=problem) as error:
         read_predictions(path, suite)
     assert "said.csv" in error.value.problem
-    assert error.value.mend
+    assert error.value.hint
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ def test_bad_files_are_named(
     with pytest.raises(GrammarError, match=problem) as caught:
         ReferenceGrammar.load(path)
     assert name in caught.value.problem
-    assert "bracketed trees" in caught.value.mend
+    assert "bracketed trees" in caught.value.hint
 
 
 def test_bad_trees_are_named() -> None:

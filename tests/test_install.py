@@ -15,7 +15,7 @@ from hub_server import MAINTAINER, HubServer
 from suite_edits import edited_suite, without_last_family
 
 from s2lct.dataset_script.install import install, installed_version
-from s2lct.errors import BuilderError
+from s2lct.errors import S2lctError
 
 REPO = "s2lct-org/s2lct"
 BOTH_LINES = """
@@ -202,7 +202,7 @@ def test_a_failing_hub_leaves_what_was_installed_and_the_repeat_succeeds(
     script = f"""
 import datasets, json, sys
 from pathlib import Path
-from s2lct.errors import BuilderError
+from s2lct.errors import S2lctError
 from s2lct.dataset_script.install import install, installed_version
 install(sys.argv[1])
 told = []
@@ -210,7 +210,7 @@ for attempt in range(6):
     try:
         install("{REPO}")
         error = None
-    except BuilderError as problem:
+    except S2lctError as problem:
         error = str(problem)
     cache = Path(datasets.config.HF_DATASETS_CACHE)
     folders = [path.name for path in cache.iterdir() if path.is_dir()]
@@ -321,7 +321,7 @@ def test_broken_suites_are_refused_before_anything_changes(
     else:
         files["LC4"]["rows"] += 1
         edit_description(folder, files=files)
-    with pytest.raises(BuilderError, match=named):
+    with pytest.raises(S2lctError, match=named):
         install(folder)
     assert installed_version() is None
     assert not [path for path in datasets_cache.iterdir() if path.is_dir()]
@@ -340,5 +340,5 @@ def test_broken_suites_are_refused_before_anything_changes(
 def test_sources_that_cannot_be_installed_are_named(
     suite_folder: Path, datasets_cache: Path, source: str, version: str | None, named: str
 ) -> None:
-    with pytest.raises(BuilderError, match=named):
+    with pytest.raises(S2lctError, match=named):
         install(source.format(suite=suite_folder), version)

@@ -266,7 +266,7 @@ def test_models_that_are_no_language_models_say_why(llama_folder: Path, tmp_path
     )
     with pytest.raises(ScoringError, match="is a classifier") as refused:
         load(classifier)
-    assert "leave --llm away" in refused.value.mend
+    assert "leave --llm away" in refused.value.hint
     base = changed(llama_folder, tmp_path / "b", reconfigured(architectures=["LlamaModel"]))
     with pytest.raises(ScoringError, match="is no causal language model"):
         load(base)

@@ -252,7 +252,7 @@ def test_bad_files_are_named(
     with pytest.raises(LexiconError, match=problem) as caught:
         Lexicon.load(path)
     assert name in caught.value.problem
-    assert "SentiWordNet_3.0.0.txt" in caught.value.mend
+    assert "SentiWordNet_3.0.0.txt" in caught.value.hint
 
 
 def test_folder_or_zip_without_sentiwordnet(tmp_path: Path) -> None:

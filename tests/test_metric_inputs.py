@@ -88,7 +88,7 @@ def test_without_classes_a_row_means_the_same_or_is_refused(
     try:
         said = labels([answer(row, names, most) for row in probabilities])
     except ScoringError as error:
-        assert most < len(names) and "top_k=None" in error.mend
+        assert most < len(names) and "top_k=None" in error.hint
         return
     assert said == whole
 
@@ -97,7 +97,7 @@ def test_the_best_class_alone_is_refused_where_nobody_names_the_classes(rows: Da
     said = [{"label": "positive", "score": 0.45}] * len(rows)
     with pytest.raises(ScoringError, match=r"predictions\[0\]") as refused:
         compute(predictions=said, references=rows)
-    assert "classes=" in refused.value.mend and "top_k=None" in refused.value.mend
+    assert "classes=" in refused.value.hint and "top_k=None" in refused.value.hint
     by_name = compute(predictions=["positive"] * len(rows), references=rows)
     assert compute(predictions=said, references=rows, classes=THREE) == by_name
     mapped = [{"label": "LABEL_0", "score": 0.45}] * len(rows)
@@ -156,7 +156,7 @@ def test_a_row_that_means_nothing_is_refused_by_its_number(bad: Any) -> None:
     for good in GOOD_ROWS:
         with pytest.raises(ScoringError, match=r"predictions\[[01]\]") as refused:
             labels([good, bad])
-        assert refused.value.mend
+        assert refused.value.hint
     with pytest.raises(ScoringError):
         labels([bad])
 
@@ -285,7 +285,7 @@ def test_references_that_are_no_rows_say_what_to_pass(references: str, rows: Dat
         given = labelled[references]
     with pytest.raises(ScoringError, match="reference") as refused:
         compute(predictions=[0] * len(rows), references=given)
-    assert "pass" in refused.value.mend
+    assert "pass" in refused.value.hint
 
 
 def test_nothing_to_score_is_no_perfect_score(suite_folder: Path, rows: Dataset) -> None:
@@ -346,7 +346,7 @@ def test_models_in_memory_pipelines_and_label_maps_agree(rows: Dataset, tmp_path
     ):
         with pytest.raises(ScoringError) as refused:
             compute(suite=rows, **faulty)  # type: ignore[arg-type]
-        assert refused.value.mend
+        assert refused.value.hint
 
 
 @pytest.mark.parametrize("name", ["vader", "embedded-2class", "embedded-3class"])
@@ -368,7 +368,7 @@ def test_a_misspelt_model_gets_the_nearest_name(
     monkeypatch.setattr("huggingface_hub.hf_hub_download", asked)
     with pytest.raises(ScoringError) as refused:
         load_classifier(name)
-    assert f"pass {near}" in refused.value.mend
+    assert f"pass {near}" in refused.value.hint
 
 
 def trained(folder: Path, suite: Path, tmp_path: Path, **arguments: Any) -> Any:

@@ -193,14 +193,14 @@ def test_columns_that_are_not_there_are_told(tmp_path: Path, query: str, problem
     path = write_csv(tmp_path / "hate.csv", HEADER, *HATE)
     with pytest.raises(ScoringError, match=re.escape(problem)) as error:
         load_cases(f"csv:{path}{query}")
-    assert error.value.mend
+    assert error.value.hint
 
 
 def test_labels_0_and_1_are_not_guessed(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "binary.csv", ("text", "label"), ("Lovely.", 1), ("Awful.", 0))
     with pytest.raises(ScoringError, match="nothing says what they mean") as error:
         load_cases(f"csv:{path}")
-    assert "labels=0=negative,1=positive" in error.value.mend
+    assert "labels=0=negative,1=positive" in error.value.hint
     suite = load_cases(f"csv:{path}?labels=0=negative,1=positive")
     assert [case.passes for case in suite.cases] == [{2}, {0}]
     three = write_csv(tmp_path / "three.csv", ("text", "label"), ("Lovely.", 2), ("Awful.", 0))

@@ -28,7 +28,7 @@ def test_a_pattern_that_never_ends_is_an_error_that_names_it() -> None:
         searched(NEVER_ENDS, LONG_TEXT)
     assert NEVER_ENDS in error.value.problem
     assert LONG_TEXT in error.value.problem
-    assert "repetition" in error.value.mend
+    assert "repetition" in error.value.hint
 
 
 def test_the_search_names_the_rule() -> None:

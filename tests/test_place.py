@@ -157,7 +157,7 @@ def test_a_folder_that_cannot_hold_a_suite_is_refused_before_any_work(tmp_path: 
     for out, told in unusable(tmp_path):
         with pytest.raises(BuildError, match=told) as error:
             build_suite(config_for(tmp_path / "no corpus", out))
-        assert "--out" in error.value.problem + error.value.mend
+        assert "--out" in error.value.problem + error.value.hint
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -25,7 +25,7 @@ from ray_nodes import SMALL, two_nodes
 
 from s2lct import ray_engine
 from s2lct.engines import Engine
-from s2lct.errors import BuilderError, BuildError, GateError, ScoringError
+from s2lct.errors import BuildError, GateError, S2lctError, ScoringError
 from s2lct.options import OnEngine
 from s2lct.ray_engine import ASKED_AHEAD, RayEngine, engine_of
 
@@ -91,7 +91,7 @@ def test_errors_of_workers_come_out_as_they_are(engine: Engine[Adder]) -> None:
     with pytest.raises(ScoringError) as refused:
         list(engine.map(asks.refused, range(5)))
     assert refused.value.problem == "text number 2: is none"
-    assert refused.value.mend == "write it"
+    assert refused.value.hint == "write it"
     with pytest.raises(ZeroDivisionError) as broken:
         list(engine.map(asks.broken, range(5)))
     assert "return number // 0" in str(broken.value.__cause__)
@@ -99,12 +99,12 @@ def test_errors_of_workers_come_out_as_they_are(engine: Engine[Adder]) -> None:
         list(engine.map(asks.oddly_broken, range(1)))
 
 
-@pytest.mark.parametrize("kind", [BuilderError, ScoringError, GateError])
-def test_errors_are_pickled_and_copied_whole(kind: type[BuilderError]) -> None:
-    error = kind("row 3: is empty", mend="fill it")
+@pytest.mark.parametrize("kind", [S2lctError, ScoringError, GateError])
+def test_errors_are_pickled_and_copied_whole(kind: type[S2lctError]) -> None:
+    error = kind("row 3: is empty", hint="fill it")
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(other) is kind
-        assert (other.problem, other.mend, str(other)) == (error.problem, error.mend, str(error))
+        assert (other.problem, other.hint, str(other)) == (error.problem, error.hint, str(error))
 
 
 def test_a_worker_has_one_thread_and_no_gpu_that_it_did_not_ask_for(engine: Engine[Adder]) -> None:
@@ -126,7 +126,7 @@ def test_a_piece_that_kills_its_worker_each_time_is_told(
     given = [(number, tmp_path) for number in range(6)]
     with pytest.raises(BuildError, match=r"died 3 times at the same piece \(number 3\)") as told:
         list(engine.map(asks.always_killed, given))
-    assert "--workers" in told.value.mend
+    assert "--workers" in told.value.hint
     assert (tmp_path / "tries").read_text() == "xxx"
 
 
@@ -154,7 +154,7 @@ def test_gpus_that_are_not_there_are_told(cluster: Any, engine: Engine[Adder]) -
 def test_a_full_disk_is_told(engine: Engine[Adder]) -> None:
     with pytest.raises(BuildError, match="no room on its disk") as told:
         list(engine.map(asks.large, [2 * SMALL] * 2))
-    assert "the same command goes on" in told.value.mend
+    assert "the same command goes on" in told.value.hint
 
 
 def test_work_goes_on_when_a_node_leaves(
@@ -213,7 +213,7 @@ def test_other_versions_on_a_node_are_told(
     monkeypatch.setattr(ray_engine, "versions", lambda names: here(names) | {"torch": "1.0"})
     with pytest.raises(BuildError, match=r"node [\d.]+ of .*: torch is 1.0 here, and") as told:
         list(engine.map(Adder.add, range(3)))
-    assert "install torch 1.0" in told.value.mend
+    assert "install torch 1.0" in told.value.hint
 
 
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:1", "127.0.0.1:port"])
@@ -234,7 +234,7 @@ def test_an_address_where_nobody_answers_is_told(engine_closed: None) -> None:
             RayEngine(partial(Adder, 1), address=address),
         ):
             pytest.fail("began")
-    assert "ray status" in told.value.mend
+    assert "ray status" in told.value.hint
 
 
 def test_what_is_no_cluster_is_told(engine_closed: None) -> None:
@@ -260,7 +260,7 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     options = OnEngine(engine="ray")
     with pytest.raises(BuildError) as told, engine_of(options, partial(Adder, 1)):
         pytest.fail("began")
-    assert told.value.mend == 'pip install "s2lct[ray]"'
+    assert told.value.hint == 'pip install "s2lct[ray]"'
 
 
 def test_in_process_nothing_of_ray_is_imported() -> None:

@@ -250,7 +250,7 @@ def test_what_is_missing_is_named(
         given_options = given_options | {"suite": str(suite_folder)}
     with pytest.raises(AnalysisError) as error:
         reproduce(**given_options, out=tmp_path / "out")
-    assert message in error.value.mend
+    assert message in error.value.hint
 
 
 # Table 2: answers are of made-up raters.

@@ -192,7 +192,7 @@ def test_a_folder_that_a_node_does_not_have_is_named(tmp_path: Path) -> None:
     found = spread(InProcess(LoadedModels()), [there], [SENTENCES], tmp_path / "cache", no_bars)
     error = found[there.name]
     assert isinstance(error, ScoringError)
-    assert "gone: is no folder on node" in error.problem and "Hub id" in error.mend
+    assert "gone: is no folder on node" in error.problem and "Hub id" in error.hint
 
 
 def test_another_model_on_another_node_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ class NaiveCollector:
             return
         for name, value in (("id", sentence.id), ("split", sentence.split)):
             if "\n" in value:
-                raise CorpusError(f"{where}: the {name} ", mend="")
+                raise CorpusError(f"{where}: the {name} ", hint="")
         if sentence.id in self.ids and not self.taken:
             self.taken = f"{where}: the id {sentence.id!r} is already taken"
         self.ids.add(sentence.id)
@@ -185,7 +185,7 @@ class NaiveCollector:
 
     def found(self) -> tuple[list[Sentence], dict[str, int], str]:
         if self.taken:
-            raise CorpusError(self.taken, mend="")
+            raise CorpusError(self.taken, hint="")
         found = [one for one in self.kept if one.text not in self.other]
         conflicting = sum(self.again[text] for text in self.other)
         skipped = {
@@ -345,7 +345,7 @@ def test_a_full_disk_says_how_to_get_more(monkeypatch: pytest.MonkeyPatch) -> No
             corpus_of(made_up(3_000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "TMPDIR" in caught.value.mend
+    assert "TMPDIR" in caught.value.hint
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     with pytest.raises(CorpusError, match="cannot be kept in /nowhere"):
         corpus_of(made_up(3_000))

@@ -134,7 +134,7 @@ def test_capabilities_with_few_seeds_are_used_up_and_too_few_are_refused() -> No
     assert Counter(item.capability for item in sets_of(study)[0]) == {"LC1": 4, "LC8": 36}
     with pytest.raises(AnalysisError, match="32 of its seeds have expansions") as error:
         draw(suite, TITLES, sets=3, seeds=11)
-    assert "--sets 3 --seeds 10" in error.value.mend
+    assert "--sets 3 --seeds 10" in error.value.hint
     assert len(sets_of(draw(suite, TITLES, sets=3, seeds=10))) == 3
 
 

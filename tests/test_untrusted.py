@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.errors import BuilderError, ModelError, OutputError
+from s2lct.errors import ModelError, OutputError, S2lctError
 from s2lct.files import check_file_out, whole_file, whole_folder, write_text
 from s2lct.hub_calls import hub_call
 from s2lct.plain_text import spreadsheet_cell
@@ -158,7 +158,7 @@ def test_another_sentiment_head_is_refused(
     monkeypatch.setattr(sentiment_head, "head_path", lambda name: tmp_path / path.name)
     with pytest.raises(ModelError, match=r"SHA-256 is [0-9a-f]{64}, expected") as told:
         load_classifier(name)
-    assert "reinstall" in told.value.mend
+    assert "reinstall" in told.value.hint
 
 
 def test_another_tokenizer_of_the_encoder_is_refused(
@@ -193,7 +193,7 @@ def test_no_token_leaves_a_hub_call_or_an_error() -> None:
         except OSError as error:
             raise ValueError(f"denied to {token}") from error
     assert token not in repr(told.value.__cause__)
-    assert token not in str(BuilderError(f"said {token}", mend=f"not {token}"))
+    assert token not in str(S2lctError(f"said {token}", hint=f"not {token}"))
 
 
 @pytest.mark.parametrize(

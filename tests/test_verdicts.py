@@ -15,7 +15,7 @@ from s2lct.builder.curation.agreement import agreement
 from s2lct.builder.curation.language_models import verdicts_in
 from s2lct.builder.curation.sheets import Candidate, Item, unread, with_traps
 from s2lct.builder.curation.verdicts import Grades, Verdict, VerdictFile, Verdicts, trap_of
-from s2lct.errors import BuilderError
+from s2lct.errors import S2lctError
 from s2lct.identity import content_id
 
 IDS = [content_id("verdict", str(number)) for number in range(40)]
@@ -141,7 +141,7 @@ def test_a_file_that_was_cut_loses_the_cut_line_alone(
 def test_a_file_that_is_none_of_verdicts_stays_as_it_is(tmp_path: Path, content: str) -> None:
     path = tmp_path / "reviews.csv"
     path.write_text(content)
-    with pytest.raises(BuilderError, match=r"reviews\.csv, line 1"):
+    with pytest.raises(S2lctError, match=r"reviews\.csv, line 1"):
         VerdictFile(path)
     assert path.read_text() == content
 

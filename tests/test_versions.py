@@ -140,7 +140,7 @@ def test_only_the_next_version_is_taken(last: Version, wanted: Version, change: 
     if wanted != right:
         with pytest.raises(VersionError) as caught:
             check_bump(last, wanted, comparison)
-        assert str(right) in caught.value.mend
+        assert str(right) in caught.value.hint
 
 
 def test_the_newest_entry_stands_first() -> None:

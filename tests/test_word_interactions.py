@@ -434,7 +434,7 @@ def test_a_checkpoint_of_another_training_is_refused(
         learn_masks(
             keyword_model, texts, texts, vocabulary, WimaskSettings(epochs=2), checkpoint=path
         )
-    assert "--restart" in told.value.mend
+    assert "--restart" in told.value.hint
     with pytest.raises(AnalysisError, match="other texts"):
         learn_masks(
             keyword_model, texts[1:], texts, vocabulary, WimaskSettings(epochs=1), checkpoint=path
@@ -455,7 +455,7 @@ def test_a_vocabulary_larger_than_memory_is_refused_with_the_number(
     assert vocabulary.size > 10
     with pytest.raises(AnalysisError, match=rf"{vocabulary.size} × {vocabulary.size}") as told:
         learn_masks(keyword_model, texts, texts, vocabulary)
-    assert "--vocab 9 or less" in told.value.mend
+    assert "--vocab 9 or less" in told.value.hint
     small = Vocabulary.of_texts(keyword_model, texts, 9)
     learn_masks(keyword_model, texts, texts, small, WimaskSettings(epochs=1))
 

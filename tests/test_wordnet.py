@@ -74,7 +74,7 @@ def test_without_wordnet_one_error_says_how_to_fetch_it(
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     with pytest.raises(LexiconError, match="lack WordNet") as error:
         WordNet()
-    assert "nltk.download('wordnet')" in error.value.mend
+    assert "nltk.download('wordnet')" in error.value.hint
 
 
 def test_a_damaged_wordnet_is_told(wordnet: Path) -> None:

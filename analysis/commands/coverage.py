@@ -160,7 +160,7 @@ def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
     from s2lct.leaderboard.results.write import file_name
 
     if options.curve is not None and options.curve.suffix not in (".html", ".png"):
-        raise AnalysisError(f"--curve {options.curve}", mend="name a file .html or .png")
+        raise AnalysisError(f"--curve {options.curve}", hint="name a file .html or .png")
     check_files_out(curve=options.curve)
     if options.save is not None:
         check_folder_out(options.save, "--save")
@@ -265,7 +265,7 @@ def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
     if not checklist and not Path(options.suite).is_dir():
         raise AnalysisError(
             f"suite {loaded.name}: no folder",
-            mend="download it first: hf download --repo-type dataset ID --local-dir DIR",
+            hint="download it first: hf download --repo-type dataset ID --local-dir DIR",
         )
     several = len(thresholds) > 1
     outs = [options.out / f"threshold-{t:g}" if several else options.out for t in thresholds]
@@ -329,6 +329,6 @@ def thresholds_of(text: str) -> list[float]:
     if not thresholds or not all(0 <= threshold < math.inf for threshold in thresholds):
         raise AnalysisError(
             f"--threshold {text}: is no list of numbers of 0 or above",
-            mend="pass such as 0,1e-4,1e-3",
+            hint="pass such as 0,1e-4,1e-3",
         )
     return thresholds

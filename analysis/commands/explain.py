@@ -111,8 +111,8 @@ def explain(options: ExplainOptions, bars: Bars) -> ExplanationFile:
         limit=options.limit or None,
     )
     if not rows:
-        why, mend = NOTHING[options.pass_to_fail]
-        raise AnalysisError(f"{options.model}: nothing to explain: {why}", mend=mend)
+        why, hint = NOTHING[options.pass_to_fail]
+        raise AnalysisError(f"{options.model}: nothing to explain: {why}", hint=hint)
     search = Options(
         **options.model_dump(include={"threshold", "samples", "search_samples", "seed"}),
         method=None if options.attribution == "auto" else options.attribution,

@@ -150,7 +150,7 @@ def _trainings(on: tuple[str, ...], capabilities: tuple[str, ...]) -> dict[str, 
 
     if {ALL, EACH} & set(on) and len(on) > 1:
         raise AnalysisError(
-            f"--on {' --on '.join(on)}", mend=f"give {ALL} or {EACH} alone, or capabilities"
+            f"--on {' --on '.join(on)}", hint=f"give {ALL} or {EACH} alone, or capabilities"
         )
     if EACH in on:
         return {name: (name,) for name in capabilities}
@@ -174,12 +174,12 @@ def _corpus(named: str | None, suite: str) -> Corpus | None:
     if not built.get("corpus"):
         raise AnalysisError(
             f"--suite {suite}: does not say what corpus it was built from",
-            mend="name it with --corpus, or --corpus none to do without",
+            hint="name it with --corpus, or --corpus none to do without",
         )
     try:
         return read_again(built)
     except CorpusError as error:
         raise AnalysisError(
             f"--suite {suite}: its corpus cannot be read: {error.problem}",
-            mend="say where it is with --corpus, or --corpus none to do without",
+            hint="say where it is with --corpus, or --corpus none to do without",
         ) from error

@@ -191,7 +191,7 @@ class MaskedModel:
         if self._embeddings is None:
             raise AnalysisError(
                 f"model {encoder.name}: has no module of embeddings before its layers",
-                mend="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
+                hint="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
             )
 
     def logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

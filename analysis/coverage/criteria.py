@@ -134,7 +134,7 @@ class Coverage(ABC):
         if encoder.fingerprint != self.model:
             raise AnalysisError(
                 f"{self.name}: was made for another model than {encoder.name}",
-                mend="make the coverage anew for this model",
+                hint="make the coverage anew for this model",
             )
 
     def emptied(self: Own) -> Own:
@@ -153,7 +153,7 @@ class Coverage(ABC):
         if other.identity() != self.identity():
             raise AnalysisError(
                 f"coverage of {other.kind} and of {self.kind} with other settings, bounds or model",
-                mend="merge states of one metric, one model and one reference corpus",
+                hint="merge states of one metric, one model and one reference corpus",
             )
         for part, bits in other.state.items():
             self.state[part] |= bits
@@ -285,7 +285,7 @@ class NeuronCoverage(UnitCoverage):
         super().__init__(model, settings, constants, state)
         if not 0 <= settings.get("threshold", 0) < 1:
             raise AnalysisError(
-                f"threshold {settings['threshold']}", mend="pass 0 or more and below 1"
+                f"threshold {settings['threshold']}", hint="pass 0 or more and below 1"
             )
 
     @property
@@ -348,7 +348,7 @@ def parse_layers(text: str, encoder: EncoderModel) -> dict[str, Any]:
         if not found or found[-1] > encoder.layers:
             raise AnalysisError(
                 f"--layers {part}: model {encoder.name} has no such layer",
-                mend=f"name encoder, embeddings, 1 to {encoder.layers}, a range such as "
+                hint=f"name encoder, embeddings, 1 to {encoder.layers}, a range such as "
                 f"1-{encoder.layers}"
                 + (" (it has no pooler)" if encoder.pooler is None else " or pooler"),
             )
@@ -372,7 +372,7 @@ def set_ranges(
         raise AnalysisError(
             f"reference corpus of {len(set(texts))} sentence{'' if texts else 's'}: no neuron "
             "has a range",
-            mend="pass the corpus that the model was trained on, or another large one",
+            hint="pass the corpus that the model was trained on, or another large one",
         )
     for one in encoder.activations(texts, advance):
         for criterion in criteria:

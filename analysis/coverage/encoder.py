@@ -308,7 +308,7 @@ class EncoderModel(Network):
         if not weights:
             raise AnalysisError(
                 f"model {self.name}: returns no attention weights, even with eager attention",
-                mend=f"pass an encoder {_KINDS}",
+                hint=f"pass an encoder {_KINDS}",
             )
         if all((np.triu(layer[0], 1) == 0).all() for layer in weights):
             raise _no_encoder(self.name, "it is decoder-only: no token looks at a later one")
@@ -316,7 +316,7 @@ class EncoderModel(Network):
 
 def _no_encoder(name: str, why: str) -> AnalysisError:
     return AnalysisError(
-        f"model {name}: is no encoder ({why})", mend=f"pass a sequence classifier {_KINDS}"
+        f"model {name}: is no encoder ({why})", hint=f"pass a sequence classifier {_KINDS}"
     )
 
 

@@ -264,7 +264,7 @@ class _Training:
         if changed := [n for n, value in self._identity.items() if identity.get(n) != value]:
             raise AnalysisError(
                 f"{checkpoint}: belongs to a training with other {' and '.join(changed)}",
-                mend="give the options it was started with, choose another --out, or --restart",
+                hint="give the options it was started with, choose another --out, or --restart",
             )
         kept = {
             name: torch.from_numpy(array).to(self._pairs.device) for name, array in found.items()
@@ -303,7 +303,7 @@ def learn_masks(
     if not texts or not held_out:
         raise AnalysisError(
             f"{len(texts)} texts to learn masks from and {len(held_out)} to test them on",
-            mend="give a corpus of some hundred sentences at least",
+            hint="give a corpus of some hundred sentences at least",
         )
     size = vocabulary.size
     arrays.check_memory(

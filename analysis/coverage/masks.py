@@ -93,6 +93,6 @@ class Masks:
         ):
             raise AnalysisError(
                 f"--masks {path}: were learned for {masks.about.get('model', 'another model')}",
-                mend=f"learn them for {encoder.name}: s2lct masks CORPUS --model {encoder.name}",
+                hint=f"learn them for {encoder.name}: s2lct masks CORPUS --model {encoder.name}",
             )
         return masks

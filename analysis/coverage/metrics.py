@@ -68,11 +68,11 @@ def build_metrics(
     if unknown or not names:
         raise AnalysisError(
             f"metric {', '.join(unknown)}: no such" if unknown else "no metric is named",
-            mend=f"choose among {', '.join(METRICS)}",
+            hint=f"choose among {', '.join(METRICS)}",
         )
     if "mncover" in names and masks is None:
         raise AnalysisError(
-            "mncover needs masks", mend="learn them with `s2lct masks`, then pass --masks FILE"
+            "mncover needs masks", hint="learn them with `s2lct masks`, then pass --masks FILE"
         )
     model, reference = encoder.fingerprint, list(reference)
     units: dict[str, Any] = {"layers": parse_layers(layers or "encoder", encoder)}

@@ -73,7 +73,7 @@ def read_pairs(path: Path) -> list[PairCase]:
     """
 
     def no_pair(number: int, error: BaseException) -> AnalysisError:
-        return AnalysisError(f"{path}: line {number}: is no pair ({error!r})", mend=_MEND)
+        return AnalysisError(f"{path}: line {number}: is no pair ({error!r})", hint=_MEND)
 
     cases: dict[str, PairCase] = {}
     try:
@@ -86,9 +86,9 @@ def read_pairs(path: Path) -> list[PairCase]:
                 cases.setdefault(case.id, case)
     except (OSError, EOFError, zlib.error) as error:
         fault = getattr(error, "strerror", None) or str(error)
-        raise AnalysisError(f"{path}: {fault}", mend=_MEND) from error
+        raise AnalysisError(f"{path}: {fault}", hint=_MEND) from error
     if not cases:
-        raise AnalysisError(f"{path}: holds no pair", mend=_MEND)
+        raise AnalysisError(f"{path}: holds no pair", hint=_MEND)
     return list(cases.values())
 
 
@@ -121,7 +121,7 @@ def failed_pairs(
                 f"pair {case.text[:40]!r}, {case.text_pair[:40]!r} expects "
                 f"{', '.join(case.expected) or 'nothing'}; the classes of {encoder.name} are "
                 f"{', '.join(encoder.classes)}",
-                mend="name classes of the model in expected",
+                hint="name classes of the model in expected",
             )
     failed = np.zeros(len(cases), dtype=bool)
     for one in encoder.activations([case.given for case in cases], advance):

@@ -101,14 +101,14 @@ class SectionCoverage(Coverage):
         if vocabulary is not None and convention == "paper":
             raise AnalysisError(
                 "--neurons words: the paper's neurons are of places",
-                mend="add --convention reached, or leave out --neurons words",
+                hint="add --convention reached, or leave out --neurons words",
             )
         counted = places
         config, attentions = encoder.model.config, [n for n in layers["hidden"] if n]
         if layers["pooler"] or not attentions:
             raise AnalysisError(
                 "--layers: pooler and embeddings have no attention neurons",
-                mend="name encoder layers, such as --layers encoder",
+                hint="name encoder layers, such as --layers encoder",
             )
         if vocabulary is None:
             places = size = min(places, max(len(encoder.token_ids(text)) for text in texts))
@@ -233,6 +233,6 @@ class SectionCoverage(Coverage):
             count += weight * int(varying.sum())
         if not count:
             raise AnalysisError(
-                "no neuron has a range to cut", mend="pass a larger reference corpus, other masks"
+                "no neuron has a range to cut", hint="pass a larger reference corpus, other masks"
             )
         return float(self.settings["bins"] * (all_of_places or count))

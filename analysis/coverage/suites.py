@@ -69,13 +69,13 @@ def load_test_suite(name: str, *, relative: bool = False) -> SuiteCases:
         except UnicodeEncodeError as error:
             raise AnalysisError(
                 f"{path}: a case of {read.test!r} holds half a character (a lone surrogate)",
-                mend="write the file as UTF-8",
+                hint="write the file as UTF-8",
             ) from error
         if cases.setdefault(case.id, case).passes != case.passes:
             raise AnalysisError(
                 f"{path}: two cases of {read.test!r} have the text {read.text[:60]!r} and other "
                 "labels",
-                mend="decide which labels pass, and leave out the other case",
+                hint="decide which labels pass, and leave out the other case",
             )
     return _suite_of(name, cases.values())
 
@@ -118,7 +118,7 @@ def _check_task(path: Path) -> None:
     if len(texts) != 1 or (expected and not {*map(str, expected)} & {*LABELS}):
         raise AnalysisError(
             f"{path}: a suite of another task: {len(texts)} texts a case, expects {expected!r}",
-            mend=f"pass a sentiment suite, of one text a case and labels {', '.join(LABELS)}",
+            hint=f"pass a sentiment suite, of one text a case and labels {', '.join(LABELS)}",
         )
 
 
@@ -139,7 +139,7 @@ def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
             called, suite = Path(file).name.removesuffix(".gz").removesuffix(".jsonl"), name
         if called in found or not called:
             raise AnalysisError(
-                f"suite {name}: another one is called {called!r} too", mend="name it: NAME=SUITE"
+                f"suite {name}: another one is called {called!r} too", hint="name it: NAME=SUITE"
             )
         found[called] = load_test_suite(suite, relative=True)
     return found
@@ -176,7 +176,7 @@ def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list
     if len({sentence.text for sentence in corpus.sentences}) < 2:
         raise AnalysisError(
             f"reference corpus {spec}: one sentence, so no neuron has a range",
-            mend="pass the corpus that the model was trained on, or another large one",
+            hint="pass the corpus that the model was trained on, or another large one",
         )
     if any(sentence.split for sentence in corpus.sentences):
         reference = [s for s in corpus.sentences if s.split == "train"]
@@ -232,7 +232,7 @@ def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, A
     }
     if not any(rows_of.values()):
         raise AnalysisError(
-            f"threshold {reduced.threshold:g}: no case stays", mend="pass a lower --threshold"
+            f"threshold {reduced.threshold:g}: no case stays", hint="pass a lower --threshold"
         )
     counts: dict[str, dict[str, Any]] = {}
     for name, before in read.described["counts"].items():
@@ -267,5 +267,5 @@ def check_out(out: Path, suite: str) -> None:
     except SuiteError:
         pass
     raise AnalysisError(
-        f"--out {out}: something else is there", mend="name a folder that does not exist yet"
+        f"--out {out}: something else is there", hint="name a folder that does not exist yet"
     )

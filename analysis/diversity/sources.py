@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from s2lct.builder.capabilities.beside_checklist import cases_beside
 from s2lct.builder.corpus.read import read_again, read_corpus
-from s2lct.errors import AnalysisError, BuilderError
+from s2lct.errors import AnalysisError, S2lctError
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
 from s2lct.suite.checklist import read_checklist
@@ -51,7 +51,7 @@ def checklist_texts(against: str, groups: Iterable[str], capabilities: Sequence[
     if name != "checklist" or not path:
         raise AnalysisError(
             f"--against {against}: is not checklist:PATH",
-            mend="write it like checklist:sentiment_mft.jsonl.gz",
+            hint="write it like checklist:sentiment_mft.jsonl.gz",
         )
     cases = read_checklist(Path(path))
     if capabilities:
@@ -72,13 +72,13 @@ def corpus_texts(
     if spec is not None:
         read = read_corpus(spec, **columns)
     else:
-        mend = "name the corpus with --corpus, or leave it out with --corpus none"
+        hint = "name the corpus with --corpus, or leave it out with --corpus none"
         if not Path(suite).is_dir():
-            raise AnalysisError(f"{suite}: does not say where its corpus lies", mend=mend)
+            raise AnalysisError(f"{suite}: does not say where its corpus lies", hint=hint)
         built = read_description(Path(suite))["options"]
         try:
             read = read_again(built)
-        except BuilderError as error:
-            raise AnalysisError(f"{suite}: {error.problem}", mend=mend) from error
+        except S2lctError as error:
+            raise AnalysisError(f"{suite}: {error.problem}", hint=hint) from error
     texts = [Text(sentence.text, sentence.id) for sentence in read.sentences]
     return dict.fromkeys(groups, texts)

@@ -68,13 +68,13 @@ def _integrated_gradients(judge: Judge, texts: Sequence[str], labels: Sequence[i
     network, rule = judge.model, judge.rule
     if not isinstance(network, Network) or rule is None:
         raise AnalysisError(
-            f"model {network.name}: has no gradients", mend="choose --attribution shap or occlusion"
+            f"model {network.name}: has no gradients", hint="choose --attribution shap or occlusion"
         )
     tokenizer, model = network.tokenizer, network.model
     if not tokenizer.is_fast:
         raise AnalysisError(
             f"model {network.name}: its tokenizer does not tell where word pieces stand",
-            mend="choose --attribution occlusion, or save a fast tokenizer beside the model",
+            hint="choose --attribution occlusion, or save a fast tokenizer beside the model",
         )
     meanings = torch.tensor(rule.meanings, device=model.device)
     middle = sum(rule.neutral_band) / 2

@@ -121,20 +121,20 @@ def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFil
     Raises:
         AnalysisError: it cannot be read, is something else, or is about another suite.
     """
-    mend = "make one with `s2lct explain MODEL --suite DIR --out explain.json`"
+    hint = "make one with `s2lct explain MODEL --suite DIR --out explain.json`"
     try:
         file = ExplanationFile.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise AnalysisError(f"{path}: cannot be read ({error.strerror})", mend=mend) from error
+        raise AnalysisError(f"{path}: cannot be read ({error.strerror})", hint=hint) from error
     except ValidationError as error:
         raise AnalysisError(
-            f"{path}: holds no explanations ({fault_of(error)})", mend=mend
+            f"{path}: holds no explanations ({fault_of(error)})", hint=hint
         ) from error
     if suite_fingerprint and file.suite_fingerprint != suite_fingerprint:
         raise AnalysisError(
             f"{path}: explains cases of another suite ({file.suite_fingerprint[:12] or '?'}, the "
             f"results are of {suite_fingerprint[:12]})",
-            mend="explain and score on one version of the suite",
+            hint="explain and score on one version of the suite",
         )
     return file
 

@@ -70,7 +70,7 @@ def table4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         printed = augmenter.as_printed(encoder, metric, bars("as printed", len(originals)))
         if not printed:
             raise AnalysisError(
-                f"{options.name}: no text made coverage grow", mend="give more originals: --limit"
+                f"{options.name}: no text made coverage grow", hint="give more originals: --limit"
             )
         covered = neurons.trained(steps, bars)[MNCOVER]
         guided = augmenter.by_coverage(encoder, covered, bars("our search", len(originals)))

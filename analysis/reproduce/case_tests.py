@@ -51,7 +51,7 @@ def read_tests(paths: Iterable[Path], limit: int) -> list[TriedTest]:
             found.setdefault(name, []).append(case)
     if not found:
         raise AnalysisError(
-            "--checklist: no case is given", mend="pass a file of CheckList's cases as JSON lines"
+            "--checklist: no case is given", hint="pass a file of CheckList's cases as JSON lines"
         )
     return [TriedTest(name, tuple(own[:limit]), len(own)) for name, own in found.items()]
 
@@ -69,7 +69,7 @@ def _cases(path: Path) -> Iterator[tuple[str, TriedCase]]:
         if (expectation := expectation_of(one.expectation)) is None:
             raise AnalysisError(
                 f"{path}: test {one.test!r} expects {one.expectation[:80]!r}, which is not known",
-                mend="leave the test out, or word it as CheckList's released tests are",
+                hint="leave the test out, or word it as CheckList's released tests are",
             )
         yield one.test, TriedCase(one.texts, expectation)
 
@@ -109,7 +109,7 @@ class Judge:
             told = ", ".join(sorted(case.expected)) or "nothing"
             raise AnalysisError(
                 f"case {case.texts[0]!r} expects {told}; there is {', '.join(self._names)}",
-                mend="name the model's classes in expected",
+                hint="name the model's classes in expected",
             )
         return self._names[labels[0]] not in expected
 
@@ -123,6 +123,6 @@ def are_pairs(tests: Sequence[TriedTest]) -> bool:
     kinds = {isinstance(text, str) for test in tests for case in test.cases for text in case.texts}
     if len(kinds) > 1:
         raise AnalysisError(
-            "--checklist: files of single texts and of pairs", mend="give them to runs of their own"
+            "--checklist: files of single texts and of pairs", hint="give them to runs of their own"
         )
     return kinds == {False}

@@ -92,7 +92,7 @@ def _tables(
     if are_pairs(tests) != pairs:
         raise AnalysisError(
             f"{options.name}: the tests are of {'single texts' if pairs else 'pairs'}",
-            mend=f"run mncover-table{1 if pairs else 6}, or pass other --checklist files",
+            hint=f"run mncover-table{1 if pairs else 6}, or pass other --checklist files",
         )
     tables: list[PaperTable] = []
     verdicts: list[str] = []

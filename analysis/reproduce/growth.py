@@ -103,7 +103,7 @@ def changed_texts(transformation: Transformation, texts: Sequence[Text], seed: i
         if not isinstance(text, str):
             raise AnalysisError(
                 "mncover-figure4: transformations change single texts, and these are pairs",
-                mend="pass a --reference of single texts",
+                hint="pass a --reference of single texts",
             )
         rng: Random = rng_for(seed, "growth", transformation.name, text)
         changed = transformation.apply(text, rng)

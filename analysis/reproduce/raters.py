@@ -57,7 +57,7 @@ def table2(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     if options.key is None or not options.answers:
         raise AnalysisError(
             f"{options.name}: a study's key and its answers are needed",
-            mend="pass --key study/key.json --answers FILE; `s2lct study export` writes the forms",
+            hint="pass --key study/key.json --answers FILE; `s2lct study export` writes the forms",
         )
     key = read_key(options.key)
     answers = read_answers(options.answers, key)

@@ -21,25 +21,25 @@ Given = TypeVar("Given")
 
 def needed_models(options: ReproduceOptions) -> tuple[str, ...]:
     """The models, each once; an AnalysisError where there is none."""
-    mend = "name one or more: --model embedded-2class --model embedded-3class"
-    return tuple(dict.fromkeys(_needed(options, options.model, "model", mend)))
+    hint = "name one or more: --model embedded-2class --model embedded-3class"
+    return tuple(dict.fromkeys(_needed(options, options.model, "model", hint)))
 
 
 def needed_suite(options: ReproduceOptions) -> str:
     """The suite's name; an AnalysisError where there is none."""
-    mend = "name the folder that `s2lct build` wrote, or a Hub id: --suite dist/s2lct"
-    return _needed(options, options.suite, "suite", mend)
+    hint = "name the folder that `s2lct build` wrote, or a Hub id: --suite dist/s2lct"
+    return _needed(options, options.suite, "suite", hint)
 
 
 def needed_reference(options: ReproduceOptions) -> str:
     """The corpus that sets ranges; an AnalysisError where there is none."""
-    mend = "name what sets the ranges, best what the model was trained on: --reference sst:PATH"
-    return _needed(options, options.reference, "reference corpus", mend)
+    hint = "name what sets the ranges, best what the model was trained on: --reference sst:PATH"
+    return _needed(options, options.reference, "reference corpus", hint)
 
 
-def _needed(options: ReproduceOptions, given: Given | None, what: str, mend: str) -> Given:
+def _needed(options: ReproduceOptions, given: Given | None, what: str, hint: str) -> Given:
     if not given:
-        raise AnalysisError(f"{options.name}: no {what} is named", mend=mend)
+        raise AnalysisError(f"{options.name}: no {what} is named", hint=hint)
     return given
 
 
@@ -49,8 +49,8 @@ def needed_checklist(options: ReproduceOptions) -> list[CheckListCase]:
     Raises:
         AnalysisError: none is given, or one cannot be read.
     """
-    mend = "name the file of its tests: --checklist sentiment_mft.jsonl.gz"
-    paths = _needed(options, options.checklist, "file of CheckList's cases", mend)
+    hint = "name the file of its tests: --checklist sentiment_mft.jsonl.gz"
+    paths = _needed(options, options.checklist, "file of CheckList's cases", hint)
     return [case for path in paths for case in read_checklist(path)]
 
 

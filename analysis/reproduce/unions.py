@@ -37,7 +37,7 @@ def table3(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         if len(sets) < 2:
             raise AnalysisError(
                 f"{options.name}: {len(sets)} test set, and a union takes two",
-                mend="add --checklist FILE or --suite, or a --reference with a test split",
+                hint="add --checklist FILE or --suite, or a --reference with a test split",
             )
         most = min(len(set(map(given, one.cases))) for one in sets.values())
         most = min(most, options.limit or paper.MOST_OF_A_SET)

@@ -155,11 +155,11 @@ def read_run(folder: Path, inputs: str) -> Run | None:
     try:
         run = Run.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise AnalysisError(f"{path}: is no run of ours", mend="choose another --out") from error
+        raise AnalysisError(f"{path}: is no run of ours", hint="choose another --out") from error
     if run.inputs != inputs:
         raise AnalysisError(
             f"{path}: a run of another model, suite, corpus or other options lies there",
-            mend="choose another --out, or delete that folder",
+            hint="choose another --out, or delete that folder",
         )
     return run
 

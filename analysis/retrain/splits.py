@@ -144,7 +144,7 @@ def folds_of(families: Sequence[SeedFamily], seed: int = 0) -> list[list[SeedFam
         raise AnalysisError(
             f"{len(families)} seed families in {len(groups)} groups that share no sentence: too "
             "few to train, validate and test on",
-            mend="build a suite with more seeds, or train on more capabilities",
+            hint="build a suite with more seeds, or train on more capabilities",
         )
 
     def order(group: Sequence[SeedFamily]) -> tuple[int, bytes]:

@@ -171,11 +171,11 @@ class Retrainer:
         if not isinstance(judge.model, Network) or judge.rule is None:
             raise AnalysisError(
                 f"model {judge.model.name}: has no weights to train",
-                mend="pass embedded-2class, embedded-3class, or the folder or Hub id of a "
+                hint="pass embedded-2class, embedded-3class, or the folder or Hub id of a "
                 "sequence classifier",
             )
         if options.mix and corpus is None:
-            raise AnalysisError("--mix: without a corpus", mend="name it with --corpus")
+            raise AnalysisError("--mix: without a corpus", hint="name it with --corpus")
         self.network, self.rule, self._judge = judge.model, judge.rule, judge
         self.suite, self.corpus, self.out = suite, corpus, out
         self.options, self.keep_models, self._tell = options, keep_models, tell
@@ -204,7 +204,7 @@ class Retrainer:
             raise AnalysisError(
                 f"{name}: none of {len(examples)} training cases has a label that "
                 f"{self.network.name} has a class for (no neutral class)",
-                mend="train on another capability, or a model with three classes",
+                hint="train on another capability, or a model with three classes",
             )
         mixed: list[Example] = []
         if self.corpus is not None and self.options.mix:

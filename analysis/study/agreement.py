@@ -131,7 +131,7 @@ def evaluate(
     rated = [one for one in ordered if one.relevance is not None or one.sentiment is not None]
     if not rated:
         raise AnalysisError(
-            "the files hold no rating", mend="have the forms filled in, then import them"
+            "the files hold no rating", hint="have the forms filled in, then import them"
         )
 
     def of(wanted: Callable[[KeyItem], bool]) -> Agreement:

@@ -59,13 +59,13 @@ def read_answers(paths: Sequence[Path], key: Key) -> list[Answer]:
             if answer.item not in key.items:
                 raise AnalysisError(
                     f"{path}: {answer.item!r} is no item of study {key.study}",
-                    mend="pass the key and the answers of one study",
+                    hint="pass the key and the answers of one study",
                 )
             known, where = answers.setdefault((answer.rater, answer.item), (answer, path))
             if known != answer:
                 raise AnalysisError(
                     f"{where} and {path}: {answer.rater!r} has two answers to {answer.item}",
-                    mend="pass only the later file, or give two raters different names",
+                    hint="pass only the later file, or give two raters different names",
                 )
     return [answer for answer, _ in answers.values()]
 
@@ -78,12 +78,12 @@ def _read(path: Path) -> list[Answer]:
         read = _JsonAnswers.model_validate_json(text)
     except UnicodeDecodeError as error:
         raise AnalysisError(
-            f"{path}: is not UTF-8 (byte {error.start})", mend="save it as UTF-8"
+            f"{path}: is not UTF-8 (byte {error.start})", hint="save it as UTF-8"
         ) from error
     except (OSError, ValidationError, csv.Error) as error:
         said = fault_of(error) if isinstance(error, ValidationError) else str(error)
         why = error.strerror if isinstance(error, OSError) else said
-        raise AnalysisError(f"{path}: {why}", mend=_MEND_FILE) from error
+        raise AnalysisError(f"{path}: {why}", hint=_MEND_FILE) from error
     rater = read.rater.strip() or path.stem
     return [Answer(rater, one.id, one.relevance, one.sentiment) for one in read.answers]
 
@@ -95,7 +95,7 @@ def _from_csv(text: str, path: Path) -> Iterator[Answer]:
     )
     rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or ()]
     if missing := [name for name in ("id", *SCALES) if name not in rows.fieldnames]:
-        raise AnalysisError(f"{path}: has no column {', '.join(missing)}", mend=_MEND_FILE)
+        raise AnalysisError(f"{path}: has no column {', '.join(missing)}", hint=_MEND_FILE)
     for number, row in enumerate(rows, 1):
         if item := row["id"].strip():
             rater = row.get("rater", "").strip() or path.stem
@@ -111,4 +111,4 @@ def _rating(text: str, where: str) -> int | None:
     for rating in RATINGS:
         if text in (str(rating), f"{rating}.0", f"{rating},0"):
             return rating
-    raise AnalysisError(f"{where}: {text!r} is no rating", mend="rate 1 to 5, or leave it empty")
+    raise AnalysisError(f"{where}: {text!r} is no rating", hint="rate 1 to 5, or leave it empty")

@@ -103,7 +103,7 @@ def draw(
         raise AnalysisError(
             f"suite {suite.name}: {len(families)} of its seeds have expansions, {sets} sets of "
             f"{seeds} need {sets * seeds}",
-            mend=f"--sets {sets} --seeds {max(1, len(families) // sets)}, or build a larger suite",
+            hint=f"--sets {sets} --seeds {max(1, len(families) // sets)}, or build a larger suite",
         )
     # Dealt out capability by capability, so each set has its share of each.
     drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
@@ -216,12 +216,12 @@ def write_study(study: Study, folder: Path) -> list[Path]:
     if path.exists() and read_key(path).study != study.key.study:
         raise AnalysisError(
             f"--out {folder}: holds another study, whose answers need its {KEY_FILE}",
-            mend="choose another folder",
+            hint="choose another folder",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise AnalysisError(f"--out {folder}: is no folder", mend="choose another") from None
+        raise AnalysisError(f"--out {folder}: is no folder", hint="choose another") from None
     contents: dict[str, str] = {}
     for number in sorted({item.set for item in study.key.items.values()}):
         contents[f"set-{number}.html"] = form_html(study, number)
@@ -239,13 +239,13 @@ def read_key(path: Path) -> Key:
     Raises:
         AnalysisError: there is none, or it is broken.
     """
-    mend = f"name the {KEY_FILE} that `s2lct study export` wrote"
+    hint = f"name the {KEY_FILE} that `s2lct study export` wrote"
     try:
         return Key.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise AnalysisError(f"--key {path}: {error.strerror}", mend=mend) from error
+        raise AnalysisError(f"--key {path}: {error.strerror}", hint=hint) from error
     except ValidationError as error:
-        raise AnalysisError(f"--key {path}: {fault_of(error)}", mend=mend) from error
+        raise AnalysisError(f"--key {path}: {fault_of(error)}", hint=hint) from error
 
 
 def suite_titles(suite: str) -> dict[str, str]:

@@ -39,7 +39,7 @@ def read_capability(path: Path) -> Capability:
         more = f"; and {len(faults) - _FAULTS_TOLD} more" if len(faults) > _FAULTS_TOLD else ""
         raise CapabilityError(
             f"{path}: {told}{more}",
-            mend="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
+            hint="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
         ) from error
 
 
@@ -78,7 +78,7 @@ def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capabilit
         if capability.id.casefold() in known:
             raise CapabilityError(
                 f"{path}: there is a capability {capability.id} already",
-                mend="give the capability another id",
+                hint="give the capability another id",
             )
         known[capability.id.casefold()] = capability, path
     ordered = sorted(known.values(), key=lambda one: _place(one[0]))
@@ -110,7 +110,7 @@ def load_capabilities(
             near = difflib.get_close_matches(name.casefold()[:50], folded, n=1)
             raise CapabilityError(
                 f"--capability {plain(name, 60)}: unknown",
-                mend=f"did you mean {folded[near[0]]}?"
+                hint=f"did you mean {folded[near[0]]}?"
                 if near
                 else f"there are {', '.join(known)}",
             )

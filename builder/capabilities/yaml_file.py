@@ -53,7 +53,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def _fault(path: Path, problem: str) -> CapabilityError:
-    return CapabilityError(f"{path}: {plain(problem, 300)}", mend=_MEND)
+    return CapabilityError(f"{path}: {plain(problem, 300)}", hint=_MEND)
 
 
 def _values(path: Path, node: yaml.Node, counted: dict[int, int], depth: int) -> int:

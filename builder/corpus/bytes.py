@@ -16,10 +16,10 @@ def read_bytes(path: Path) -> bytes:
             content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise CorpusError(
-            f"{path} cannot be read: {error}", mend="check the path and its rights"
+            f"{path} cannot be read: {error}", hint="check the path and its rights"
         ) from error
     if len(content) > MAX_BYTES:
-        raise CorpusError(f"{path} is larger than {MAX_BYTES >> 20} MB", mend="split the file")
+        raise CorpusError(f"{path} is larger than {MAX_BYTES >> 20} MB", hint="split the file")
     return content
 
 
@@ -30,5 +30,5 @@ def decode(content: bytes, where: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise CorpusError(
-            f"{where}: line {line} is not UTF-8 ({error.reason})", mend="save the file as UTF-8"
+            f"{where}: line {line} is not UTF-8 ({error.reason})", hint="save the file as UTF-8"
         ) from error

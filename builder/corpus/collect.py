@@ -123,7 +123,7 @@ class Collector:
             found = f"skipped: {reasons}" if reasons else "empty"
             raise CorpusError(
                 f"{where} holds no usable sentence ({found})",
-                mend="give a corpus with at least one labelled sentence of at most "
+                hint="give a corpus with at least one labelled sentence of at most "
                 f"{MAX_WORDS} words",
             )
         digest = hashlib.sha256()

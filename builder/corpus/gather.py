@@ -136,7 +136,7 @@ def malformed(sentence: Sentence, where: str) -> CorpusError | None:
         if len(value) > _MAX_ID_CHARACTERS or has_controls(value):
             return CorpusError(
                 f"{where}: the {name} {plain(value, 60)!r} is no short text of one line",
-                mend=f"shorten it, or drop or rename the column {name!r}",
+                hint=f"shorten it, or drop or rename the column {name!r}",
             )
     return None
 
@@ -145,5 +145,5 @@ def already_taken(sentence: Sentence, where: str) -> CorpusError:
     """A sentence has an id that another has before it."""
     return CorpusError(
         f"{where}: the id {sentence.id!r} is already taken",
-        mend="make the ids unique, or drop or rename the column 'id'",
+        hint="make the ids unique, or drop or rename the column 'id'",
     )

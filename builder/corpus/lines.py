@@ -35,25 +35,25 @@ def lines_of(path: Path, *, ended_by: Literal["\n", ""], mend_empty: str) -> Ite
                 if len(line) > MAX_BYTES:
                     raise CorpusError(
                         f"{path}: line {number} is larger than {MAX_BYTES >> 20} MB",
-                        mend="split the line",
+                        hint="split the line",
                     )
                 empty = empty and not line.strip()
                 yield line
     except UnicodeDecodeError as error:
         line_number, reason = _no_text(path) or (number + 1, error.reason)
         raise CorpusError(
-            f"{path}: line {line_number} is not UTF-8 ({reason})", mend="save the file as UTF-8"
+            f"{path}: line {line_number} is not UTF-8 ({reason})", hint="save the file as UTF-8"
         ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CorpusError(
-            f"{path} cannot be unpacked: {error}", mend="compress the file again, or unpack it"
+            f"{path} cannot be unpacked: {error}", hint="compress the file again, or unpack it"
         ) from error
     except (OSError, ValueError) as error:
         raise CorpusError(
-            f"{path} cannot be read: {error}", mend="check the path and its rights"
+            f"{path} cannot be read: {error}", hint="check the path and its rights"
         ) from error
     if empty:
-        raise CorpusError(f"{path} is empty", mend=mend_empty)
+        raise CorpusError(f"{path} is empty", hint=mend_empty)
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -64,12 +64,12 @@ def read_corpus(
         if meaning not in LABELS:
             raise CorpusError(
                 f"--label-map gives label {label!r} the meaning {meaning!r}",
-                mend=f"map it to one of {', '.join(LABELS)}",
+                hint=f"map it to one of {', '.join(LABELS)}",
             )
     if parsed.kind in ("sst", "embedded") and (text_column or label_column or label_map):
         raise CorpusError(
             f"{spec!r} has columns and labels of its own",
-            mend="leave out --text-column, --label-column and --label-map",
+            hint="leave out --text-column, --label-column and --label-map",
         )
     for option, given, kinds in (
         ("--rows", rows is not None, _TABLES),
@@ -78,7 +78,7 @@ def read_corpus(
         if given and parsed.kind not in kinds:
             raise CorpusError(
                 f"{option} is for {', '.join(f'{kind}:' for kind in kinds)}, not for {spec!r}",
-                mend=f"leave out {option}",
+                hint=f"leave out {option}",
             )
     draw = None if sample is None else Draw(sample, seed)
     part = Part(rows, draw, stream, *([told] if told else []))

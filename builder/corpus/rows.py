@@ -58,7 +58,7 @@ class Columns:
         wanted = f"the column {chosen!r}" if chosen else f"a column {' or '.join(candidates)}"
         raise CorpusError(
             f"{where} lacks {wanted}; its columns: {', '.join(map(repr, present)) or 'none'}",
-            mend=f"name the column that holds the {role} with --{role}-column",
+            hint=f"name the column that holds the {role} with --{role}-column",
         )
 
 
@@ -100,7 +100,7 @@ def corpus_of_rows(
         if not isinstance(raw, str):
             raise CorpusError(
                 f"{row_where}: {text_column!r} holds {raw!r:.60}, not text",
-                mend="name the column that holds the text with --text-column",
+                hint="name the column that holds the text with --text-column",
             )
         # Finding the natural text of what is far too long takes long itself.
         if collector.too_long(raw, times=_LONGER_TOKENISED):
@@ -115,7 +115,7 @@ def corpus_of_rows(
             if label is None and columns.labelled:
                 raise CorpusError(
                     f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
-                    mend="say what the labels mean, such as --label-map 0=negative,1=positive",
+                    hint="say what the labels mean, such as --label-map 0=negative,1=positive",
                 )
         id, score = (row.get(column) for column in ("id", "score"))
         collector.add(
@@ -149,11 +149,11 @@ def _label(
 
 
 def _score(value: object, where: str) -> float:
-    mend = "give scores from 0 (most negative) to 1 (most positive), or rename the column 'score'"
+    hint = "give scores from 0 (most negative) to 1 (most positive), or rename the column 'score'"
     try:
         score = float(cast(Any, value))
     except (TypeError, ValueError):
-        raise CorpusError(f"{where}: the score {value!r:.60} is not a number", mend=mend) from None
+        raise CorpusError(f"{where}: the score {value!r:.60} is not a number", hint=hint) from None
     if not 0 <= score <= 1:
-        raise CorpusError(f"{where}: the score {value!r:.60} is not in [0, 1]", mend=mend)
+        raise CorpusError(f"{where}: the score {value!r:.60} is not in [0, 1]", hint=hint)
     return score

@@ -53,31 +53,31 @@ def parse_spec(spec: str) -> CorpusSpec:
     if kind in ("sst", "csv", "jsonl", "parquet"):
         if not location.strip():
             raise CorpusError(
-                f"corpus {spec!r} names no file", mend=f"write {kind}:PATH, such as {kind}:my/data"
+                f"corpus {spec!r} names no file", hint=f"write {kind}:PATH, such as {kind}:my/data"
             )
         if "\0" in location:
-            raise CorpusError(f"corpus {spec!r} has a NUL in its path", mend=f"write {kind}:PATH")
+            raise CorpusError(f"corpus {spec!r} has a NUL in its path", hint=f"write {kind}:PATH")
         return CorpusSpec(cast(SpecKind, kind), location)
     if kind == "hf":
         match = _HUB_SPEC.fullmatch(location)
         if match is None:
             raise CorpusError(
-                f"corpus {spec!r} is not a dataset of the Hugging Face hub", mend=SPEC_FORMS
+                f"corpus {spec!r} is not a dataset of the Hugging Face hub", hint=SPEC_FORMS
             )
         name = match["first"] + (f"/{match['second']}" if match["second"] else "")
         config = match["bare_config"] or match["config"] or ""
         return CorpusSpec("hf", name, config, match["split"])
-    raise CorpusError(f"corpus {spec!r} is of no known kind", mend=SPEC_FORMS)
+    raise CorpusError(f"corpus {spec!r} is of no known kind", hint=SPEC_FORMS)
 
 
 def local_path(spec: CorpusSpec) -> Path:
     """The path that a spec names; a `CorpusError` if nothing is there."""
-    mend = f"write {spec.kind}:PATH of something that exists"
+    hint = f"write {spec.kind}:PATH of something that exists"
     try:
         path = Path(spec.location).expanduser()
         exists = path.exists()
     except (OSError, RuntimeError, ValueError) as error:
-        raise CorpusError(f"{spec.location[:200]} cannot be read: {error}", mend=mend) from error
+        raise CorpusError(f"{spec.location[:200]} cannot be read: {error}", hint=hint) from error
     if not exists:
-        raise CorpusError(f"{path} does not exist", mend=mend)
+        raise CorpusError(f"{path} does not exist", hint=hint)
     return path

@@ -56,7 +56,7 @@ class _Line(NamedTuple):
 def read_sst(spec: CorpusSpec, draw: Draw | None = None) -> Corpus:
     """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken."""
     if is_url(spec.location):
-        path = download(spec.location, _files_in_zip, mend=MEND)
+        path = download(spec.location, _files_in_zip, hint=MEND)
     else:
         path = local_path(spec)
     sentences = _read_treebank(path)
@@ -101,12 +101,12 @@ def _read_treebank(path: Path) -> dict[str, _Sentence]:
     for phrase_id, value, where in _lines(path, files, "sentiment_labels.txt", "|"):
         score = _score(value, where)
         if scores.setdefault(phrase_id, score) != score:
-            raise CorpusError(f"{where}: phrase {phrase_id} has another score above", mend=MEND)
+            raise CorpusError(f"{where}: phrase {phrase_id} has another score above", hint=MEND)
     ids = {_key(phrase): id for phrase, id, _ in _lines(path, files, "dictionary.txt", "|")}
     splits: dict[str, str] = {}
     for index, code, where in _lines(path, files, "datasetSplit.txt", ","):
         if code not in _SPLITS:
-            raise CorpusError(f"{where}: split {code[:60]!r} is not 1, 2 or 3", mend=MEND)
+            raise CorpusError(f"{where}: split {code[:60]!r} is not 1, 2 or 3", hint=MEND)
         _check_is_new(index, splits, where)
         splits[index] = _SPLITS[code]
     sentences: dict[str, _Sentence] = {}
@@ -116,7 +116,7 @@ def _read_treebank(path: Path) -> dict[str, _Sentence]:
         if found is None:
             missing = "dictionary.txt" if known is None else "sentiment_labels.txt"
             raise CorpusError(
-                f"{where}: the sentence {raw[:60]!r} has no entry in {missing}", mend=MEND
+                f"{where}: the sentence {raw[:60]!r} has no entry in {missing}", hint=MEND
             )
         _check_is_new(index, sentences, where)
         sentences[index] = _Sentence(raw, found, splits.get(index, ""), where)
@@ -127,16 +127,16 @@ def _read_treebank(path: Path) -> dict[str, _Sentence]:
 
 def _check_is_new(index: str, known: Mapping[str, object], where: str) -> None:
     if index in known:
-        raise CorpusError(f"{where}: the sentence {index} stands above already", mend=MEND)
+        raise CorpusError(f"{where}: the sentence {index} stands above already", hint=MEND)
 
 
 def _score(value: str, where: str) -> float:
     try:
         score = float(value)
     except ValueError:
-        raise CorpusError(f"{where}: the score {value[:60]!r} is not a number", mend=MEND) from None
+        raise CorpusError(f"{where}: the score {value[:60]!r} is not a number", hint=MEND) from None
     if not 0 <= score <= 1:
-        raise CorpusError(f"{where}: the score {value[:60]!r} is not in [0, 1]", mend=MEND)
+        raise CorpusError(f"{where}: the score {value[:60]!r} is not in [0, 1]", hint=MEND)
     return score
 
 
@@ -158,7 +158,7 @@ def _check_split_of_each(
             raise CorpusError(
                 f"{path}: {name} lacks {len(lacking):,} of the sentences in {other}: "
                 f"{', '.join(lacking[:_NAMED])}{more}",
-                mend=MEND,
+                hint=MEND,
             )
 
 
@@ -177,13 +177,13 @@ def _check_release(path: Path, sentences: Mapping[str, _Sentence]) -> None:
         raise CorpusError(
             f"{path}: datasetSplit.txt does not say what the released file says, as if its lines "
             f"were shifted; it has {told}",
-            mend=MEND,
+            hint=MEND,
         )
     if _sha256(f"{index},{one.score:.5f}\n" for index, one in ordered.items()) != _SCORES_SHA256:
         raise CorpusError(
             f"{path}: the sentences do not have the released scores, as if the lines of "
             "sentiment_labels.txt, dictionary.txt or datasetSentences.txt were shifted",
-            mend=MEND + "; for labels of your own, pass a table: csv:PATH",
+            hint=MEND + "; for labels of your own, pass a table: csv:PATH",
         )
 
 
@@ -199,7 +199,7 @@ def _lines(path: Path, files: Mapping[str, bytes], name: str, separator: str) ->
         raise CorpusError(
             f"{path}: {name} begins with {lines[0][:60]!r} and not with {header!r}: its start is "
             "missing",
-            mend=MEND,
+            hint=MEND,
         )
     for number, line in enumerate(lines, start=1):
         where = f"{path}: {name}, line {number}"
@@ -207,13 +207,13 @@ def _lines(path: Path, files: Mapping[str, bytes], name: str, separator: str) ->
         if not line or (number == 1 and header is not None):
             continue
         if separator not in line:
-            raise CorpusError(f"{where}: no {separator!r} in {line[:60]!r}", mend=MEND)
+            raise CorpusError(f"{where}: no {separator!r} in {line[:60]!r}", hint=MEND)
         # A phrase may hold the separator, a number may not.
         left, right = line.rsplit(separator, 1) if header is None else line.split(separator, 1)
         left, right = left.strip(), right.strip()
         numbered = left.isascii() and left.isdecimal() and len(left) < 10
         if header is not None and not numbered:
-            raise CorpusError(f"{where}: {left[:60]!r} is not a number", mend=MEND)
+            raise CorpusError(f"{where}: {left[:60]!r} is not a number", hint=MEND)
         yield _Line(left, right, where)
 
 
@@ -221,7 +221,7 @@ def _files(path: Path) -> dict[str, bytes]:
     if path.is_file():
         return _files_in_zip(path)
     if not path.is_dir():
-        raise CorpusError(f"{path} is neither a folder nor a zip", mend=MEND)
+        raise CorpusError(f"{path} is neither a folder nor a zip", hint=MEND)
     try:
         subfolders = sorted(
             child
@@ -229,12 +229,12 @@ def _files(path: Path) -> dict[str, bytes]:
             if child.is_dir() and not child.name.startswith((".", "__MACOSX"))
         )
     except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error}", mend="check its rights") from error
+        raise CorpusError(f"{path} cannot be read: {error}", hint="check its rights") from error
     found = (folder for folder in (path, *subfolders) if (folder / FILES[0]).is_file())
     folder = next(found, path)
     for name in FILES:
         if not (folder / name).is_file():
-            raise CorpusError(f"{folder} lacks {name}", mend=MEND)
+            raise CorpusError(f"{folder} lacks {name}", hint=MEND)
     return {name: read_bytes(folder / name) for name in FILES}
 
 
@@ -242,7 +242,7 @@ def _files_in_zip(path: Path) -> dict[str, bytes]:
     """The treebank's files in a zip. Nothing is unpacked to the disk, and no more than fits."""
     try:
         if path.stat().st_size > _MAX_ZIP_BYTES:
-            raise CorpusError(f"{path} is larger than {_MAX_ZIP_BYTES >> 20} MB", mend=MEND)
+            raise CorpusError(f"{path} is larger than {_MAX_ZIP_BYTES >> 20} MB", hint=MEND)
         with zipfile.ZipFile(path) as archive:
             return _files_in_archive(path, archive)
     except (
@@ -254,7 +254,7 @@ def _files_in_zip(path: Path) -> dict[str, bytes]:
         EOFError,
         ValueError,
     ) as error:
-        raise CorpusError(f"{path} is not a readable zip: {error}", mend=MEND) from error
+        raise CorpusError(f"{path} is not a readable zip: {error}", hint=MEND) from error
 
 
 def _files_in_archive(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -263,21 +263,21 @@ def _files_in_archive(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
         place = PurePosixPath(member.filename.replace("\\", "/"))
         if place.is_absolute() or ".." in place.parts or ":" in "".join(place.parts[:1]):
             raise CorpusError(
-                f"{path}: the member {member.filename[:200]!r} points outside the zip", mend=MEND
+                f"{path}: the member {member.filename[:200]!r} points outside the zip", hint=MEND
             )
         if place.name not in FILES or place.parts[0] == "__MACOSX" or member.is_dir():
             continue
         if place.name in members:
-            raise CorpusError(f"{path} holds {place.name} more than once", mend=MEND)
+            raise CorpusError(f"{path} holds {place.name} more than once", hint=MEND)
         members[place.name] = member
     contents = {}
     for name in FILES:
         if name not in members:
-            raise CorpusError(f"{path} lacks {name}", mend=MEND)
+            raise CorpusError(f"{path} lacks {name}", hint=MEND)
         with archive.open(members[name]) as file:
             contents[name] = file.read(reading.MAX_BYTES + 1)
         if max(members[name].file_size, len(contents[name])) > reading.MAX_BYTES:
             raise CorpusError(
-                f"{path}: {name} is larger than {reading.MAX_BYTES >> 20} MB", mend=MEND
+                f"{path}: {name} is larger than {reading.MAX_BYTES >> 20} MB", hint=MEND
             )
     return contents

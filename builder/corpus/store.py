@@ -140,7 +140,7 @@ def _disk_told() -> Iterator[None]:
     except OSError as error:
         raise CorpusError(
             f"the corpus cannot be kept in {tempfile.gettempdir()}: {error}",
-            mend="set TMPDIR to a folder with more room, or read less: --sample or --rows",
+            hint="set TMPDIR to a folder with more room, or read less: --sample or --rows",
         ) from error
 
 

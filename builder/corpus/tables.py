@@ -60,7 +60,7 @@ def _files(path: Path, kind: str) -> list[Path]:
         return [path]
     endings = _ENDINGS[kind]
     if not path.is_dir():
-        raise CorpusError(f"{path} is not a file", mend=f"write {kind}:PATH of a file or folder")
+        raise CorpusError(f"{path} is not a file", hint=f"write {kind}:PATH of a file or folder")
     try:
         found = sorted(
             file
@@ -68,11 +68,11 @@ def _files(path: Path, kind: str) -> list[Path]:
             if file.name.endswith(endings) and not file.name.startswith(".") and file.is_file()
         )
     except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error}", mend="check its rights") from error
+        raise CorpusError(f"{path} cannot be read: {error}", hint="check its rights") from error
     if not found:
         raise CorpusError(
             f"{path} holds no file whose name ends in {' or '.join(endings)}",
-            mend=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
+            hint=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
         )
     return found
 
@@ -85,7 +85,7 @@ def csv_rows(path: Path, columns: Columns | None = None) -> Rows:
     if len(set(header)) < len(header):
         raise CorpusError(
             f"{path}: the header names a column twice: {', '.join(map(repr, header))}",
-            mend="rename one of the columns",
+            hint="rename one of the columns",
         )
     for number, cells in enumerate(records, start=2):
         where = f"{path}, row {number}"
@@ -94,7 +94,7 @@ def csv_rows(path: Path, columns: Columns | None = None) -> Rows:
         if len(cells) != len(header):
             raise CorpusError(
                 f"{where} has {len(cells)} cells, the header {len(header)}",
-                mend="put texts with commas in double quotes, and check the row",
+                hint="put texts with commas in double quotes, and check the row",
             )
         yield dict(zip(header, cells, strict=True)), where
 
@@ -109,7 +109,7 @@ def _csv_records(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
             record = next(reader, None)
         except csv.Error as error:
             raise CorpusError(
-                f"{path}, line {reader.line_num}: {error}", mend="mend the quotes of this row"
+                f"{path}, line {reader.line_num}: {error}", hint="mend the quotes of this row"
             ) from error
         finally:
             csv.field_size_limit(limit)
@@ -121,17 +121,17 @@ def _csv_records(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
 def _jsonl_rows(path: Path, columns: Columns) -> Rows:
     def no_json(number: int, error: BaseException) -> CorpusError:
         return CorpusError(
-            f"{path}, line {number} is not JSON: {error}", mend="write one JSON object a line"
+            f"{path}, line {number} is not JSON: {error}", hint="write one JSON object a line"
         )
 
-    mend = "give a file with one JSON object a line"
-    lines = lines_of(path, ended_by="\n", mend_empty=mend)
+    hint = "give a file with one JSON object a line"
+    lines = lines_of(path, ended_by="\n", mend_empty=hint)
     for number, row in read_json_lines(lines, no_json):
         where = f"{path}, line {number}"
         if not isinstance(row, dict):
             raise CorpusError(
                 f"{where} is not a JSON object: {row!r:.60}",
-                mend='write objects such as {"text": "…", "label": "positive"}',
+                hint='write objects such as {"text": "…", "label": "positive"}',
             )
         yield row, where
 
@@ -150,7 +150,7 @@ def _parquet_rows(path: Path, columns: Columns) -> Rows:
                     raise CorpusError(
                         f"{path}: {batch.nbytes:,} bytes in {batch.num_rows:,} rows, "
                         f"at most {MAX_BATCH_BYTES:,} are read",
-                        mend="name the column that holds single sentences with --text-column",
+                        hint="name the column that holds single sentences with --text-column",
                     )
                 for row in batch.to_pylist():
                     number += 1
@@ -160,7 +160,7 @@ def _parquet_rows(path: Path, columns: Columns) -> Rows:
     except Exception as error:  # types that Python has not fail in classes of their own
         raise CorpusError(
             f"{path} is not a readable Parquet file: {plain(str(error), 300)}",
-            mend="write the file again",
+            hint="write the file again",
         ) from error
 
 
@@ -183,7 +183,7 @@ def read_hub(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
     if part.stream and sliced:
         raise CorpusError(
             f"--stream: {where}, split {spec.split}: a slice cannot be streamed",
-            mend="leave out the slice, and read the first rows with --rows or draw some with "
+            hint="leave out the slice, and read the first rows with --rows or draw some with "
             "--sample; or leave out --stream",
         )
     streamed = part.stream or (part.draw is not None and not sliced)
@@ -194,7 +194,7 @@ def read_hub(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
     except Exception as error:
         raise CorpusError(
             f"{where}, split {spec.split} cannot be loaded: {said_by(error)}",
-            mend="check its name, configuration and split on https://huggingface.co/datasets "
+            hint="check its name, configuration and split on https://huggingface.co/datasets "
             "and the network; " + SPEC_FORMS,
         ) from error
 
@@ -209,7 +209,7 @@ def read_hub(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
             raise CorpusError(
                 f"{where}, row {number + 1} cannot be read: "
                 f"{type(error).__name__}: {plain(str(error), 300)}",
-                mend="pass its text and labels as csv:PATH, jsonl:PATH or parquet:PATH",
+                hint="pass its text and labels as csv:PATH, jsonl:PATH or parquet:PATH",
             ) from error
 
     return corpus_of_rows(

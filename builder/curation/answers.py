@@ -59,16 +59,16 @@ def take_answers(
         if id not in cases:
             raise BuildError(
                 f"{where}: {plain(id, _LONGEST_SHOWN)!r} is in no sheet that was written to --out",
-                mend="name the --out whose sheets were filled, and leave the ids as they are",
+                hint="name the --out whose sheets were filled, and leave the ids as they are",
             )
         if id in found:
             raise BuildError(
-                f"{where}: {id} was answered before in this file", mend="keep one of the two"
+                f"{where}: {id} was answered before in this file", hint="keep one of the two"
             )
         if any(row[column] for column in TO_FILL):
             found[id] = _verdict(where, row, reader, is_case=cases[id])
     if not found:
-        raise BuildError(f"--answers {path}: holds no answer", mend=_MEND)
+        raise BuildError(f"--answers {path}: holds no answer", hint=_MEND)
     known = {verdict.id: verdict for verdict in file.all if verdict.reader == reader}
     new = [verdict for id, verdict in found.items() if known.get(id) != verdict]
     check_care(reader, Verdicts([*file.all, *new]))
@@ -87,9 +87,9 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BuildError(f"{path}: is not UTF-8", mend="save it as UTF-8") from error
+        raise BuildError(f"{path}: is not UTF-8", hint="save it as UTF-8") from error
     except OSError as error:
-        raise BuildError(f"--answers {path}: {error.strerror}", mend=_MEND) from error
+        raise BuildError(f"--answers {path}: {error.strerror}", hint=_MEND) from error
     rows = _json_rows(text, path) if text.lstrip().startswith("{") else _table_rows(text, path)
     for where, row in rows:
         cells = {name: _cell(row.get(name)) for name in ("id", *TO_FILL)}
@@ -97,7 +97,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         if cells["id"]:
             yield where, cells
         elif any(cells.values()):
-            raise BuildError(f"{where}: has no id", mend=_MEND)
+            raise BuildError(f"{where}: has no id", hint=_MEND)
 
 
 def _cell(value: Any) -> str:
@@ -108,7 +108,7 @@ def _cell(value: Any) -> str:
 
 def _json_rows(text: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     def refused(number: int, error: BaseException) -> BuildError:
-        return BuildError(f"{path}, line {number}: {error}", mend=_MEND)
+        return BuildError(f"{path}, line {number}: {error}", hint=_MEND)
 
     for number, row in read_json_lines(text.splitlines(), refused):
         if not isinstance(row, dict):
@@ -124,17 +124,17 @@ def _table_rows(text: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]
     try:
         rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or ()]
         if missing := [name for name in ("id", *TO_FILL[:2]) if name not in rows.fieldnames]:
-            raise BuildError(f"{path}: has no column {', '.join(missing)}", mend=_MEND)
+            raise BuildError(f"{path}: has no column {', '.join(missing)}", hint=_MEND)
         for number, row in enumerate(rows, 1):
             yield f"{path}, row {number}", row
     except csv.Error as error:
-        raise BuildError(f"{path}: {error}", mend="save it as CSV") from error
+        raise BuildError(f"{path}: {error}", hint="save it as CSV") from error
 
 
 def _verdict(where: str, row: Mapping[str, str], reader: str, *, is_case: bool) -> Verdict:
     def fault(column: str, wanted: str) -> BuildError:
         given = f"{plain(row[column], _LONGEST_SHOWN)!r} is none" if row[column] else "is empty"
-        return BuildError(f"{where}: {column} {given}", mend=f"give one of {wanted}")
+        return BuildError(f"{where}: {column} {given}", hint=f"give one of {wanted}")
 
     label = _LABELS.get(row["label"].lower())
     if label is None:

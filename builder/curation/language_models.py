@@ -87,7 +87,7 @@ class LanguageModelReader:
                     continue
                 raise BuildError(
                     f"--base-url: {self.name} did not answer: {self._without_key(said_by(error))}",
-                    mend="check the address, the model's name and the key; what was read is kept, "
+                    hint="check the address, the model's name and the key; what was read is kept, "
                     "and the same command goes on",
                 ) from None
         raise AssertionError

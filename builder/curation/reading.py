@@ -94,7 +94,7 @@ def _read_some(
             if not found and attempt == 0:
                 raise BuildError(
                     f"{reader.name}: no line of its answer to {len(some)} texts could be read",
-                    mend="choose a model that follows instructions; what was read is kept",
+                    hint="choose a model that follows instructions; what was read is kept",
                 )
             file.append(found)
             check_care(reader.name, file.verdicts)
@@ -115,5 +115,5 @@ def check_care(reader: str, verdicts: Verdicts) -> None:
         raise BuildError(
             f"{reader}: called {care.passed} of {care.traps} broken sentences natural, more than a "
             "tenth; what this reader found is not used",
-            mend="choose another reader; what others found is kept",
+            hint="choose another reader; what others found is kept",
         )

@@ -179,7 +179,7 @@ def read_sheets(folder: Path) -> dict[Path, list[Item]]:
 
     def refused(number: int, error: BaseException) -> BuildError:
         return BuildError(
-            f"{path}, line {number}: {error}", mend="remove the sheet, and write it again"
+            f"{path}, line {number}: {error}", hint="remove the sheet, and write it again"
         )
 
     found: dict[Path, list[Item]] = {}

@@ -187,7 +187,7 @@ def read_verdicts(path: Path) -> list[Verdict]:
         with path.open(encoding="utf-8") as file:
             return _verdicts_in(file, path)
     except (OSError, UnicodeDecodeError) as error:
-        raise BuildError(f"{path}: cannot be read: {error}", mend=_MEND_LINE) from error
+        raise BuildError(f"{path}: cannot be read: {error}", hint=_MEND_LINE) from error
 
 
 _MEND_LINE = "a verdict is {id, reader, protocol, label, natural, relevant}"
@@ -195,7 +195,7 @@ _MEND_LINE = "a verdict is {id, reader, protocol, label, natural, relevant}"
 
 def _verdicts_in(lines: Iterable[str], path: Path) -> list[Verdict]:
     def refused(number: int, error: BaseException) -> BuildError:
-        return BuildError(f"{path}, line {number}: {error}", mend=_MEND_LINE)
+        return BuildError(f"{path}, line {number}: {error}", hint=_MEND_LINE)
 
     found: list[Verdict] = []
     for number, row in read_json_lines(lines, refused):
@@ -205,7 +205,7 @@ def _verdicts_in(lines: Iterable[str], path: Path) -> list[Verdict]:
             problem = error.errors()[0]
             field = ".".join(map(str, problem["loc"]))
             raise BuildError(
-                f"{path}, line {number}: {field}: {problem['msg']}", mend=_MEND_LINE
+                f"{path}, line {number}: {field}: {problem['msg']}", hint=_MEND_LINE
             ) from error
     return found
 
@@ -276,7 +276,7 @@ def _drop_half_a_line(path: Path) -> None:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise BuildError(
-            f"--verdicts {path}: cannot be used: {why}", mend="name a file of verdicts"
+            f"--verdicts {path}: cannot be used: {why}", hint="name a file of verdicts"
         ) from error
 
 

@@ -107,7 +107,7 @@ class ReferenceGrammar:
         """
         counts = Counter(rule for tree in trees for rule in productions(tree))
         if not counts:
-            raise GrammarError("the reference trees have no productions", mend=_MEND)
+            raise GrammarError("the reference trees have no productions", hint=_MEND)
         return cls(counts)
 
     def __len__(self) -> int:
@@ -254,7 +254,7 @@ def productions(tree: Tree | str) -> Iterator[Rule]:
             tree = NltkTree.fromstring(tree)
         except ValueError as error:
             raise GrammarError(
-                f"not a bracketed tree: {tree.strip()[:60]!r}", mend=_MEND
+                f"not a bracketed tree: {tree.strip()[:60]!r}", hint=_MEND
             ) from error
     rules: list[Rule] = []
     _collect(tree, rules)
@@ -286,9 +286,9 @@ def read_tree_files(path: Path) -> Iterator[tuple[str, str]]:
         else:
             yield path.name, path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
-        raise GrammarError(f"no reference trees at {path}", mend=_MEND) from error
+        raise GrammarError(f"no reference trees at {path}", hint=_MEND) from error
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
-        raise GrammarError(f"cannot read reference trees {path}: {error}", mend=_MEND) from error
+        raise GrammarError(f"cannot read reference trees {path}: {error}", hint=_MEND) from error
 
 
 def productions_by_tree(name: str, text: str) -> list[list[Rule]]:
@@ -304,9 +304,9 @@ def productions_by_tree(name: str, text: str) -> list[list[Rule]]:
         trees: list[str] = SExprTokenizer(strict=True).tokenize(text)
         return [list(productions(tree)) for tree in trees if not tree.isspace()]
     except ValueError as error:
-        raise GrammarError(f"{name}: brackets do not match: {error}", mend=_MEND) from error
+        raise GrammarError(f"{name}: brackets do not match: {error}", hint=_MEND) from error
     except GrammarError as error:
-        raise GrammarError(f"{name}: {error.problem}", mend=error.mend) from error
+        raise GrammarError(f"{name}: {error.problem}", hint=error.hint) from error
 
 
 def _collect(node: Tree, rules: list[Rule]) -> str | None:
@@ -315,7 +315,7 @@ def _collect(node: Tree, rules: list[Rule]) -> str | None:
     if any(isinstance(child, str) for child in node):
         if len(node) > 1:
             raise GrammarError(
-                f"words without part-of-speech tags: {' '.join(str(node).split())[:60]}", mend=_MEND
+                f"words without part-of-speech tags: {' '.join(str(node).split())[:60]}", hint=_MEND
             )
         return None if label == "-NONE-" else label
     place = len(rules)
@@ -338,7 +338,7 @@ def _counts_from_trees(path: Path) -> Counter[Rule]:
         for rules in productions_by_tree(name, text):
             counts.update(rules)
     if not counts:
-        raise GrammarError(f"no bracketed trees in {path}", mend=_MEND)
+        raise GrammarError(f"no bracketed trees in {path}", hint=_MEND)
     return counts
 
 
@@ -349,6 +349,6 @@ def _shipped() -> ReferenceGrammar:
 
 def _counts_from_parquet(path: Path) -> dict[Rule, int]:
     columns = read_columns(
-        path, ("lhs", "rhs", "count"), what="grammar table", refused=GrammarError, mend=_MEND
+        path, ("lhs", "rhs", "count"), what="grammar table", refused=GrammarError, hint=_MEND
     )
     return {(lhs, tuple(rhs)): count for lhs, rhs, count in zip(*columns, strict=True)}

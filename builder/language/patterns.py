@@ -77,7 +77,7 @@ def named_in_errors(name: str) -> Iterator[None]:
     try:
         yield
     except CapabilityError as error:
-        raise CapabilityError(f"{name}, {error.problem}", mend=error.mend) from error
+        raise CapabilityError(f"{name}, {error.problem}", hint=error.hint) from error
 
 
 def _timed(find: Any, pattern: str, text: str) -> Any:
@@ -87,5 +87,5 @@ def _timed(find: Any, pattern: str, text: str) -> Any:
         raise CapabilityError(
             f"the regular expression {plain(pattern, 200)!r} takes longer than {SECONDS:g} s on "
             f"the sentence {plain(text, 200)!r}",
-            mend="write it without a repetition inside a repetition, such as (a+)+",
+            hint="write it without a repetition inside a repetition, such as (a+)+",
         ) from None

@@ -85,7 +85,7 @@ def connectives() -> frozenset[str]:
 def shipped_bank() -> PhraseBank:
     """The bank that comes with the package."""
     names = ("text", "label", "parent", "lefts", "heads", "head_counts", "count")
-    columns = read_columns(SHIPPED, names, what="bank of phrases", refused=GrammarError, mend=_MEND)
+    columns = read_columns(SHIPPED, names, what="bank of phrases", refused=GrammarError, hint=_MEND)
     return PhraseBank(
         Phrase(text, label, parent, tuple(lefts), dict(zip(heads, found, strict=True)), count)
         for text, label, parent, lefts, heads, found, count in zip(*columns, strict=True)
@@ -100,7 +100,7 @@ def shipped_attachments() -> Mapping[tuple[str, str], float]:
         ("head", "first", "share"),
         what="table of attachments",
         refused=GrammarError,
-        mend=_MEND,
+        hint=_MEND,
     )
     return {(head, first): share for head, first, share in zip(*columns, strict=True)}
 

@@ -71,10 +71,10 @@ def entries_from_text(lines: Iterable[str], name: str) -> dict[tuple[str, Pos], 
         except (ValueError, KeyError, ZeroDivisionError) as error:
             raise LexiconError(
                 f"{name}, line {number}: not a SentiWordNet line: {line.strip()[:60]!r}",
-                mend=MEND,
+                hint=MEND,
             ) from error
     if not senses:
-        raise LexiconError(f"{name} has no SentiWordNet entries", mend=MEND)
+        raise LexiconError(f"{name} has no SentiWordNet entries", hint=MEND)
     return {key: _entry(ranked) for key, ranked in senses.items()}
 
 
@@ -98,7 +98,7 @@ def read_original(path: Path) -> tuple[str, bytes]:
                 return found.name, found.read_bytes()
             if (folder / "sentiwordnet.zip").is_file():
                 return read_original(folder / "sentiwordnet.zip")
-        raise LexiconError(f"no SentiWordNet in the folder {path}", mend=MEND)
+        raise LexiconError(f"no SentiWordNet in the folder {path}", hint=MEND)
     try:
         if not zipfile.is_zipfile(path):
             return path.name, path.read_bytes()
@@ -107,10 +107,10 @@ def read_original(path: Path) -> tuple[str, bytes]:
                 if re.search(r"(^|/)sentiwordnet[^/]*\.txt$", member, re.IGNORECASE):
                     return member.rsplit("/", 1)[-1], archive.read(member)
     except FileNotFoundError as error:
-        raise LexiconError(f"no SentiWordNet at {path}", mend=MEND) from error
+        raise LexiconError(f"no SentiWordNet at {path}", hint=MEND) from error
     except (OSError, zipfile.BadZipFile) as error:
-        raise LexiconError(f"cannot read SentiWordNet {path}: {error}", mend=MEND) from error
-    raise LexiconError(f"no SentiWordNet*.txt in the zip {path}", mend=MEND)
+        raise LexiconError(f"cannot read SentiWordNet {path}: {error}", hint=MEND) from error
+    raise LexiconError(f"no SentiWordNet*.txt in the zip {path}", hint=MEND)
 
 
 def _entry(ranked: list[tuple[int, Fraction, bool]]) -> Entry:
@@ -138,10 +138,10 @@ def read_entries(path: Path) -> dict[tuple[str, Pos], Entry]:
 
 def _entries_from_parquet(path: Path) -> dict[tuple[str, Pos], Entry]:
     words, poses, scores, pure, senses = read_columns(
-        path, COLUMNS, what="word table", refused=LexiconError, mend=MEND
+        path, COLUMNS, what="word table", refused=LexiconError, hint=MEND
     )
     if unknown := set(poses) - set(POSES):
-        raise LexiconError(f"{path} has unknown parts of speech: {unknown}", mend=MEND)
+        raise LexiconError(f"{path} has unknown parts of speech: {unknown}", hint=MEND)
     return {
         (word, cast(Pos, pos)): Entry(round(score, 4), neutral, count)
         for word, pos, score, neutral, count in zip(words, poses, scores, pure, senses, strict=True)

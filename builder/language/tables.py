@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from s2lct.errors import BuilderError
+from s2lct.errors import S2lctError
 
 
 def read_columns(
-    path: Path, names: Sequence[str], *, what: str, refused: type[BuilderError], mend: str
+    path: Path, names: Sequence[str], *, what: str, refused: type[S2lctError], hint: str
 ) -> list[list[Any]]:
     """Columns of a table.
 
@@ -19,10 +19,10 @@ def read_columns(
         names: of the columns.
         what: the table, in words.
         refused: the error to raise.
-        mend: what to do then.
+        hint: what to do then.
 
     Raises:
-        BuilderError: it is missing, cannot be read, or lacks a column; of the kind asked for.
+        S2lctError: it is missing, cannot be read, or lacks a column; of the kind asked for.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -31,8 +31,8 @@ def read_columns(
         table = pq.read_table(path)
         return [table.column(name).to_pylist() for name in names]
     except KeyError as error:
-        raise refused(f"{path} is not a {what}: {error}", mend=mend) from error
+        raise refused(f"{path} is not a {what}: {error}", hint=hint) from error
     except FileNotFoundError as error:
-        raise refused(f"no {what} at {path}", mend=mend) from error
+        raise refused(f"no {what} at {path}", hint=hint) from error
     except (OSError, pa.ArrowException) as error:
-        raise refused(f"cannot read the {what} {path}: {error}", mend=mend) from error
+        raise refused(f"cannot read the {what} {path}: {error}", hint=hint) from error

@@ -45,9 +45,9 @@ class WordNet:
                 warnings.simplefilter("ignore")
                 self._reader: Any = WordNetCorpusReader(place, omw_reader=None)
         except LookupError as error:
-            raise LexiconError("NLTK's data folders lack WordNet", mend=_MEND) from error
+            raise LexiconError("NLTK's data folders lack WordNet", hint=_MEND) from error
         except Exception as error:  # a damaged file fails in a way of its own at any line
-            raise LexiconError(f"WordNet cannot be read: {error}", mend=_MEND) from error
+            raise LexiconError(f"WordNet cannot be read: {error}", hint=_MEND) from error
         self.synonyms = cache(self._synonyms)
 
     @cached_property

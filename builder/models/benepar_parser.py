@@ -50,7 +50,7 @@ class BeneparParser:
             return sha256_of(self._weights)
         except OSError as error:
             raise ModelError(
-                f"{self._weights}: {error}", mend="install the parser again"
+                f"{self._weights}: {error}", hint="install the parser again"
             ) from error
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:

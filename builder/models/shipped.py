@@ -28,11 +28,11 @@ def shipped(path: Path) -> Path:
     return path
 
 
-def check_sha256(path: Path, expected: str, mend: str) -> None:
+def check_sha256(path: Path, expected: str, hint: str) -> None:
     """Raise a `ModelError` where a file is missing, or another than the one expected."""
     try:
         found = sha256_of(path)
     except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}", mend=mend) from error
+        raise ModelError(f"{path}: {error.strerror}", hint=hint) from error
     if found != expected:
-        raise ModelError(f"{path}: SHA-256 is {found}, expected {expected}", mend=mend)
+        raise ModelError(f"{path}: SHA-256 is {found}, expected {expected}", hint=hint)

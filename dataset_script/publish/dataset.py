@@ -59,7 +59,7 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
         more = f" and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise PublishError(
             f"{folder}: the suite is broken: {'; '.join(faults[:_MOST_FAULTS])}{more}",
-            mend="build it again; `s2lct verify DIR` lists every fault",
+            hint="build it again; `s2lct verify DIR` lists every fault",
         )
     suite = read_suite(folder)
     unknown = f"what {repo} holds, and which version follows from it"
@@ -112,7 +112,7 @@ def _checked(suite: WrittenSuite, repo: str, wanted: Version | None) -> list[str
     except (IndexError, KeyError, TypeError, yaml.YAMLError) as error:
         raise PublishError(
             f"{suite.folder}: its card cannot be made ({said_by(error)})",
-            mend="build the suite again",
+            hint="build the suite again",
         ) from error
     size = sum(map(len, files.values()))
     cases = sum(row.kind in KINDS for row in suite.checked)
@@ -147,7 +147,7 @@ def _published(hub: Hub, suite: WrittenSuite, repo: str, wanted: Version | None)
             if wanted not in (None, last):
                 raise VersionError(
                     f"--version {wanted}: nothing changed since {last.tag} of {repo}",
-                    mend=f"there is nothing to publish; load it with revision={last.tag!r}",
+                    hint=f"there is nothing to publish; load it with revision={last.tag!r}",
                 )
             return Outcome([f"nothing to do: {last.tag} of {repo} is this suite"])
         change = compare(_published_rows(hub, repo, last), suite.rows)
@@ -156,7 +156,7 @@ def _published(hub: Hub, suite: WrittenSuite, repo: str, wanted: Version | None)
             raise VersionError(
                 f"--version {version}: {repo} has released it with other contents, and a released "
                 f"tag never moves (since {last}{change.shortly() or ': its card differs'})",
-                mend=f"publish it with --version {last.after(bump)}",
+                hint=f"publish it with --version {last.after(bump)}",
             )
         check_bump(last, version, change)
         changelog = (hub.read(repo, "dataset", CHANGELOG, last.tag) or b"").decode()
@@ -195,5 +195,5 @@ def _published_rows(hub: Hub, repo: str, version: Version) -> Mapping[str, list[
         why = error.problem if isinstance(error, SuiteError) else error
         raise PublishError(
             f"{repo}: {version.tag} is no suite to compare with ({why})",
-            mend="choose another --repo, or mend that tag by hand",
+            hint="choose another --repo, or mend that tag by hand",
         ) from error

@@ -52,7 +52,7 @@ def publish_model_result(
         raise PublishError(
             f"{path}: the answers are those of {endpoint.url}, and nobody can tell which model "
             "answers there",
-            mend="score the model itself, by its Hub id with --llm",
+            hint="score the model itself, by its Hub id with --llm",
         )
     if dataset:
         require_repo("--dataset", dataset)
@@ -63,7 +63,7 @@ def publish_model_result(
         if state is None:
             raise PublishError(
                 f"{path}: there is no model {repo} on the Hub, or the token may not see it",
-                mend="score the model by its Hub id, as ORG/NAME",
+                hint="score the model by its Hub id, as ORG/NAME",
             )
         suite = _suite_of(hub, path, result, dataset)
         known = hub.read(repo, "model", EVAL_RESULTS_FILE, state.commit) or b""
@@ -93,7 +93,7 @@ def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> Publ
     if not repo:
         raise PublishError(
             f"{path}: it was scored on {result.suite.name}, which names no dataset of the Hub",
-            mend="say which one it is with --dataset ORG/s2lct",
+            hint="say which one it is with --dataset ORG/s2lct",
         )
     version = result.suite.version.removeprefix("v")
     released = {str(one): commit for one, commit in hub.versions(repo).items()}
@@ -102,18 +102,18 @@ def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> Publ
         tags = ", ".join(f"v{one}" for one in released)
         raise PublishError(
             f"{path}: {repo} has released no version {version or '(none is named)'}",
-            mend=f"score the model on one of {tags or 'its versions'}, or publish the suite first",
+            hint=f"score the model on one of {tags or 'its versions'}, or publish the suite first",
         )
     try:
         described = parse_description(hub.read(repo, "dataset", SUITE_FILE, commit) or b"", repo)
     except SuiteError as error:
         raise PublishError(
-            f"{repo}: is no suite ({error.problem})", mend="name the suite's dataset"
+            f"{repo}: is no suite ({error.problem})", hint="name the suite's dataset"
         ) from error
     if result.suite.fingerprint not in ("", described["fingerprint"]):
         raise PublishError(
             f"{path}: it was scored on other cases than v{version} of {repo} has",
-            mend=f"score the model again with --suite {repo}@v{version}",
+            hint=f"score the model again with --suite {repo}@v{version}",
         )
     # Of a file's rows some are counterparts, which are no cases.
     counts = (described["counts"][name] for name in described["files"])
@@ -121,7 +121,7 @@ def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> Publ
     if result.overall.cases != cases:
         raise PublishError(
             f"{path}: it covers {result.overall.cases:,} of the suite's {cases:,} cases",
-            mend="score the whole suite, without --capability, --kind and --limit",
+            hint="score the whole suite, without --capability, --kind and --limit",
         )
     return PublishedSuite(repo, version, commit)
 
@@ -136,7 +136,7 @@ def _eval_results(known: bytes, result: Result, suite: PublishedSuite) -> str:
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise PublishError(
             f"{result.model.name}: its {EVAL_RESULTS_FILE} cannot be read ({type(error).__name__})",
-            mend="mend or delete that file",
+            hint="mend or delete that file",
         ) from error
     kept += eval_result_entries_to_yaml(_eval_result_entries(result, suite))
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)
@@ -220,7 +220,7 @@ def _with_model_index(card: str, result: Result, suite: PublishedSuite) -> str:
         raise PublishError(
             f"{result.model.name}: the metadata of its card cannot be read "
             f"({str(error).splitlines()[0]})",
-            mend="mend its README.md, or leave out --model-index",
+            hint="mend its README.md, or leave out --model-index",
         ) from error
     entries = [one for one in known if one.dataset_type != suite.repo]
     rate = result.overall.failure_rate

@@ -62,7 +62,7 @@ class CheckedResult:
         result = read.model_copy(update=named)
         if fault := next(faults_of_names(names_of(result)), ""):
             raise PublishError(
-                f"{path}: {fault}", mend="rename the model's folder and score it again"
+                f"{path}: {fault}", hint="rename the model's folder and score it again"
             )
         target = repository_path(result)
         outcomes = read.outcomes.model_copy(update={"path": PurePosixPath(_table(target)).name})
@@ -92,7 +92,7 @@ def whole_result(path: Path) -> Result:
         raise PublishError(
             f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
             f"({result.selection})",
-            mend="score the whole suite, without --capability, --kind and --limit",
+            hint="score the whole suite, without --capability, --kind and --limit",
         )
     return result
 
@@ -128,7 +128,7 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
             raise PublishError(
                 f"{other} and {path}: both are results of {one.result.model.name} on "
                 f"suite {_version(one.result)}",
-                mend="give one of them",
+                hint="give one of them",
             )
     checked = [f"{path}: every figure follows from its cases" for path in paths]
     checked.append(f"{repo} can be a repository's name")

@@ -52,7 +52,7 @@ def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> Outcome:
     if repo.rpartition("/")[2] != NAME:
         raise PublishError(
             f"--repo {repo}: `evaluate` would look for a module of that name in it",
-            mend=f"name the Space ORG/{NAME}",
+            hint=f"name the Space ORG/{NAME}",
         )
     require_repo("--repo", repo)
     dataset = dataset or repo
@@ -85,7 +85,7 @@ def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str | None =
     if not hub.dry_run and hub.state(results, "dataset") is None:
         raise PublishError(
             f"--results {results}: there is no such dataset, or the token may not see it",
-            mend=f"publish results first: s2lct publish results results/*.json --to {results}",
+            hint=f"publish results first: s2lct publish results results/*.json --to {results}",
         )
     files = {
         "app.py": render_app("leaderboard", results=results, dataset=dataset or ""),

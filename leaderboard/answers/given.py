@@ -87,11 +87,11 @@ def read_predictions(
     """
     rows = list(rows_of_file(path))
     if not rows:
-        raise ScoringError(f"{path}: holds no row", mend=_MEND)
+        raise ScoringError(f"{path}: holds no row", hint=_MEND)
     columns = columns_of(rows)
     key = next((name for name in ("id", "text") if name in columns), None)
     if key is None:
-        raise ScoringError(f"{path}: has neither a column id nor text", mend=_MEND)
+        raise ScoringError(f"{path}: has neither a column id nor text", hint=_MEND)
     asked = suite.asked
     numbers_of = _numbers_of(asked, key)
     others = {str(spreadsheet_cell(text)): text for text in also} | {text: text for text in also}
@@ -102,7 +102,7 @@ def read_predictions(
     if not wanted:
         raise ScoringError(
             f"{path}: none of its {len(rows):,} rows has the {key} of a case of {suite.name}",
-            mend="predict the cases of this suite: `s2lct export SUITE --format csv --out "
+            hint="predict the cases of this suite: `s2lct export SUITE --format csv --out "
             "cases.csv` writes them",
         )
     chosen = [rows[number] for number in wanted]
@@ -115,7 +115,7 @@ def read_predictions(
     except ScoringError as error:
         problem = _PLACE.sub(lambda found: chosen[int(found[1])][0], error.problem)
         told = problem if problem != error.problem else f"{path}: {problem}"
-        raise ScoringError(told, mend=error.mend) from error
+        raise ScoringError(told, hint=error.hint) from error
     first: dict[int, int] = {}
     by_text: dict[str, Array] = {}
     for place, number in enumerate(wanted):
@@ -165,7 +165,7 @@ def _predictions(
     if OWN_LABELS in columns and named == ["label"]:
         raise ScoringError(
             f"{path}: its columns label and {OWN_LABELS} are the suite's own: what passes",
-            mend="put what the model says into a column prediction, or leave the suite's columns "
+            hint="put what the model says into a column prediction, or leave the suite's columns "
             "out but id",
         )
     packed = next((name for name in PROBABILITY_COLUMNS if name in columns), None)
@@ -184,7 +184,7 @@ def _predictions(
         raise ScoringError(
             f"{path}: says nothing of what the model answered; its columns: "
             f"{', '.join(plain(name, _SHOWN) for name in columns)}",
-            mend=_MEND,
+            hint=_MEND,
         )
     cells = [_cell(row, named[0], where) for where, row in rows]
     if all(isinstance(cell, float) and cell.is_integer() for cell in cells):
@@ -197,7 +197,7 @@ def _predictions(
 
 def _cell(row: Mapping[str, Any], name: str, where: str) -> Any:
     if is_empty(row.get(name)):
-        raise ScoringError(f"{where}: {name} is empty", mend="predict this case, or leave it out")
+        raise ScoringError(f"{where}: {name} is empty", hint="predict this case, or leave it out")
     return parsed(row[name])
 
 
@@ -207,7 +207,7 @@ def _number(cell: Any, name: str, where: str) -> float:
     except (TypeError, ValueError):
         raise ScoringError(
             f"{where}: {name} is {plain(str(cell), _SHOWN)!r}, no probability",
-            mend="give each class a number from 0 to 1",
+            hint="give each class a number from 0 to 1",
         ) from None
 
 
@@ -252,7 +252,7 @@ def _check_same(
     if differ:
         raise ScoringError(
             f"{rows[one][0]} and {rows[other][0]} give one case two different answers",
-            mend="keep one of them",
+            hint="keep one of them",
         )
 
 
@@ -264,7 +264,7 @@ def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int], key: str)
         some = _some([getattr(case, key) for case in missing])
         raise ScoringError(
             f"{path}: lacks {len(missing):,} of the {cases:,} cases of {suite.name} ({some})",
-            mend="predict them too, or score a part with --capability, --kind or --limit",
+            hint="predict them too, or score a part with --capability, --kind or --limit",
         )
     lacking = sum(number not in found for number in range(cases, len(suite.asked)))
     if not lacking:

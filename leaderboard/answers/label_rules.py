@@ -87,7 +87,7 @@ class LabelRule:
         if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
             raise ScoringError(
                 f"probabilities of shape {probabilities.shape} for {len(self.classes)} classes",
-                mend="give one row a text and one column a class",
+                hint="give one row a text and one column a class",
             )
         _check_probabilities(probabilities, called)
         return self.chosen(probabilities)
@@ -135,11 +135,11 @@ def _check_probabilities(table: Array, called: str) -> None:
     if not finite[row]:
         raise ScoringError(
             f"{called.format(row)} is not a number (NaN or infinite)",
-            mend="check the model's weights and precision",
+            hint="check the model's weights and precision",
         )
     values = ", ".join(f"{value:.4g}" for value in table[row])
     why = f"the sum is {sums[row]:.4g}, not 1" if inside[row] else "outside 0 to 1"
-    raise ScoringError(f"{called.format(row)} is not probabilities ({values}): {why}", mend=SOFTMAX)
+    raise ScoringError(f"{called.format(row)} is not probabilities ({values}): {why}", hint=SOFTMAX)
 
 
 def checked_band(neutral_band: Any) -> tuple[float, float]:
@@ -150,7 +150,7 @@ def checked_band(neutral_band: Any) -> tuple[float, float]:
     if len(band) != 2 or not numbers or not 0 <= band[0] <= band[1] <= 1:
         raise ScoringError(
             f"neutral band {neutral_band!r}: not two numbers from 0 to 1 in their order",
-            mend="give two numbers, 0 ≤ low ≤ high ≤ 1, such as (1/3, 2/3)",
+            hint="give two numbers, 0 ≤ low ≤ high ≤ 1, such as (1/3, 2/3)",
         )
     return float(band[0]), float(band[1])
 
@@ -165,17 +165,17 @@ def check_classes(classes: Any) -> tuple[str, ...]:
     if isinstance(classes, (str, Mapping)) or not isinstance(classes, Iterable):
         raise ScoringError(
             f"classes={classes!r}: no list of names",
-            mend='name every class of the model in its order: classes=["negative", "positive"]',
+            hint='name every class of the model in its order: classes=["negative", "positive"]',
         )
     names = tuple(str(name) for name in classes)
     if not 2 <= len(names) <= MOST_CLASSES:
         raise ScoringError(
             f"classes={list(names)!r}: {len(names)} classes",
-            mend=f"name every class of a model of sentence sentiment, 2 to {MOST_CLASSES}",
+            hint=f"name every class of a model of sentence sentiment, 2 to {MOST_CLASSES}",
         )
     if len(set(map(_plain_name, names))) != len(names):
         raise ScoringError(
-            f"classes={list(names)!r}: two have the same name", mend="name each class once"
+            f"classes={list(names)!r}: two have the same name", hint="name each class once"
         )
     return names
 
@@ -190,7 +190,7 @@ def same_classes(own: Sequence[str] | None, classes: Any) -> None:
     if list(map(_plain_name, check_classes(classes))) != list(map(_plain_name, own)):
         raise ScoringError(
             f"classes={list(classes)!r}, and the model's own are {', '.join(own)}",
-            mend="leave classes= out, and say what they mean with label_map=",
+            hint="leave classes= out, and say what they mean with label_map=",
         )
 
 
@@ -214,7 +214,7 @@ def rule_for(
     if not 2 <= len(names) <= MOST_CLASSES:
         raise ScoringError(
             f"model {called}: has {len(names)} classes",
-            mend=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
+            hint=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
         )
     band = band_of(neutral_band, task)
     meanings = [meaning_of(name, task) for name in names]
@@ -229,13 +229,13 @@ def rule_for(
         example = ",".join(f"{name}={'|'.join(task.labels)}" for name in unknown)
         raise ScoringError(
             f"model {called}: nothing says what {', '.join(unknown)} means",
-            mend=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
+            hint=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
         )
     told = tuple(meaning for meaning in meanings if meaning is not None)
     if not {task.low, task.high} <= set(told):
         raise ScoringError(
             f"model {called}: classes {', '.join(names)} lack {' or '.join(task.ends)}",
-            mend=f"pass a {task.name} model, or say what its classes mean with --label-map",
+            hint=f"pass a {task.name} model, or say what its classes mean with --label-map",
         )
     return LabelRule(names, told, band, origin, task)
 
@@ -267,13 +267,13 @@ def _mapped(
         if not numbers:
             raise ScoringError(
                 f"--label-map: {key} is no class of model {called}",
-                mend=f"name its classes, {', '.join(names)}, or their numbers from 0",
+                hint=f"name its classes, {', '.join(names)}, or their numbers from 0",
             )
         for number in numbers:
             if labels[number] is not None:
                 raise ScoringError(
                     f"--label-map: says twice what class {names[number]} of model {called} means",
-                    mend="give each class one label, by its name or its number",
+                    hint="give each class one label, by its name or its number",
                 )
             labels[number] = task.labels.index(label)
     return labels

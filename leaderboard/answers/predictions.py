@@ -77,10 +77,10 @@ def labels_of_predictions(
         shaped = f" (of shape {shape})" if len(shape) > 1 else ""
         raise ScoringError(
             f"{len(rows)} predictions{shaped} for {count} references",
-            mend="give one prediction a reference, in the same order",
+            hint="give one prediction a reference, in the same order",
         )
     if not rows:
-        raise ScoringError("there are no predictions", mend="give one a reference, at least one")
+        raise ScoringError("there are no predictions", hint="give one a reference, at least one")
     forms = [_form(number, row) for number, row in enumerate(rows)]
     for number, form in enumerate(forms):
         if form != forms[0]:
@@ -100,7 +100,7 @@ def labels_of_predictions(
 def listed(predictions: Any) -> list[Any]:
     """Predictions (a list, an array, a tensor, a table of `pandas` …) as a list of plain values."""
     if isinstance(predictions, Mapping) and "logits" in predictions:
-        raise ScoringError("predictions are a model's output, not probabilities", mend=SOFTMAX)
+        raise ScoringError("predictions are a model's output, not probabilities", hint=SOFTMAX)
     if hasattr(predictions, "columns") and hasattr(predictions, "to_dict"):
         # A data frame names its columns; iterated, it would give the names alone.
         return [
@@ -111,13 +111,13 @@ def listed(predictions: Any) -> list[Any]:
     if isinstance(plain, (str, bytes, Mapping, set, frozenset)) or not isinstance(plain, Iterable):
         raise ScoringError(
             f"predictions are of type {type(predictions).__name__}, not one a reference",
-            mend="give a list with one prediction a reference, in the same order",
+            hint="give a list with one prediction a reference, in the same order",
         )
     return [_plain(one) for one in plain]
 
 
-def _refused(number: int, problem: str, mend: str) -> ScoringError:
-    return ScoringError(f"predictions[{number}]{problem}", mend=mend)
+def _refused(number: int, problem: str, hint: str) -> ScoringError:
+    return ScoringError(f"predictions[{number}]{problem}", hint=hint)
 
 
 def _plain(value: Any) -> Any:
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
     except (TypeError, ValueError, RuntimeError) as error:
         raise ScoringError(
             f"predictions hold a {type(value).__name__} that cannot be read ({error})",
-            mend="pass plain lists or dense arrays",
+            hint="pass plain lists or dense arrays",
         ) from error
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
@@ -153,16 +153,16 @@ def _form(number: int, row: Any) -> str:
         if all(_is_number(_plain(value)) for value in row):
             return _PROBABILITIES
     kind = "a boolean" if isinstance(row, bool) else f"of type {type(row).__name__}"
-    mend = _INTEGERS if isinstance(row, Real) else _FORMS
-    raise _refused(number, f" is no prediction: {shown(row)}, {kind}", mend)
+    hint = _INTEGERS if isinstance(row, Real) else _FORMS
+    raise _refused(number, f" is no prediction: {shown(row)}, {kind}", hint)
 
 
 def _class(name: str, rule: LabelRule, number: int) -> int:
     found = rules.numbers_of(name, rule.classes)
     if len(found) != 1:
         problem = f": {name!r} is no class of the model, {', '.join(rule.classes)}"
-        mend = "name every class of the model: classes=[…] or label_map={…}"
-        raise _refused(number, problem, mend)
+        hint = "name every class of the model: classes=[…] or label_map={…}"
+        raise _refused(number, problem, hint)
     return found[0]
 
 
@@ -175,8 +175,8 @@ def _of_names(rows: Sequence[str], rule: LabelRule | None, task: Task) -> list[i
             else rule.meanings[_class(name, rule, number)]
         )
         if meaning is None:
-            mend = f"use {', '.join(task.labels)}, or say what every class means: label_map={{…}}"
-            raise _refused(number, f": {name!r} is no label", mend)
+            hint = f"use {', '.join(task.labels)}, or say what every class means: label_map={{…}}"
+            raise _refused(number, f": {name!r} is no label", hint)
         labels.append(meaning)
     return labels
 
@@ -185,7 +185,7 @@ def _of_numbers(
     rows: Sequence[int], rule: LabelRule | None, task: Task, *, named: bool
 ) -> list[int]:
     known = {str(n): n for n in range(len(task.labels))}
-    mend = f"use {task.numbered}, or pass probabilities"
+    hint = f"use {task.numbered}, or pass probabilities"
     if rule is not None:
         known = dict(zip(rule.classes, rule.meanings, strict=True))
         by_number = {str(n): meaning for n, meaning in enumerate(rule.meanings)}
@@ -194,14 +194,14 @@ def _of_numbers(
             raise ScoringError(
                 f"predictions are numbers, and nothing says which class of "
                 f"{', '.join(rule.classes)} has which",
-                mend="give the names of the classes as predictions, or label_map={0: …, 1: …}"
+                hint="give the names of the classes as predictions, or label_map={0: …, 1: …}"
                 + ("" if named else " or classes=[…] in the model's order"),
             )
         known = by_number if named else known
-        mend = f"use the numbers of the classes, {', '.join(known)}"
+        hint = f"use the numbers of the classes, {', '.join(known)}"
     for number, value in enumerate(rows):
         if str(int(value)) not in known:
-            raise _refused(number, f": {value} is no label id", mend)
+            raise _refused(number, f": {value} is no label id", hint)
     if rule is None and len(task.labels) > 2 and {*rows} == {0, 1}:
         warnings.warn(
             f"predictions are 0 and 1 alone, taken for {' and '.join(task.labels[:2])}: for the "
@@ -230,20 +230,20 @@ def _of_table(
         if meanings is None:
             *fewer, most = map(str, sorted(task.columns))
             counts = " or ".join([", ".join(fewer), most] if fewer else [most])
-            mend = f"pass probabilities of {counts} classes, from {' to '.join(task.ends)}"
-            raise ScoringError(shape, mend=mend)
+            hint = f"pass probabilities of {counts} classes, from {' to '.join(task.ends)}"
+            raise ScoringError(shape, hint=hint)
         names = tuple(f"column {number}" for number in range(width))
         rule = LabelRule(names, meanings, band, "the order of the columns", task)
     elif not named and list(rule.classes) != [str(n) for n in range(len(rule.classes))]:
         raise ScoringError(
             f"predictions are columns, and nothing says which is which of "
             f"{', '.join(rule.classes)}",
-            mend="name the classes in the order of the columns: classes=[…]",
+            hint="name the classes in the order of the columns: classes=[…]",
         )
     elif width != len(rule.classes):
         raise ScoringError(
             f"{shape} for {len(rule.classes)} classes ({', '.join(rule.classes)})",
-            mend="give a column for each class of the model",
+            hint="give a column for each class of the model",
         )
     table = np.array([[float(_plain(value)) for value in row] for row in rows])
     return rule.labels(table, "predictions[{}]"), str(rule)
@@ -278,8 +278,8 @@ def _scores(number: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -
     for one in answers:
         name = one.get("label")
         if not (isinstance(name, str) or is_integer(name)) or "score" not in one:
-            mend = "give a label and its score, or the label's name alone for every row"
-            raise _refused(number, f" is no answer of a pipeline: {shown(dict(one))}", mend)
+            hint = "give a label and its score, or the label's name alone for every row"
+            raise _refused(number, f" is no answer of a pipeline: {shown(dict(one))}", hint)
         entries.append((str(name), one["score"]))
     scores: dict[str, float] = {}
     for name, given in entries:
@@ -287,13 +287,13 @@ def _scores(number: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -
         if not _is_number(score):
             raise _refused(number, f"{told}{shown(score)}", SOFTMAX)
         if not np.isfinite(float(score)):
-            mend = "check the model's weights and precision"
-            raise _refused(number, f"{told}not a number (NaN or infinite)", mend)
+            hint = "check the model's weights and precision"
+            raise _refused(number, f"{told}not a number (NaN or infinite)", hint)
         if not -rules.ROUNDING <= score <= 1 + rules.ROUNDING:
             raise _refused(number, f"{told}{float(score):.4g}, no probability", SOFTMAX)
         if str(name) in scores:
-            mend = "give the classes of the model names of their own (id2label)"
-            raise _refused(number, f" names {shown(name)} twice", mend)
+            hint = "give the classes of the model names of their own (id2label)"
+            raise _refused(number, f" names {shown(name)} twice", hint)
         scores[str(name)] = float(score)
     return scores
 
@@ -308,7 +308,7 @@ def _rule_of_whole_rows(
     if unknown := [name for row in rows for name in row if rules.meaning_of(name, task) is None]:
         raise ScoringError(
             f"predictions: nothing says what {', '.join(dict.fromkeys(unknown))} means",
-            mend="say what every class means: label_map={…}, or give the model labels that say it "
+            hint="say what every class means: label_map={…}, or give the model labels that say it "
             "(id2label)",
         )
     for number, row in enumerate(rows):

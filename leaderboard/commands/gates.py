@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator
 
-from s2lct.errors import BuilderError, GateError
+from s2lct.errors import GateError, S2lctError
 from s2lct.options import Argument, Option, Printed, takes
 from s2lct.progress import Bars
 
@@ -109,7 +109,7 @@ def gate(options: GateOptions, bars: Bars) -> Gate:
     if not bounds and not options.no_worse_than:
         raise GateError(
             "nothing is asked of the results",
-            mend="add --max LC4=20, --max mean=30, --min both-sides=60 or --no-worse-than FILE",
+            hint="add --max LC4=20, --max mean=30, --min both-sides=60 or --no-worse-than FILE",
         )
     try:
         check_files_out(junit=options.junit)
@@ -124,11 +124,11 @@ def gate(options: GateOptions, bars: Bars) -> Gate:
             write_bytes(options.junit, _junit(found))
     except GateError:
         raise
-    except BuilderError as error:
-        raise GateError(error.problem, mend=error.mend) from error
+    except S2lctError as error:
+        raise GateError(error.problem, hint=error.hint) from error
     except OSError as error:
         raise GateError(
-            f"{error.filename or options.junit}: {error.strerror}", mend="choose another place"
+            f"{error.filename or options.junit}: {error.strerror}", hint="choose another place"
         ) from error
     return found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-from s2lct.errors import BuilderError, S2lctWarning, ScoringError
+from s2lct.errors import S2lctError, S2lctWarning, ScoringError
 from s2lct.leaderboard.commands.score_options import ScoreOptions, check_choice, loaded, prompts_of
 from s2lct.options import (
     Argument,
@@ -224,7 +224,7 @@ def _of_predictions(
     if chosen is None:
         raise ScoringError(
             f"--predictions on {options.suite}: nothing is asked for that a result can hold",
-            mend="name a suite, or capabilities, with minimum-functionality cases",
+            hint="name a suite, or capabilities, with minimum-functionality cases",
         )
     label_map, band = check_label_map(options.label_map), options.neutral_band
     texts = [text for test in tests for text in test.texts]
@@ -249,7 +249,7 @@ def _written(
 
 
 def _why(name: str, error: Exception) -> str:
-    if isinstance(error, BuilderError):
+    if isinstance(error, S2lctError):
         return str(error)
     first = next(iter(str(error).strip().splitlines()), "")
     told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
@@ -305,7 +305,7 @@ def compare(options: CompareOptions, bars: Bars) -> Compared:
     if not cases:
         raise ScoringError(
             f"{paths[0]} and {paths[1]} have no case in common",
-            mend="score both on the same capabilities and kinds",
+            hint="score both on the same capabilities and kinds",
         )
     by_capability = compared(cases, *failed)
     return Compared(results, len(cases), by_capability, compare_sides(one, other))

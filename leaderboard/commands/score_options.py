@@ -137,20 +137,20 @@ def check_choice(options: ScoreOptions) -> None:
     if given and options.models:
         raise ScoringError(
             f"--predictions together with the model {options.models[0]}",
-            mend="score one of them: predictions stand for a model, which --name names",
+            hint="score one of them: predictions stand for a model, which --name names",
         )
     if not given and not options.models:
         raise OptionError(
             "--models: no model to score",
-            mend="name one (`s2lct score -h` says how), or give --predictions FILE",
+            hint="name one (`s2lct score -h` says how), or give --predictions FILE",
         )
     if options.name is not None and not given:
         raise ScoringError(
-            "--name without --predictions", mend="leave it out: a model has its own name"
+            "--name without --predictions", hint="leave it out: a model has its own name"
         )
     if given and options.llm:
         raise ScoringError(
-            "--predictions together with --llm", mend="leave --llm out: nothing is asked"
+            "--predictions together with --llm", hint="leave --llm out: nothing is asked"
         )
 
 
@@ -165,7 +165,7 @@ def prompts_of(options: ScoreOptions) -> list[LabelPrompt]:
     if options.llm and server:
         raise ScoringError(
             "--llm with --base-url",
-            mend="leave --base-url out to load the models here, or --llm to ask the server",
+            hint="leave --base-url out to load the models here, or --llm to ask the server",
         )
     fields = ScoreOptions.model_fields
     idle = [name for name in _OF_SERVERS if getattr(options, name) != fields[name].default]
@@ -173,21 +173,21 @@ def prompts_of(options: ScoreOptions) -> list[LabelPrompt]:
         if not options.llm:
             raise ScoringError(
                 "--generate without --llm",
-                mend="leave it out: what a server's models write is read anyway"
+                hint="leave it out: what a server's models write is read anyway"
                 if server
                 else "add --llm to have language models answer in words",
             )
         idle = [name for name in idle if name != "max_tokens"]
     if not server and idle:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in idle)
-        mend = "add --base-url URL to ask a server"
+        hint = "add --base-url URL to ask a server"
         if idle == ["max_tokens"]:
-            mend += ", or --llm --generate to have models that are loaded answer in words"
-        raise ScoringError(f"{flags} without --base-url", mend=mend)
+            hint += ", or --llm --generate to have models that are loaded answer in words"
+        raise ScoringError(f"{flags} without --base-url", hint=hint)
     if server and options.chat_template != "auto":
         raise ScoringError(
             f"--chat-template {options.chat_template} with --base-url",
-            mend="leave it out: the server puts questions in the model's own template",
+            hint="leave it out: the server puts questions in the model's own template",
         )
     given = {
         "--prompt": options.prompt,
@@ -198,7 +198,7 @@ def prompts_of(options: ScoreOptions) -> list[LabelPrompt]:
         if alone := [option for option, value in given.items() if value]:
             raise ScoringError(
                 f"{' and '.join(alone)} without --llm",
-                mend="add --llm to score language models, --base-url URL to ask a server, or leave "
+                hint="add --llm to score language models, --base-url URL to ask a server, or leave "
                 "it away",
             )
         return []

@@ -74,15 +74,15 @@ def check(options: CheckOptions, bars: Bars) -> Iterator[Verdict]:
     The exit status is 1 where one is refused.
     """
     if options.seed is not None and not options.first_look:
-        raise ScoringError("--seed without --first-look", mend="add --first-look")
+        raise ScoringError("--seed without --first-look", hint="add --first-look")
     if options.rescore and options.first_look:
         raise ScoringError(
-            "--rescore and --first-look", mend="give one: all cases, or a sample of them"
+            "--rescore and --first-look", hint="give one: all cases, or a sample of them"
         )
     if options.record and not options.rescore:
         raise ScoringError(
             "--record without --rescore",
-            mend="add --rescore: only what said the same of all cases again is verified",
+            hint="add --rescore: only what said the same of all cases again is verified",
         )
     return _verdicts(options)
 
@@ -136,7 +136,7 @@ def check_changes(options: ChangesOptions, bars: Bars) -> ChangesVerdict:
         difference = between_commits(options.base, options.head, options.git)
     else:
         raise ScoringError(
-            "--repo or --git", mend="say where the change lies: --repo ORG/NAME or --git DIR"
+            "--repo or --git", hint="say where the change lies: --repo ORG/NAME or --git DIR"
         )
     verdict = verdict_on(
         difference, load_cases(options.suite), rescore=options.rescore, limits=options.limits()

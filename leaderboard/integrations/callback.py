@@ -71,13 +71,13 @@ class CapabilityCallback(TrainerCallback):
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better=True would keep the model "
                 "that fails most",
-                mend="pass TrainingArguments(..., greater_is_better=False)",
+                hint="pass TrainingArguments(..., greater_is_better=False)",
             )
         if best.startswith(PREFIX) and not args.greater_is_better and both_sides:
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better=False would keep the model "
                 "that is least often right on both sides",
-                mend="pass TrainingArguments(..., greater_is_better=True)",
+                hint="pass TrainingArguments(..., greater_is_better=True)",
             )
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -56,18 +56,18 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
         if kwargs or predictions is None or references is None:
             raise ScoringError(
                 "add_batch() takes predictions= and references=, and nothing else",
-                mend="pass classes=, label_map= and the like to compute()",
+                hint="pass classes=, label_map= and the like to compute()",
             )
         if isinstance(references, (str, bytes, Mapping)) or not isinstance(references, Iterable):
             raise ScoringError(
                 f"references of type {type(references).__name__}: no rows",
-                mend="add a list with one row, or one id, a prediction",
+                hint="add a list with one row, or one id, a prediction",
             )
         predictions, references = listed(predictions), list(references)
         if len(predictions) != len(references):
             raise ScoringError(
                 f"{len(predictions)} predictions for {len(references)} references",
-                mend="give one prediction a reference, in the same order",
+                hint="give one prediction a reference, in the same order",
             )
         self._predictions += predictions
         self._references += references
@@ -79,7 +79,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
         if self._predictions and options.get("model") is not None:
             raise ScoringError(
                 f"model= was given, and {len(self._predictions)} predictions were added",
-                mend="compute() the predictions first, or load the metric anew",
+                hint="compute() the predictions first, or load the metric anew",
             )
         if self._predictions:
             if predictions is not None or references is not None:

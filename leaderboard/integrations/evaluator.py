@@ -99,7 +99,7 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
             named = model_or_pipeline if isinstance(model_or_pipeline, str) else "the model"
             raise ScoringError(
                 f"{named}: cannot be loaded ({said_by(error)})",
-                mend="check the name; with a model in memory pass tokenizer= too",
+                hint="check the name; with a model in memory pass tokenizer= too",
             ) from error
 
     def prepare_metric(self, metric: str | EvaluationModule | None) -> EvaluationModule:
@@ -141,7 +141,7 @@ class CapabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         if strategy != "simple":
             raise ScoringError(
                 f"strategy={strategy!r}: resamples cases, which are not independent",
-                mend="leave it out: every rate has an interval (ci) from whole seed families",
+                hint="leave it out: every rate has an interval (ci) from whole seed families",
             )
         figures: dict[str, Any] = super().compute_metric(metric, metric_inputs)
         return figures
@@ -167,11 +167,11 @@ class CapabilitySuite(EvaluationSuite):  # type: ignore[misc]
         if unknown := [name for name in chosen if name not in known]:
             raise ScoringError(
                 f"suite {self.name}: has no capability {', '.join(unknown)}",
-                mend=f"choose among {', '.join(known)}",
+                hint=f"choose among {', '.join(known)}",
             )
         if not chosen:
             problem = f"suite {self.name}: no capability is asked for"
-            raise ScoringError(problem, mend="pass ids, or None for all")
+            raise ScoringError(problem, hint="pass ids, or None for all")
         self.suite = []
         for name in chosen:
             own = rows.select([place for place, of in enumerate(column) if of == name])
@@ -202,7 +202,7 @@ def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT
         try:
             known = load_suite(Path(suite))
         except SuiteError as error:
-            raise ScoringError(error.problem, mend=error.mend) from error
+            raise ScoringError(error.problem, hint=error.hint) from error
         rows = known[config].get(split) if config in known else None
     else:
         rows, _ = read_hub(str(suite), split)
@@ -212,6 +212,6 @@ def rows_of(suite: str | Path, capability: str | None = None, split: str = SPLIT
     if rows is None:
         raise ScoringError(
             f"suite {suite}: {config} cannot be loaded, it has no such capability or split",
-            mend="name a capability of the suite, and no split",
+            hint="name a capability of the suite, and no split",
         )
     return rows

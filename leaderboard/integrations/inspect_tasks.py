@@ -30,7 +30,7 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState, generate
 
 from s2lct.builder.capabilities.files import capability_files
-from s2lct.errors import BuilderError
+from s2lct.errors import S2lctError
 from s2lct.labels import LABELS, SLOT, TASK
 from s2lct.leaderboard.answers.text_answers import SAID, TextAnswer, label_of
 from s2lct.leaderboard.scoring.statistics import families_of
@@ -124,7 +124,7 @@ def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, p
     try:
         chosen = load_cases(suite).select(named, limit=limit)
         samples = samples_of(chosen, checked_prompt(prompt))
-    except BuilderError as error:
+    except S2lctError as error:
         raise PrerequisiteError(str(error)) from error
     several = len({case.capability for case in chosen.cases}) > 1
     return Task(

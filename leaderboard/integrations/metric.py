@@ -56,7 +56,7 @@ def compute(
         given = "neither model nor predictions" if model is None else "both model and predictions"
         raise ScoringError(
             f"compute() was given {given}",
-            mend="pass model= and suite=, or predictions= and references=",
+            hint="pass model= and suite=, or predictions= and references=",
         )
     label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
     if model is None:
@@ -71,15 +71,15 @@ def compute(
         if not counted(cases.cases).any():
             raise ScoringError(
                 "references name counterparts alone, which no failure rate counts",
-                mend="pass seeds and expansions too",
+                hint="pass seeds and expansions too",
             )
     else:
-        mend = "leave references= out and pass suite="
-        _refuse_given({"references": references}, "a model", mend)
+        hint = "leave references= out and pass suite="
+        _refuse_given({"references": references}, "a model", hint)
         if suite is None:
             raise ScoringError(
                 "compute(model=…) was given no suite",
-                mend='pass suite="s2lct", a folder that `s2lct build` wrote, or rows',
+                hint='pass suite="s2lct", a folder that `s2lct build` wrote, or rows',
             )
         cases = load_cases(suite).select(capabilities, kind, limit)
         asked = as_classifier(model, tokenizer=tokenizer, classes=classes)
@@ -89,31 +89,31 @@ def compute(
     return dict(flattened(nested)) if flat else nested
 
 
-def _refuse_given(arguments: Mapping[str, Any], beside: str, mend: str) -> None:
+def _refuse_given(arguments: Mapping[str, Any], beside: str, hint: str) -> None:
     if ignored := [f"{name}=" for name, value in arguments.items() if value is not None]:
-        raise ScoringError(f"compute() was given {', '.join(ignored)} with {beside}", mend=mend)
+        raise ScoringError(f"compute() was given {', '.join(ignored)} with {beside}", hint=hint)
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:
-    mend = (
+    hint = (
         'pass rows, references=suite["LC4"]["test"], or their ids with suite=, '
         'references=rows["id"]'
     )
     if references is None:
-        raise ScoringError("predictions without references", mend=mend)
+        raise ScoringError("predictions without references", hint=hint)
     if isinstance(references, (str, bytes)) or not isinstance(references, Iterable):
-        raise ScoringError(f"references={shown(references)}: no rows", mend=mend)
+        raise ScoringError(f"references={shown(references)}: no rows", hint=hint)
     if isinstance(references, (Mapping, SuiteCases)):
         return load_cases(references, _EVERY)
     rows = list(references)
     if not rows:
-        raise ScoringError("there are no references", mend=mend)
+        raise ScoringError("there are no references", hint=hint)
     ids = isinstance(rows[0], str)
     for number, row in enumerate(rows):
         if not isinstance(row, str if ids else Mapping):
             raise ScoringError(
                 f"references[{number}] is {shown(row)}, no {'id' if ids else 'row'} of a suite",
-                mend=mend,
+                hint=hint,
             )
     return _by_id(rows, suite) if ids else load_cases(rows, _EVERY)
 
@@ -122,7 +122,7 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
     if suite is None:
         raise ScoringError(
             "references are ids, and there is no suite to look them up in",
-            mend="pass suite= too, or pass rows as references",
+            hint="pass suite= too, or pass rows as references",
         )
     known = load_cases(suite, _EVERY)
     of_id = {case.id: case for case in known.cases}
@@ -131,13 +131,13 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
         raise ScoringError(
             f"suite {known.name}{f' {known.version}' if known.version else ''}: has no case {named}"
             f" ({len(unknown):,} of {len(ids):,} references)",
-            mend="pass the version of the suite that the predictions were made on "
+            hint="pass the version of the suite that the predictions were made on "
             "(suite=ID@REVISION)",
         )
     if len(set(ids)) < len(ids):
         twice = next(number for place, number in enumerate(ids) if number in ids[:place])
         raise ScoringError(
-            f"references name case {twice} twice", mend="pass each case and its prediction once"
+            f"references name case {twice} twice", hint="pass each case and its prediction once"
         )
     cases = tuple(of_id[number] for number in ids)
     partial = known.partial or len(ids) < len(of_id)

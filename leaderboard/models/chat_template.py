@@ -36,7 +36,7 @@ class ChatTemplate:
         if not has_chat_template(tokenizer):
             raise ScoringError(
                 f"model {model}: its tokenizer has no chat template",
-                mend="pass --chat-template none",
+                hint="pass --chat-template none",
             )
         # A template may put something between its generation prompt and an answer: a space, or
         # the marks of thoughts that are none.
@@ -80,5 +80,5 @@ class ChatTemplate:
         except Exception as error:  # a template may raise whatever it likes
             raise ScoringError(
                 f"model {self._model}: its chat template cannot be used ({said_by(error)})",
-                mend="pass --chat-template none, which asks without it",
+                hint="pass --chat-template none, which asks without it",
             ) from error

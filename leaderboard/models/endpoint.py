@@ -86,13 +86,13 @@ class Server:
         if parts is None or parts.scheme not in ("http", "https") or not host:
             raise ScoringError(
                 "--base-url: is no address of a server",
-                mend="write it like http://localhost:8000/v1 or https://api.openai.com/v1",
+                hint="write it like http://localhost:8000/v1 or https://api.openai.com/v1",
             )
         if any(secrets) or parts.fragment:
             # It may hold a key, and is recorded with every result.
             raise ScoringError(
                 f"--base-url: has more than a host and a path ({parts.scheme}://{host}…)",
-                mend=f"leave out names, passwords and what follows ?; export a key as {API_KEY}, "
+                hint=f"leave out names, passwords and what follows ?; export a key as {API_KEY}, "
                 "or name its variable with --api-key-env",
             )
 
@@ -106,12 +106,12 @@ class Server:
         if self.api_key_env and not key:
             raise ScoringError(
                 f"--api-key-env {self.api_key_env}: the environment has no such variable",
-                mend=f"export {self.api_key_env}=…, or leave the option out",
+                hint=f"export {self.api_key_env}=…, or leave the option out",
             )
         if not key.isascii() or not key.isprintable():
             raise ScoringError(
                 f"{self.api_key_env or API_KEY}: holds what no key does",
-                mend="export the key alone, in one line",
+                hint="export the key alone, in one line",
             )
         return key
 
@@ -153,7 +153,7 @@ class EndpointModel:
         if find_spec("openai") is None:
             raise ScoringError(
                 "--base-url: the package openai is not installed",
-                mend='pip install "s2lct[endpoints]"',
+                hint='pip install "s2lct[endpoints]"',
             )
         check_words(asks)
         self.name, self.asks, self.server = name, asks, server
@@ -306,16 +306,16 @@ class EndpointModel:
         )
 
     def _refused(self, error: Any) -> ScoringError:
-        mend = _REFUSED.get(error.status_code, "mend what the server names")
+        hint = _REFUSED.get(error.status_code, "mend what the server names")
         return ScoringError(
             f"model {self.name} at {self.server.url}: {self._said(error)}",
-            mend=mend.format(key=self.server.api_key_env or API_KEY),
+            hint=hint.format(key=self.server.api_key_env or API_KEY),
         )
 
     def _gave_up(self, why: str) -> ScoringError:
         return ScoringError(
             f"model {self.name} at {self.server.url}: does not answer; {why}",
-            mend="give the same command again when the server answers; with a lower --concurrency "
+            hint="give the same command again when the server answers; with a lower --concurrency "
             "it turns less away",
         )
 

@@ -47,7 +47,7 @@ class GeneratingModel(LanguageModel):
         check_words(asks or LabelPrompt())
         super().__init__(name, asks, **loading)
         if not self.model.can_generate():
-            raise ScoringError(f"model {name}: writes no text", mend="leave --generate out")
+            raise ScoringError(f"model {name}: writes no text", hint="leave --generate out")
         from transformers import GenerationConfig
 
         # Penalties, sampling and searches that the model's own file names would change answers.
@@ -120,7 +120,7 @@ class GeneratingModel(LanguageModel):
             raise ScoringError(
                 f"model {self.name}: reads {self._most_tokens} tokens, and text number {number} "
                 f"with its prompt has {len(tokens)} and its answer up to {self._longest}",
-                mend="shorten --prompt, lower --max-tokens, or choose a model that reads more",
+                hint="shorten --prompt, lower --max-tokens, or choose a model that reads more",
             )
         return tokens
 
@@ -137,7 +137,7 @@ class GeneratingModel(LanguageModel):
             if not torch.isfinite(best[:, 0]).all():
                 raise ScoringError(
                     f"model {self.name}: its output is not a number (NaN or infinite)",
-                    mend="check the model's weights; in half precision try --dtype float32",
+                    hint="check the model's weights; in half precision try --dtype float32",
                 )
             margins.append(best[:, 0] - best[:, 1])
             return logits

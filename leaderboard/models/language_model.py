@@ -53,13 +53,13 @@ class LabelPrompt:
         if SLOT not in self.prompt:
             raise ScoringError(
                 f"--prompt {self.prompt!r}: has no {SLOT}",
-                mend=f"write {SLOT} where the sentence belongs, as in {PROMPT!r}",
+                hint=f"write {SLOT} where the sentence belongs, as in {PROMPT!r}",
             )
         words = ",".join(self.words)
         if len(self.words) not in (2, 3) or not all(word.strip() for word in self.words):
             raise ScoringError(
                 f"--label-words {words}: {len(self.words)} words",
-                mend="give three, for negative, neutral and positive, or two, for negative and "
+                hint="give three, for negative, neutral and positive, or two, for negative and "
                 "positive",
             )
         for word, other in permutations(self.words, 2):
@@ -67,7 +67,7 @@ class LabelPrompt:
                 raise ScoringError(
                     f"--label-words {words}: {other!r} begins with {word!r}, which is never "
                     "the less likely of the two",
-                    mend="choose words none of which begins with another",
+                    hint="choose words none of which begins with another",
                 )
 
     @property
@@ -148,7 +148,7 @@ class LanguageModel:
         if not torch.allclose(one, other, rtol=0.05, atol=0.05):
             raise ScoringError(
                 f"model {name}: looks at later words, it is no causal language model",
-                mend="pass a model that was trained to continue texts (for BERT and its like: "
+                hint="pass a model that was trained to continue texts (for BERT and its like: "
                 '"is_decoder": true in its config.json)',
             )
 
@@ -199,7 +199,7 @@ class LanguageModel:
             raise ScoringError(
                 f"model {self.name}: reads {self._most_tokens} tokens, and text number {number} "
                 f"with its prompt has {longest}",
-                mend="shorten --prompt, or choose a model that reads more",
+                hint="shorten --prompt, or choose a model that reads more",
             )
         together = zip(*strings, strict=False)
         shared = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, together))
@@ -207,7 +207,7 @@ class LanguageModel:
             raise ScoringError(
                 f"model {self.name}: its tokenizer cannot tell the strings for {text[:40]!r} apart "
                 "or finds nothing that they share",
-                mend="write a prompt with words before {text}, or choose other --label-words",
+                hint="write a prompt with words before {text}, or choose other --label-words",
             )
         # The last token is never read: nothing is asked of what follows it.
         reads = list(dict.fromkeys(string[:-1] for string in strings))

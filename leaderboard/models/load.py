@@ -43,7 +43,7 @@ def load_classifier(
         except PackageNotFoundError as error:
             raise ScoringError(
                 f"model {name}: the package {baseline.package} is not installed",
-                mend='pip install "s2lct[baselines]"',
+                hint='pip install "s2lct[baselines]"',
             ) from error
         return baseline
     usable_device(device)  # before anything is downloaded
@@ -67,7 +67,7 @@ def _refuse_misspelt(name: str) -> None:
     if near:
         raise ScoringError(
             f"model {name}: neither a built-in model nor a folder",
-            mend=f"pass {near[0]}, or one of {', '.join(built_in)}; a model on the Hub has its "
+            hint=f"pass {near[0]}, or one of {', '.join(built_in)}; a model on the Hub has its "
             "owner's name before it, OWNER/NAME",
         )
 
@@ -85,11 +85,11 @@ def as_classifier(
         model, tokenizer = model
         if tokenizer is None or not _is_module(model):
             problem = "model= is a pair, but not of a model and its tokenizer"
-            raise ScoringError(problem, mend="pass (model, tokenizer)")
+            raise ScoringError(problem, hint="pass (model, tokenizer)")
     if tokenizer is not None and not _is_module(model):
         raise ScoringError(
             f"tokenizer= with a model of type {type(model).__name__}, which has its own",
-            mend="leave tokenizer= out; it goes with a transformers model in memory",
+            hint="leave tokenizer= out; it goes with a transformers model in memory",
         )
     found = _found(model, tokenizer, classes)
     same_classes(found.classes, classes)
@@ -108,16 +108,16 @@ def _found(model: Any, tokenizer: Any, classes: Sequence[str] | None) -> Classif
     if _is_module(model) and (tokenizer is not None or hasattr(model, "config")):
         called = f"a model of type {type(model).__name__}"
         if tokenizer is None:
-            mend = "pass tokenizer= too, or (model, tokenizer)"
-            raise ScoringError(f"{called} without its tokenizer", mend=mend)
+            hint = "pass tokenizer= too, or (model, tokenizer)"
+            raise ScoringError(f"{called} without its tokenizer", hint=hint)
         if not hasattr(model, "config"):
-            mend = "pass a function from texts to probabilities"
-            raise ScoringError(f"{called} without a transformers configuration", mend=mend)
+            hint = "pass a function from texts to probabilities"
+            raise ScoringError(f"{called} without a transformers configuration", hint=hint)
         return Network(tokenizer, model)
     if not callable(model):
         raise ScoringError(
             f"model of type {type(model).__name__}",
-            mend="pass a name, a function from texts to labels or probabilities, a pipeline, a "
+            hint="pass a name, a function from texts to labels or probabilities, a pipeline, a "
             "Trainer, or a transformers model with tokenizer=",
         )
     if hasattr(model, "task") and hasattr(model, "tokenizer"):
@@ -129,7 +129,7 @@ def trainers_tokenizer(tokenizer: Any) -> Any:
     """The tokenizer that a `transformers.Trainer` has; without one a ScoringError is raised."""
     if tokenizer is None:
         raise ScoringError(
-            "the Trainer has no tokenizer", mend="pass Trainer(..., processing_class=tokenizer)"
+            "the Trainer has no tokenizer", hint="pass Trainer(..., processing_class=tokenizer)"
         )
     return tokenizer
 
@@ -143,7 +143,7 @@ def _is_module(model: Any) -> bool:
 def _of_pipeline(classify: Any) -> Function:
     if classify.task != CLASSIFICATION:
         raise ScoringError(
-            f"a pipeline for {classify.task}", mend=f'pass pipeline("{CLASSIFICATION}", …)'
+            f"a pipeline for {classify.task}", hint=f'pass pipeline("{CLASSIFICATION}", …)'
         )
 
     def answered(texts: list[str]) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.errors import BuilderError, ScoringError
+from s2lct.errors import S2lctError, ScoringError
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import TextAnswer
 from s2lct.leaderboard.models.facts import licence_of, parameters_of
@@ -117,7 +117,7 @@ class LoadedModels:
                 raise ScoringError(
                     f"model {model.name}: is another on node {socket.gethostname()} of the cluster "
                     "than where it was loaded first",
-                    mend="have the same files on all nodes, and pass --device and --dtype where "
+                    hint="have the same files on all nodes, and pass --device and --dtype where "
                     "not all of them have GPUs",
                 )
             if isinstance(model, TextModel):
@@ -152,7 +152,7 @@ def _load(source: Source) -> list[Any]:
     if source.is_folder and not Path(source.name).exists():
         raise ScoringError(
             f"model {source.name}: is no folder on node {socket.gethostname()} of the cluster",
-            mend="put it where all nodes find it under this path, or pass a Hub id",
+            hint="put it where all nodes find it under this path, or pass a Hub id",
         )
     first = source.prompts[0] if source.prompts else None
     model = load_classifier(source.name, device=source.device, dtype=source.dtype, asks=first)
@@ -191,7 +191,7 @@ def _batches(model: Any, texts: Sequence[str]) -> Iterable[list[int]]:
 
 def _portable(error: Exception) -> Exception:
     """An error that another process can read."""
-    if isinstance(error, BuilderError):
+    if isinstance(error, S2lctError):
         return error
     try:
         pickle.loads(pickle.dumps(error))

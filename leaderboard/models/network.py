@@ -84,7 +84,7 @@ def classes_of(config: Any) -> tuple[str, ...]:
     if lacking:
         raise ScoringError(
             f"the model's id2label lacks class {lacking[0]}",
-            mend='name every class: model.config.id2label = {0: "negative", 1: "positive"}',
+            hint='name every class: model.config.id2label = {0: "negative", 1: "positive"}',
         )
     return tuple(str(named[number]) for number in range(len(named)))
 

@@ -27,7 +27,7 @@ def place(model: Any, device: str, dtype: str) -> None:
     import torch
 
     if dtype not in DTYPES:
-        raise ScoringError(f"--dtype {dtype}: no such", mend=f"pass {' or '.join(DTYPES)}")
+        raise ScoringError(f"--dtype {dtype}: no such", hint=f"pass {' or '.join(DTYPES)}")
     chosen = usable_device(device)
     if dtype == "auto":
         dtype = "bfloat16" if chosen.startswith("cuda") else "float32"
@@ -36,7 +36,7 @@ def place(model: Any, device: str, dtype: str) -> None:
     except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
         raise ScoringError(
             f"--device {device}: the model cannot be put there ({said_by(error)})",
-            mend="pass --device cpu, or a smaller model",
+            hint="pass --device cpu, or a smaller model",
         ) from error
 
 
@@ -52,7 +52,7 @@ def usable_device(device: str) -> str:
     except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
         raise ScoringError(
             f"--device {device}: cannot be used here ({said_by(error)})",
-            mend="pass --device cpu, or auto, which takes a GPU where there is one",
+            hint="pass --device cpu, or auto, which takes a GPU where there is one",
         ) from error
     return device
 
@@ -85,7 +85,7 @@ def load_pretrained(
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         # transformers makes an empty tokenizer where the files are missing.
-        raise ScoringError(f"model {name}: has no tokenizer files", mend=_SAVE_TOKENIZER)
+        raise ScoringError(f"model {name}: has no tokenizer files", hint=_SAVE_TOKENIZER)
     kind = "AutoModelForCausalLM" if continues else "AutoModelForSequenceClassification"
     with _refused(
         f"model {name}: its weights cannot be loaded",
@@ -100,7 +100,7 @@ def load_pretrained(
         raise ScoringError(
             f"model {name}: its weights lack {', '.join(lacking[:3])}"
             + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""),
-            mend="save the whole model, head and all: model.save_pretrained(FOLDER)",
+            hint="save the whole model, head and all: model.save_pretrained(FOLDER)",
         )
     return tokenizer, model, commit
 
@@ -120,12 +120,12 @@ def _hub_commit(name: str, revision: str | None) -> str:
 
 
 @contextmanager
-def _refused(problem: str, mend: str) -> Iterator[None]:
+def _refused(problem: str, hint: str) -> Iterator[None]:
     """Whatever goes wrong is a problem with its cause in brackets."""
     try:
         yield
     except Exception as error:
-        raise ScoringError(f"{problem} ({said_by(error)})", mend=mend) from error
+        raise ScoringError(f"{problem} ({said_by(error)})", hint=hint) from error
 
 
 def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:
@@ -141,17 +141,17 @@ def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:
     if is_causal if continues else classifies:
         return
     if continues and classifies:
-        problem, mend = f"is a classifier ({told}), not a language model", "leave --llm away"
+        problem, hint = f"is a classifier ({told}), not a language model", "leave --llm away"
     elif continues:
         problem = f"is no causal language model ({base})"
-        mend = "pass a model whose architecture is …ForCausalLM"
+        hint = "pass a model whose architecture is …ForCausalLM"
     elif is_causal:
         problem = f"is a language model ({told}) without a classification head"
-        mend = "let it choose among label words behind a prompt: --llm"
+        hint = "let it choose among label words behind a prompt: --llm"
     else:
         problem = f"has no classification head ({base})"
-        mend = (
+        hint = (
             "fine-tune it for sentiment first, or pass a model whose architecture is "
             "…ForSequenceClassification"
         )
-    raise ScoringError(f"model {name}: {problem}", mend=mend)
+    raise ScoringError(f"model {name}: {problem}", hint=hint)

@@ -120,6 +120,6 @@ def load_head(path: Path, classes: Sequence[str]) -> SentimentHead:
         head.load_state_dict(load_file(path))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise ModelError(
-            f"{path}: cannot be loaded: {str(error).splitlines()[0]}", mend="reinstall s2lct"
+            f"{path}: cannot be loaded: {str(error).splitlines()[0]}", hint="reinstall s2lct"
         ) from error
     return head

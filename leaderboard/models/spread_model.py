@@ -41,7 +41,7 @@ class SpreadModel:
     def _refuse(self) -> NoReturn:
         raise ScoringError(
             f"model {self.name}: what workers answered could not be kept",
-            mend="make room for the cache, or set S2LCT_CACHE to a folder that can be written; the "
+            hint="make room for the cache, or set S2LCT_CACHE to a folder that can be written; the "
             "same command goes on where this one stopped",
         )
 

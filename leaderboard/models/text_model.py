@@ -51,5 +51,5 @@ def check_words(asks: LabelPrompt) -> None:
     if len({word.casefold() for word in asks.words}) < len(asks.words):
         raise ScoringError(
             f"--label-words {','.join(asks.words)}: two differ in capital letters only",
-            mend="choose words that an answer tells apart",
+            hint="choose words that an answer tells apart",
         )

@@ -90,7 +90,7 @@ def collect(
         raise ScoringError(
             f"{source}: holds no usable result file"
             + (f"; {len(skipped)} left out, the first: {skipped[0]}" if skipped else ""),
-            mend="make some with `s2lct score MODEL --suite DIR --out results/`",
+            hint="make some with `s2lct score MODEL --suite DIR --out results/`",
         )
     return scored.Collection(tuple(suites), tuple(skipped))
 
@@ -106,7 +106,7 @@ def _read_folder(
     try:
         below = untrusted.files_below(folder, ".json")
     except untrusted.RefusedError as refusal:
-        raise ScoringError(f"{folder}: {refusal}", mend="name a folder of result files") from None
+        raise ScoringError(f"{folder}: {refusal}", hint="name a folder of result files") from None
     found = {file.relative_to(folder).as_posix(): file for file in below}
     # Lists further down may be anybody's, such as a part of what somebody submitted.
     for name in found:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from s2lct.errors import BuilderError, GateError
+from s2lct.errors import GateError, S2lctError
 from s2lct.leaderboard.results import comparison, untrusted
 from s2lct.leaderboard.results.bounds import Bound, Figure
 from s2lct.leaderboard.results.comparison import Comparison, shown_p
@@ -159,14 +159,14 @@ def read_results(paths: Sequence[Path], reader: UntrustedReader) -> list[ReadRes
     for path in files.values():
         try:
             found.append(ReadResult(path, *read_recomputed(path, reader)))
-        except BuilderError as error:
-            raise GateError(error.problem, mend=error.mend) from error
+        except S2lctError as error:
+            raise GateError(error.problem, hint=error.hint) from error
     for other in found[1:]:
         if other.result.model.name != found[0].result.model.name:
             raise GateError(
                 f"{found[0].path} and {other.path} are of different models "
                 f"({found[0].result.model.name}, {other.result.model.name})",
-                mend="hold each model against its bounds with a command of its own; several "
+                hint="hold each model against its bounds with a command of its own; several "
                 "files are for several prompts of one model",
             )
     check_one_suite(found)
@@ -180,7 +180,7 @@ def _files_of(path: Path) -> list[Path]:
     if not files:
         raise GateError(
             f"{path}: holds no result file (*.json)",
-            mend=f"write some with `s2lct score MODEL --suite DIR --out {path}`",
+            hint=f"write some with `s2lct score MODEL --suite DIR --out {path}`",
         )
     return files
 
@@ -193,7 +193,7 @@ def check_one_suite(results: Sequence[ReadResult]) -> None:
             told = ", ".join(f"{one.version or '?'} {one.fingerprint[:12]}" for one in suites)
             raise GateError(
                 f"{results[0].path} and {other.path} were scored on different suites ({told})",
-                mend="score both on one version of the suite",
+                hint="score both on one version of the suite",
             )
 
 
@@ -211,7 +211,7 @@ def check_bound(results: Sequence[ReadResult], bound: Bound) -> BoundCheck:
             known = ", ".join(sorted(result.capabilities, key=natural_order))
             raise GateError(
                 f"{bound}: {path} has no {name}",
-                mend=f"choose among {known}, or score it on a suite that has {name}",
+                hint=f"choose among {known}, or score it on a suite that has {name}",
             )
         of = result.capabilities[name] if name else result.overall
         share, between = _share(of, both_sides=bound.figure.both_sides)
@@ -220,7 +220,7 @@ def check_bound(results: Sequence[ReadResult], bound: Bound) -> BoundCheck:
                 f"{bound}: {path} tells of no counterparts"
                 + (f" in {name}" if name else "")
                 + ", and nothing is right on both sides without them",
-                mend="leave that bound out, or score on a suite with counterparts",
+                hint="leave that bound out, or score on a suite with counterparts",
             )
         shares.append(share)
     if len(shares) > 1:
@@ -255,19 +255,19 @@ def check_no_worse(
     if len(results) != len(before):
         raise GateError(
             f"{len(results)} result files are held against {len(before)} ({named})",
-            mend="pass as many of each: one a prompt",
+            hint="pass as many of each: one a prompt",
         )
     for new, old in zip(results, before, strict=True):
         if lacking := sorted(
             old.result.capabilities.keys() - new.result.capabilities.keys(), key=natural_order
         ):
             raise GateError(
-                f"{new.path} has no {', '.join(lacking)}, which {old.path} has", mend=_SAME_CALLS
+                f"{new.path} has no {', '.join(lacking)}, which {old.path} has", hint=_SAME_CALLS
             )
     pairs = [(old.outcomes, new.outcomes) for new, old in zip(results, before, strict=True)]
     shared = [comparison.paired(*pair) for pair in pairs]
     if not all(cases for cases, *_ in shared):
-        raise GateError(f"{named} have no case in common", mend=_SAME_CALLS)
+        raise GateError(f"{named} have no case in common", hint=_SAME_CALLS)
     sides = [comparison.paired_sides(*pair) for pair in pairs]
     return [*_compared(shared, both_sides=False), *_compared(sides, both_sides=True)]
 

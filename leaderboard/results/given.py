@@ -26,7 +26,7 @@ def model_name(name: str | None, file: Path) -> str:
     if fault or not found:
         raise ScoringError(
             f"--name: {fault.removeprefix('model.name: ') or 'is empty'}",
-            mend="give --name letters, digits, _, . and -, such as --name my-team/my-model",
+            hint="give --name letters, digits, _, . and -, such as --name my-team/my-model",
         )
     return found
 

@@ -41,7 +41,7 @@ def told_hub_errors(name: str) -> Iterator[None]:
     except Exception as error:  # whatever the client's HTTP library raises
         raise ScoringError(
             f"{name}: cannot be fetched ({said_by(error)})",
-            mend="check the name and the network; a private repository needs `hf auth login`",
+            hint="check the name and the network; a private repository needs `hf auth login`",
         ) from None
 
 
@@ -50,7 +50,7 @@ def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Pa
     if not HUB_ID.fullmatch(name):
         raise ScoringError(
             f"{name}: neither a folder nor a Parquet file nor a Hub dataset",
-            mend="name a folder of result files, or ORG/NAME",
+            hint="name a folder of result files, or ORG/NAME",
         )
     repo, _, revision = name.partition("@")
     with told_hub_errors(name):
@@ -79,7 +79,7 @@ def official_suites(names: Sequence[str]) -> list[SuiteCases]:
         for suite in _suites_named(name):
             if not suite.fingerprint:
                 raise ScoringError(
-                    f"--suite {name}: has no fingerprint", mend="name a suite of `s2lct build`"
+                    f"--suite {name}: has no fingerprint", hint="name a suite of `s2lct build`"
                 )
             found.setdefault(suite.fingerprint, suite)
     return list(found.values())

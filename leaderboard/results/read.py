@@ -139,7 +139,7 @@ def _told(path: Path) -> Iterator[None]:
     except untrusted.RefusedError as refusal:
         raise ScoringError(
             plain(f"{path}: {refusal.reasons[0]}", 1_000),
-            mend="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
+            hint="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
             "and the Parquet file beside each other",
         ) from None
 
@@ -164,7 +164,7 @@ def read_recomputed(
         if result.format != 1 or not _NOT_IN_FORMAT_1.search(where):
             raise ScoringError(
                 f"{path}: {where} does not follow from its outcomes",
-                mend="score the model again; do not publish this file",
+                hint="score the model again; do not publish this file",
             )
     return _with_figures_of(result, outcomes), outcomes
 

@@ -198,7 +198,7 @@ def read_collection(path: Path) -> Collection:
     ) as error:  # fmt: skip
         raise ScoringError(
             f"{path}: is no collection of outcomes ({plain(str(error), untrusted.LONGEST_NAME)})",
-            mend="make one with `s2lct leaderboard build RESULTS --out site/`; it is "
+            hint="make one with `s2lct leaderboard build RESULTS --out site/`; it is "
             "site/outcomes.parquet",
         ) from error
 

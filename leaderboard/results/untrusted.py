@@ -286,6 +286,6 @@ def read_verified(file: Path) -> dict[str, str]:
             moment(date)
     except (RefusedError, ValueError, RecursionError) as error:
         raise ScoringError(
-            f"{file}: cannot be read ({error})", mend="restore it from the repository's history"
+            f"{file}: cannot be read ({error})", hint="restore it from the repository's history"
         ) from error
     return dates

@@ -93,7 +93,7 @@ def check_out_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"--out {folder}: cannot be written ({error.strerror})", mend="choose another place"
+            f"--out {folder}: cannot be written ({error.strerror})", hint="choose another place"
         ) from error
 
 

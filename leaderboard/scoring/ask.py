@@ -99,7 +99,7 @@ class Kept:
                 self.close()
                 raise ScoringError(
                     f"cache {self._path}: is damaged ({error})",
-                    mend=f"delete {self._path}; it is made anew",
+                    hint=f"delete {self._path}; it is made anew",
                 ) from error
             if self._writes:
                 warnings.warn(
@@ -149,11 +149,11 @@ def said_of_batch(
         raise ScoringError(
             f"model {model.name}: gave {batch.shape} for {len(numbers)} texts and "
             f"{len(model.classes)} classes",
-            mend="give one row a text and one column a class",
+            hint="give one row a text and one column a class",
         )
     if not np.isfinite(batch).all():
         raise ScoringError(
             f"model {model.name}: its output is not a number (NaN or infinite)",
-            mend="check the model's weights; in half precision try --dtype float32",
+            hint="check the model's weights; in half precision try --dtype float32",
         )
     return {texts[n]: row for n, row in zip(numbers, batch, strict=True)}

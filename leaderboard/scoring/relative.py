@@ -112,7 +112,7 @@ def relative_tests(
     try:
         cases = read_relative_cases(Path(path))
     except AnalysisError as error:
-        raise ScoringError(error.problem, mend=error.mend) from error
+        raise ScoringError(error.problem, hint=error.hint) from error
     of_test: dict[tuple[str, str, str, str], list[RelativeCase]] = {}
     for case in cases:
         of = (case.test, case.capability, case.type, case.expectation)

@@ -124,7 +124,7 @@ def score(
     asks: LabelPrompt | None = getattr(model, "asks", None)
     label_map, neutral_band = check_label_map(label_map), rules.checked_band(neutral_band)
     if not suite.cases:
-        raise ScoringError(f"suite {suite.name}: has no case", mend="pass a suite with cases")
+        raise ScoringError(f"suite {suite.name}: has no case", hint="pass a suite with cases")
     texts = [case.text for case in suite.asked]
     if isinstance(model, Function):
         labels, told = labels_of_predictions(
@@ -139,7 +139,7 @@ def score(
             raise ScoringError(
                 f"model {model.name}: answers in words, which no label map and no neutral band is "
                 "for",
-                mend="leave --label-map and --neutral-band out; --label-words says what its "
+                hint="leave --label-map and --neutral-band out; --label-words says what its "
                 "answers mean",
             )
         written = answers_of(model, texts, cache, advance)

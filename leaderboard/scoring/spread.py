@@ -68,7 +68,7 @@ def spread(
         By a source's name its models, one for each prompt, or why it cannot be asked.
 
     Raises:
-        BuilderError: the engine or the cache failed.
+        S2lctError: the engine or the cache failed.
     """
     seen: set[str] = set()
     distinct: list[list[str]] = []

@@ -89,7 +89,7 @@ class KeptWords:
     def _told(self, error: Exception) -> ScoringError:
         return ScoringError(
             f"cache {self._path}: answers cannot be kept ({error})",
-            mend="set S2LCT_CACHE to a folder that can be written; answers that are not kept would "
+            hint="set S2LCT_CACHE to a folder that can be written; answers that are not kept would "
             "be paid for again",
         )
 
@@ -127,7 +127,7 @@ def answers_of(
                 raise
             raise ScoringError(
                 f"{error.problem}; {told}",
-                mend=f"{error.mend}; the same command goes on where this one stopped",
+                hint=f"{error.hint}; the same command goes on where this one stopped",
             ) from error
     return known
 

@@ -37,7 +37,7 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
         if not files:
             raise ScoringError(
                 f"{path}: holds no result file",
-                mend="name a folder that `s2lct score … --out` wrote, or result files",
+                hint="name a folder that `s2lct score … --out` wrote, or result files",
             )
         found += files
     return list(dict.fromkeys(found))
@@ -53,7 +53,7 @@ def by_suite(results: Sequence[Result]) -> list[list[Result]]:
     for one in results:
         groups.setdefault(one.suite.fingerprint, []).append(one)
     if not groups:
-        raise ScoringError("no result files", mend="make some with `s2lct score MODEL --suite DIR`")
+        raise ScoringError("no result files", hint="make some with `s2lct score MODEL --suite DIR`")
     return list(groups.values())
 
 

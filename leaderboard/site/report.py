@@ -307,7 +307,7 @@ def _verdict(compared: Collection[Comparison]) -> str:
 def check_same_suite(results: Sequence[Result]) -> None:
     """Refuse results of different suites with a `ScoringError`."""
     if not results:
-        raise ScoringError("no result files", mend="make some with `s2lct score MODEL --suite DIR`")
+        raise ScoringError("no result files", hint="make some with `s2lct score MODEL --suite DIR`")
     first, *others = results
     for other in others:
         if other.suite.fingerprint != first.suite.fingerprint:
@@ -317,5 +317,5 @@ def check_same_suite(results: Sequence[Result]) -> None:
             raise ScoringError(
                 f"{first.model.name} and {other.model.name} were scored on different suites "
                 f"({', '.join(suites)})",
-                mend="score both on one version of the suite",
+                hint="score both on one version of the suite",
             )

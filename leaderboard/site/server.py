@@ -127,7 +127,7 @@ def listen(live: LivePage, host: str, port: int | None) -> ThreadingHTTPServer:
             fault = error
     raise ScoringError(
         f"--host {host} --port {candidate}: cannot be listened at ({fault.strerror or fault})",
-        mend="choose another --port, or none to take the first free one",
+        hint="choose another --port, or none to take the first free one",
     ) from fault
 
 

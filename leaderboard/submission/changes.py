@@ -156,7 +156,7 @@ def between_commits(base: str, head: str, clone: Path) -> Difference:
     """
     for name in (base, head):
         if not re.fullmatch(r"[\w./@{}^~-]+", name, re.ASCII) or name.startswith("-"):
-            raise ScoringError(f"{name!r}: is no commit", mend="name two commits")
+            raise ScoringError(f"{name!r}: is no commit", hint="name two commits")
     head = _git(clone, "rev-parse", "--verify", "--quiet", f"{head}^{{commit}}").decode().strip()
     left = _git(clone, "merge-base", base, head).decode().strip()
 
@@ -207,7 +207,7 @@ def _git(clone: Path, *arguments: str) -> bytes:
         lines = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").splitlines()
         raise ScoringError(
             f"{clone}: git {arguments[0]} fails ({one_line(lines[0] if lines else str(error))})",
-            mend="name two commits of a clone that has the history of both",
+            hint="name two commits of a clone that has the history of both",
         ) from error
 
 
@@ -229,7 +229,7 @@ def between_revisions(base: str, head: str, repo: str) -> Difference:
         if left is None:
             raise ScoringError(
                 f"{repo}: {head} has no commit in common with {base}",
-                mend="name a pull request of this dataset",
+                hint="name a pull request of this dataset",
             )
         before, after, now = (_tree(repo, commit) for commit in (left, own[0], theirs[0]))
 

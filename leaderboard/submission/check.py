@@ -258,7 +258,7 @@ def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
         raise ScoringError(
             f"{path}: was not "
             + ("accepted" if not verdict.accepted else "verified" if verdict.rescored else "asked"),
-            mend="only what was accepted with --rescore, all cases asked again, is recorded as "
+            hint="only what was accepted with --rescore, all cases asked again, is recorded as "
             "verified",
         )
     file = file or root_of(path) / untrusted.VERIFIED_FILE
