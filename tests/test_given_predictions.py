@@ -262,7 +262,10 @@ def test_codes_of_two_classes_are_not_read_as_those_of_three(
 
 
 def test_a_text_of_another_case_than_its_id_is_named(suite: SuiteCases, tmp_path: Path) -> None:
-    texts = [{"text": case.text} | one for case, one in zip(suite.asked, labelled(suite.asked))]
+    texts = [
+        {"text": case.text} | one
+        for case, one in zip(suite.asked, labelled(suite.asked), strict=True)
+    ]
     read_predictions(write(tmp_path / "right.csv", texts), suite)
     shifted = [one | {"text": texts[n - 1]["text"]} for n, one in enumerate(texts)]
     with pytest.raises(ScoringError) as error:
