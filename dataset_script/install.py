@@ -59,7 +59,7 @@ class Installed:
     shadow: Path | None
 
 
-def install(source: str, version: str | None = None) -> Installed:
+def install(source: str | Path, version: str | None = None) -> Installed:
     """Fill the local caches, so that the literal names work from any directory, offline too.
 
     The source may be deleted afterwards. What was installed before is replaced only when the new
@@ -75,29 +75,29 @@ def install(source: str, version: str | None = None) -> Installed:
     """
     wanted = Version.read(version) if version is not None else None
     advance = bar("install", None)
-    folder, called = Path(source).expanduser(), source
-    if not folder.is_dir():
-        if not _REPO.fullmatch(source):
-            raise InstallError(
-                f"{source}: neither a folder here nor a repository ORG/NAME",
-                hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
-            )
-        called = _released(source, wanted)
-        advance(1, f"download {called}")
-        folder = published_suite(called)
-    suite = read_suite(folder, called)
-    if not suite.rows:
-        raise InstallError(f"{called}: the suite is empty", hint="build one with more seeds")
-    if version not in (None, suite.version):
-        raise InstallError(
-            f"--version {version}: {called} is version {suite.version}",
-            hint=f"leave out --version, or name version {suite.version}",
-        )
     with _workplace() as work:
+        folder, called = Path(source).expanduser(), str(source)
+        if not folder.is_dir():
+            if not _REPO.fullmatch(called):
+                raise InstallError(
+                    f"{source}: neither a folder here nor a repository ORG/NAME",
+                    hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
+                )
+            called = _released(called, wanted)
+            advance(1, f"download {called}")
+            folder = published_suite(called)
+        suite = read_suite(folder, called)
+        if not suite.rows:
+            raise InstallError(f"{called}: the suite is empty", hint="build one with more seeds")
+        if version not in (None, suite.version):
+            raise InstallError(
+                f"--version {version}: {called} is version {suite.version}",
+                hint=f"leave out --version, or name version {suite.version}",
+            )
         ready = _loaded(suite, work, advance)
         advance(1, "metric")
         _prime_metric(work)
-        before = _installed()
+        before = installed()
         _replace(installed_folder(), ready, work / _REPLACED)
     shadow = Path.cwd() / NAME
     return Installed(
@@ -123,7 +123,7 @@ def _released(repo: str, wanted: Version | None) -> str:
     return f"{repo}@{chosen.tag if chosen else 'main'}"
 
 
-def _installed() -> tuple[str, str] | None:
+def installed() -> tuple[str, str] | None:
     """Version and fingerprint of the suite that the literal name stands for."""
     try:
         described = read_description(installed_folder())

@@ -23,6 +23,7 @@ from s2lct.suite.capability_ids import is_capability_id
 from s2lct.suite.tables import COUNTERPART
 
 SHOWN = 80
+_NAMING = ("capability", "kind", "id")
 _LISTED = Field(max_length=1_000)
 _NEVER_EMPTY = ("label", "template", "sources", "inserted", "origin", "verdicts")
 Text = Annotated[str, Field(max_length=100_000)]
@@ -149,6 +150,9 @@ class CaseRow(_Part):
     def _faults_of_a_built_row(self) -> Iterator[str]:
         if missing := [name for name in _NEVER_EMPTY if getattr(self, name) is None]:
             yield f"it has no {', '.join(missing)}"
+        parts = [*(self.sources or ()), *(self.inserted or ())]
+        if any(value is None for part in parts for name, value in part if name != "score"):
+            yield "its sources or inserted words lack something"
         if self.id != content_id(self.kind, self.capability, self.text):
             yield "its id is not the hash of its capability and text"
         if self.kind == "expansion" and self.production is None:
@@ -196,7 +200,7 @@ def checked_rows(
         for number, given in enumerate(rows):
             row, found = _checked(given, built=built)
             if row is not None and capability not in (None, row.capability):
-                found.append(f"is of another capability, {plain(row.capability, SHOWN)}")
+                found.append(f"it stands among the rows of {capability}")
             id_ = str(given.get("id")) if isinstance(given, Mapping) else ""
             if id_ in named and id_:
                 found.append("its id stands there twice")
@@ -208,7 +212,11 @@ def checked_rows(
         if row.kind != "seed":
             _, seed = sound.get(row.seed_id, ("", None))
             # What is said of a broken seed is enough.
-            missing = () if row.seed_id in named else ("its seed is not in the suite",)
+            missing = (
+                ()
+                if row.seed_id in named
+                else (f"its seed {plain(row.seed_id, SHOWN)} is not in the suite",)
+            )
             found = missing if seed is None else _faults_between(row, seed, built=built)
             faults += (Fault(file, what, _where(row.__dict__, 0)) for what in found)
     return [row for _, row in sound.values()], faults
@@ -229,9 +237,6 @@ def _where(row: Any, number: int) -> str:
     if all(isinstance(name, str) and name for name in names):
         return plain(" ".join(map(str, names)), SHOWN)
     return f"row {number}"
-
-
-_NAMING = ("capability", "kind", "id")
 
 
 def _faults_between(row: CaseRow, seed: CaseRow, *, built: bool) -> Iterator[str]:
@@ -261,11 +266,6 @@ def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
     return text
 
 
-def rows_fingerprint(rows: Sequence[CaseRow]) -> str:
+def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
     """What identifies a suite: a hash over ids, texts and labels of its rows, in its order."""
-    return fingerprint_of([[row.id, row.text, row.labels] for row in rows])
-
-
-def same_suite(fingerprints: Iterable[str]) -> bool:
-    """Whether fingerprints are those of one suite, whatever it is called and numbered."""
-    return len(set(fingerprints)) <= 1
+    return fingerprint_of([[row["id"], row["text"], row["labels"]] for row in rows])
