@@ -151,7 +151,9 @@ class Hub:
                 reason, hint = " ".join(str(error).split())[:_LONGEST], "mend what it names"
             else:
                 raise
-            raise kind(f"cannot {action} {repo}: {reason}. {failed}.", hint=hint) from None
+            raise kind(
+                f"cannot {action} {repo}: {reason.rstrip('.')}. {failed}.", hint=hint
+            ) from None
 
     def state(self, repo: str, kind: Kind, revision: str = "main") -> RepoState | None:
         """What a repository holds; None if there is none (or none that may be seen).

@@ -97,7 +97,7 @@ def install(source: str | Path, version: str | None = None) -> Installed:
         ready = _loaded(suite, work, advance)
         advance(1, "metric")
         _prime_metric(work)
-        before = installed()
+        before = installed_suite()
         _replace(installed_folder(), ready, work / _REPLACED)
     shadow = Path.cwd() / NAME
     return Installed(
@@ -123,7 +123,7 @@ def _released(repo: str, wanted: Version | None) -> str:
     return f"{repo}@{chosen.tag if chosen else 'main'}"
 
 
-def installed() -> tuple[str, str] | None:
+def installed_suite() -> tuple[str, str] | None:
     """Version and fingerprint of the suite that the literal name stands for."""
     try:
         described = read_description(installed_folder())

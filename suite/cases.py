@@ -10,7 +10,7 @@ from typing import Any
 
 from s2lct.errors import ScoringError, SuiteError
 from s2lct.files import is_folder, is_here
-from s2lct.hub_calls import hub_call, said_by
+from s2lct.hub_calls import causes_of, hub_call, said_by
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import natural_order, spelled
 from s2lct.suite.known_splits import memberships_of
@@ -242,9 +242,10 @@ def published_suite(name: str) -> Path:
                 repo, repo_type="dataset", revision=revision or None, allow_patterns=wanted
             )
     except Exception as error:  # of whatever kind the client and its HTTP library have
+        *_, root = causes_of(error)
         raise ScoringError(
             f"--suite {plain(name, _SHOWN)}: neither a folder here nor a data set that can be "
-            f"loaded ({said_by(error)})",
+            f"loaded ({said_by(root)})",
             hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error

@@ -271,15 +271,15 @@ def _parse_json(content: bytes, path: str) -> dict[str, Any]:
 
 def _table_in(folder: Path, file: Mapping[str, Any]) -> tuple[pa.Table | None, list[str]]:
     """A file's table, or None where it cannot be used, and what is wrong."""
+    faults: list[str] = []
     try:
         content = regular_bytes(folder / file["path"], _MOST_FILE_BYTES)
+        if sha256(content).hexdigest() != file["sha256"]:
+            faults.append("is not the file that suite.json records (SHA-256 differs)")
         table = with_all_columns(_parse_table(content))
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
-        return None, ["is missing" if missing else _why(error)]
-    faults: list[str] = []
-    if sha256(content).hexdigest() != file["sha256"]:
-        faults.append("is not the file that suite.json records (SHA-256 differs from its sha256)")
+        return None, [*faults, "is missing" if missing else _why(error)]
     if table.num_rows != file["rows"]:
         faults.append(f"{table.num_rows} rows, suite.json says {file['rows']}")
     if not table.schema.equals(arrow_schema()):

@@ -13,7 +13,6 @@ import pytest
 import warm_process
 from hub_server import MAINTAINER, STRANGER, HubServer, unused_endpoint
 
-
 _UPLOAD = """
 import sys
 from huggingface_hub import HfApi

@@ -14,7 +14,7 @@ from hub_fixtures import HubClient
 from hub_server import MAINTAINER, HubServer
 from suite_edits import edited_suite, without_last_family
 
-from s2lct.dataset_script.install import install, installed
+from s2lct.dataset_script.install import install, installed_suite
 from s2lct.errors import S2lctError
 
 REPO = "s2lct-org/s2lct"
@@ -194,7 +194,7 @@ def test_a_failing_hub_leaves_what_was_installed_and_the_repeat_succeeds(
 import datasets, json, sys
 from pathlib import Path
 from s2lct.errors import S2lctError
-from s2lct.dataset_script.install import install, installed
+from s2lct.dataset_script.install import install, installed_suite
 install(sys.argv[1])
 told = []
 for attempt in range(6):
@@ -205,12 +205,12 @@ for attempt in range(6):
         error = str(problem)
     cache = Path(datasets.config.HF_DATASETS_CACHE)
     folders = [path.name for path in cache.iterdir() if path.is_dir()]
-    told.append((error, installed()[0], folders))
+    told.append((error, installed_suite()[0], folders))
 print(json.dumps(told))
 """
     client = HubClient(hub_server, tmp_path / "reader", MAINTAINER.token, hub_server.endpoint)
     attempts = json.loads(client.python(script, str(suite_folder)).splitlines()[-1])
-    faults = ("500", "30 seconds", "connection", "403", "404", None)
+    faults = ("500", "30 seconds", "network", "403", "404", None)
     for fault, (error, version, folders) in zip(faults, attempts, strict=True):
         assert folders == ["s2lct"]
         assert version == ("1.0.0" if fault else "2.0.0")
@@ -282,7 +282,7 @@ def edit_description(folder: Path, **changes: object) -> None:
         ("path out of the folder", "suite.json"),
         ("config out of the cache", "suite.json"),
         ("no version", "suite.json"),
-        ("no cases", "empty"),
+        ("no cases", "suite.json"),
         ("wrong number of rows", "rows"),
     ],
 )
@@ -314,7 +314,7 @@ def test_broken_suites_are_refused_before_anything_changes(
         edit_description(folder, files=files)
     with pytest.raises(S2lctError, match=named):
         install(folder)
-    assert installed() is None
+    assert installed_suite() is None
     assert not [path for path in datasets_cache.iterdir() if path.is_dir()]
 
 
