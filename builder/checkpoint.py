@@ -98,6 +98,25 @@ class Folder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Within:
+    """Checkpoints in a folder of where others are."""
+
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files = files
+        self._folder = folder
+
+    def read(self, name: str) -> bytes | None:
+        """See `Files`."""
+        return self._files.read(f"{self._folder}/{name}")
+
+    def write(self, name: str, content: bytes) -> None:
+        """See `Files`."""
+        self._files.write(f"{self._folder}/{name}", content)
+
+    def remove(self) -> None:
+        """Whoever has the others removes these too."""
+
+
 class Remote:
     """Checkpoints behind any URL that fsspec knows, such as ``s3://bucket/folder``."""
 
@@ -195,6 +214,10 @@ class Checkpoints:
                 hint="give the options it was started with, or --restart to throw it away",
             )
         return cls(folder, files)
+
+    def within(self, name: str) -> Checkpoints:
+        """Others beside these."""
+        return Checkpoints(self.folder, Within(self._files, name))
 
     def get(self, name: str, adapter: TypeAdapter[Result], compute: Callable[[], Result]) -> Result:
         """The kept result of that name, or the computed one, kept from now on."""
