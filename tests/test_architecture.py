@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 3_100,
+    "core": 3_400,
     "suite": 3_900,
     "builder": 16_200,
     "leaderboard": 13_900,
