@@ -51,18 +51,23 @@ class OptionsRecord(_Strict):
 
 
 class EndpointRecord(_Strict):
-    """Which endpoint answered, and what that took; the model cannot be scored again."""
+    """Which endpoint answered, and what that took; the model cannot be scored again.
+
+    ``reused`` answers were kept from runs before the one that wrote the result.
+    """
 
     url: str
     model_reported: str
-    temperature: float
-    seed: int
+    system_fingerprint: str = ""
+    temperature: float | None
+    seed: int | None
     max_tokens: int = Field(ge=1)
     requests: int = Count
     prompt_tokens: int = Count
     completion_tokens: int = Count
     first_day: str
     last_day: str
+    reused: int = Field(default=0, ge=0)
 
 
 class PredictionsRecord(_Strict):

@@ -142,9 +142,10 @@ def score(
                 hint="leave --label-map and --neutral-band out; --label-words says what its "
                 "answers mean",
             )
-        written = answers_of(model, texts, cache, advance)
+        written, reused = answers_of(model, texts, cache, advance)
         labels, told = read_labels(model, texts, written), model.label_rule
-        endpoint = model.use(written.values()) if isinstance(model, EndpointModel) else None
+        if isinstance(model, EndpointModel):
+            endpoint = model.use(written.values(), reused)
     else:
         rule = rules.rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
