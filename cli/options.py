@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from s2lct.cli.console import error_console, told_errors, told_warnings
+from s2lct.command import parameters_of
 from s2lct.errors import S2lctWarning
 from s2lct.options import Argument, Command, Options, PathKind, shown_in
 from s2lct.progress import shown_bars
@@ -40,17 +41,22 @@ class Panel:
     heading: str | None = None
 
     def shows(
-        self, function: Command[Given, Answer], *lines: str, name: str | None = None
-    ) -> Callable[[Callable[[Answer, Given], None]], Callable[[Answer, Given], None]]:
-        """Make a function a command: what is decorated shows what it gives.
+        self, function: Callable[..., Any], *lines: str, name: str | None = None
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Make a function a command: what is decorated shows what it returns.
+
+        What is decorated takes that first. Keyword-only parameters of its own that the function
+        has too are handed over by name; others become options of the command alone.
 
         Args:
             function: does the work; its options become the command's.
             lines: examples, shown at the end of the command's help.
             name: of the command, where it is not the function's.
         """
+        if not isinstance(function, Command):
+            return self._function_shows(function, *lines, name=name)
 
-        def add(show: Callable[[Answer, Given], None]) -> Callable[[Answer, Given], None]:
+        def add(show: Callable[..., None]) -> Callable[..., None]:
             def run(context: typer.Context, **values: Any) -> None:
                 given = {name: value for name, value in values.items() if _is_given(context, name)}
                 with told_errors(), told_warnings(S2lctWarning):
@@ -67,6 +73,40 @@ class Panel:
             run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
             run.__annotations__ = {one.name: one.annotation for one in parameters}
             run.__doc__ = function.summary
+            self.app.command(
+                name or function.__name__.replace("_", "-"),
+                rich_help_panel=self.heading,
+                epilog=examples(*lines),
+            )(run)
+            return show
+
+        return add
+
+    def _function_shows(
+        self, function: Callable[..., Any], *lines: str, name: str | None
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        def add(show: Callable[..., None]) -> Callable[..., None]:
+            asked, shown = parameters_of(function), parameters_of(show)
+            shown = {name: one for name, one in shown.items() if one.kind is one.KEYWORD_ONLY}
+
+            def run(**values: Any) -> None:
+                # An option that may be repeated and was not is None for typer, an empty list here.
+                given = {
+                    name: asked[name].default if value is None else value
+                    for name, value in values.items()
+                    if name in asked
+                }
+                with told_errors(), told_warnings(S2lctWarning):
+                    with shown_bars(error_console):
+                        answer = function(**given)
+                    show(answer, **{name: values[name] for name in shown})
+
+            parameters = asked | {name: one for name, one in shown.items() if name not in asked}
+            run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+                [one.replace(kind=one.KEYWORD_ONLY) for one in parameters.values()]
+            )
+            run.__annotations__ = {name: one.annotation for name, one in parameters.items()}
+            run.__doc__ = function.__doc__
             self.app.command(
                 name or function.__name__.replace("_", "-"),
                 rich_help_panel=self.heading,

@@ -102,8 +102,6 @@ def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -
             for word in result.flipping_words[:5]
         )
         console.print(f"{shown_name(result)}: pass-to-fail words: {words or 'none'}")
-    if options.recompute:
-        console.print(f"Every figure of {len(results)} result files follows from their cases.")
     if options.html is not None:
         console.print(f"Report written to {options.html}")
 

@@ -34,6 +34,8 @@ class S2lctError(Exception):
 class OptionError(S2lctError):
     """An option is missing or has a value that it cannot have."""
 
+    exit_status = 2
+
 
 class CorpusError(S2lctError):
     """A corpus cannot be read, or holds nothing usable."""

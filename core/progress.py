@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -26,6 +27,19 @@ def no_bars(name: str, total: int | None) -> Bar:
     return lambda done, note="": None
 
 
+_SHOWN_BY: ContextVar[Bars] = ContextVar("shown_by", default=no_bars)
+
+
+def bar(name: str, total: int | None) -> Bar:
+    """A bar for a piece of work: shown within the command line, and nowhere else.
+
+    Args:
+        name: of the work.
+        total: its steps; None if nobody knows.
+    """
+    return _SHOWN_BY.get()(name, total)
+
+
 @contextmanager
 def shown_bars(console: Console) -> Iterator[Bars]:
     """Bars with counts and the time left on a console."""
@@ -41,14 +55,16 @@ def shown_bars(console: Console) -> Iterator[Bars]:
         console=console,
     )
 
-    def bar(name: str, total: int | None) -> Bar:
+    def add(name: str, total: int | None) -> Bar:
         progress.start()  # with the first bar: without one an empty line would be shown
         task = progress.add_task(name, total=total, note="")
         return lambda done, note="": progress.update(task, advance=done, note=note)
 
+    token = _SHOWN_BY.set(add)
     try:
-        yield bar
+        yield add
     finally:
+        _SHOWN_BY.reset(token)
         if progress.live.is_started:
             progress.stop()
 

@@ -296,7 +296,8 @@ def _from_others(name: str, rows: Sequence[Mapping[str, Any]]) -> CheckedRows:
 
 def _from_folder(folder: Path) -> CheckedRows:
     if not (folder / SUITE_FILE).exists() and (rows := rows_of_folder(folder)):
-        return _from_others(str(folder), rows)
+        # Nothing shows that its labels are those that it was written with.
+        return _from_others(f"folder:{folder.resolve().name} (no {SUITE_FILE})", rows)
     try:
         suite = read_suite(folder)
     except SuiteError as error:

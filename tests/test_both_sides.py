@@ -125,7 +125,7 @@ def test_counterparts_move_no_other_figure_and_a_suite_without_them_shows_none(
     result = read_result(write_result(score(vader, plain), tmp_path))
     assert result.overall.both_sides is None
     assert all(of.both_sides is None for of in result.capabilities.values())
-    done = runner.invoke(app, ["report", str(tmp_path / "vader.json"), "--recompute"])
+    done = runner.invoke(app, ["report", str(tmp_path / "vader.json")])
     assert done.exit_code == 0, done.output
     assert "both" not in done.output
 

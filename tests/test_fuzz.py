@@ -137,7 +137,6 @@ def test_damaged_results(results: Path, suite_folder: Path, draw: random.Random)
         out = folder.parent / "out"
         commands: list[tuple[Any, ...]] = [
             ("report", one, other, "--html", out),
-            ("report", one, other, "--recompute"),
             ("compare", one, other),
             ("leaderboard", "build", folder, "--out", out),
             ("leaderboard", "check", one, other, "--suite", suite_folder),

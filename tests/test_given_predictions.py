@@ -249,6 +249,31 @@ def test_label_maps_say_what_classes_mean(suite: SuiteCases, tmp_path: Path) -> 
     assert read.labels.tolist() == [right(case) for case in suite.asked]
 
 
+def test_codes_of_two_classes_are_not_read_as_those_of_three(
+    suite_folder: Path, suite: SuiteCases, tmp_path: Path
+) -> None:
+    codes = [{"id": case.id, "label": min(1, right(case))} for case in suite.asked]
+    path = write(tmp_path / "codes.csv", codes)
+    told = ["score", "--predictions", path, "--suite", suite_folder, "--out", tmp_path / "r"]
+    assert "--label-map 0=negative,1=positive" in s2lct(*told, code=1)
+    assert not [*(tmp_path / "r").glob("*")]
+    s2lct(*told, "--label-map", "0=negative,1=positive")
+    s2lct(*told, "--label-map", "0=negative,1=neutral,2=positive")
+
+
+def test_a_text_of_another_case_than_its_id_is_named(suite: SuiteCases, tmp_path: Path) -> None:
+    texts = [
+        {"text": case.text} | one
+        for case, one in zip(suite.asked, labelled(suite.asked), strict=True)
+    ]
+    read_predictions(write(tmp_path / "right.csv", texts), suite)
+    shifted = [one | {"text": texts[n - 1]["text"]} for n, one in enumerate(texts)]
+    with pytest.raises(ScoringError) as error:
+        read_predictions(write(tmp_path / "shifted.csv", shifted), suite)
+    assert "shifted.csv, row 2" in error.value.problem
+    assert suite.asked[0].id in error.value.problem
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -221,7 +221,7 @@ def test_numbers_and_columns_are_those_of_the_classes() -> None:
         labels([[0.7, 0.2, 0.1]], label_map=UNNAMED)
     with pytest.raises(ScoringError, match="which class"):
         labels([0, 1, 2], label_map=UNNAMED)
-    with pytest.warns(UserWarning, match="negative and neutral"):
+    with pytest.raises(ScoringError, match="0 and 1"):
         assert labels([0, 1]) == [0, 1]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -89,7 +90,7 @@ def test_a_result_on_checklist_stands_beside_one_on_a_suite(
     assert list(result.capabilities) == ["negated-negative", "single-positive-words"]
     assert [one.all.cases for one in result.capabilities.values() if one.all] == [2, 2]
     page = tmp_path / "report.html"
-    told = s2lct("report", own, others, "--recompute", "--html", page)
+    told = s2lct("report", own, others, "--html", page)
     mean = f"{100 * read_result(own / 'vader.json').overall.failure_rate:.1f}"
     other = f"{100 * result.overall.failure_rate:.1f}"
     assert re.search(rf"vader {mean} {other} ", told)
@@ -222,7 +223,22 @@ def test_a_folder_of_tables_is_a_suite_with_its_fingerprint(
     assert read.fingerprint == built.fingerprint
     assert read.cases == built.cases
     assert read.counterparts == built.counterparts
-    assert read.name == str(folder)
+    assert read.name == "folder:plain (no suite.json)"
+
+
+def test_labels_turned_in_a_folder_without_its_description_are_not_called_the_suites(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    folder, page = tmp_path / "turned", tmp_path / "page.html"
+    folder.mkdir()
+    for path in suite_folder.rglob("*.parquet"):
+        rows = pq.read_table(path).to_pylist()
+        for row in rows:
+            row["labels"], row["label"] = [0], 0
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{path.parent.name}.parquet")
+    s2lct("score", "vader", "--suite", folder, "--out", tmp_path / "r")
+    s2lct("report", tmp_path / "r", "--html", page)
+    assert "turned (no suite.json)" in page.read_text()
 
 
 def test_an_expansion_without_its_seed_is_refused_in_a_folder_too(tmp_path: Path) -> None:

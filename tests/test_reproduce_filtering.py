@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -264,8 +265,13 @@ def test_a_subset_that_fails_more_often_than_chance_is_told() -> None:
 def test_the_command_writes_the_table_and_resumes(
     folder: Path, files: dict[str, Path], tmp_path: Path
 ) -> None:
-    first = runner.invoke(app, options_of(files, folder, tmp_path / "one"))
+    first = runner.invoke(app, options_of(files, folder, tmp_path / "one"), env={"COLUMNS": "80"})
     assert first.exit_code == 0, first.output
+    # On a narrow terminal no figure is cut; what has no room is in the file.
+    assert not re.search(r"\S…|│ *…", first.output)
+    assert "COVER max" in first.output
+    assert "paper smaller" not in first.output
+    assert str(tmp_path / "one" / "mncover-table1.md") in first.output
     again = runner.invoke(app, options_of(files, folder, tmp_path / "two"))
     assert again.exit_code == 0
     for name in ("mncover-table1.md", "mncover-table1.csv", "mncover-table1-2.csv"):

@@ -25,7 +25,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT
-from s2lct.leaderboard.results.read import current, read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.read import read_outcomes, read_result, read_scored, recompute
 from s2lct.leaderboard.results.record import FORMAT
 from s2lct.leaderboard.results.scored import (
     UNSCORED,
@@ -505,7 +505,7 @@ def test_results_of_the_first_format_are_read_and_take_their_suite_s_families(
     pq.write_table(table, tmp_path / "one.parquet")
     assert read_collection(tmp_path / "one.parquet").suites[0].cases == alone.suites[0].cases
     # Its figures are those of this version, computed from its cases.
-    now = current(old)
+    now = read_scored(old)[0]
     assert now.format == FORMAT and now.overall.chance is not None
     assert now.capabilities["LC9"].seed.ci != (0, 0)
     assert recompute(old) == now

@@ -23,7 +23,6 @@ class ReportOptions(Options):
         ),
     ]
     html: Annotated[Path | None, Option("Write the report as an HTML page.", path="file")] = None
-    recompute: Annotated[bool, Option("Refuse figures that do not follow from the cases.")] = False
     explanations: Annotated[
         tuple[Path, ...],
         Option(
@@ -38,25 +37,23 @@ def report(options: ReportOptions, bars: Bars) -> tuple[Result, ...]:
     """Put results side by side, worst first, with examples.
 
     Results on several suites, such as a built one and CheckList's cases, stand below each other,
-    the suite of the first result with its examples first.
+    the suite of the first result with its examples first. Every figure is computed from what the
+    model said of each case, whatever a result file says.
     """
     from s2lct.analysis.explain.report import html_section, read_explanations
-    from s2lct.leaderboard.results.read import current, read_outcomes, recompute
+    from s2lct.leaderboard.results.read import read_scored
     from s2lct.leaderboard.site.beside import by_suite, other_suites_section, result_files
     from s2lct.leaderboard.site.report import Scored
     from s2lct.leaderboard.site.report_page import write_html
 
     paths = result_files(options.results)
-    results = tuple(recompute(path) if options.recompute else current(path) for path in paths)
+    read = [Scored(*read_scored(path)) for path in paths]
+    results = tuple(one.result for one in read)
     first, *others = by_suite(results)
     fingerprint = results[0].suite.fingerprint
     explained = [read_explanations(path, fingerprint) for path in options.explanations]
     if options.html is not None:
-        scored = [
-            Scored(result, read_outcomes(path))
-            for result, path in zip(results, paths, strict=True)
-            if result in first
-        ]
+        scored = [one for one in read if one.result in first]
         sections = [other_suites_section([first, *others])] if others else []
         sections += [html_section(file) for file in explained]
         write_html(scored, options.html, sections)

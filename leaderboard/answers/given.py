@@ -82,8 +82,8 @@ def read_predictions(
         also: other texts of which probabilities are wanted, if they are there.
 
     Raises:
-        ScoringError: the file cannot be read, a row is no prediction, a case has none, or two that
-            contradict each other.
+        ScoringError: the file cannot be read, a row is no prediction or has another text than its
+            case, a case has none, or two that contradict each other.
     """
     rows = list(rows_of_file(path))
     if not rows:
@@ -121,6 +121,7 @@ def read_predictions(
     for place, number in enumerate(wanted):
         of_cases = numbers_of.get(names[number], ())
         for case in of_cases:
+            _check_text(*rows[number], asked[case])
             _check_same(chosen, labels, table, first.setdefault(case, place), place)
         if table is not None:
             texts = [asked[case].text for case in of_cases]
@@ -240,6 +241,17 @@ def _by_class(prediction: Any) -> dict[str, Any]:
     if prediction and isinstance(prediction[0], Mapping):
         return {str(one["label"]): one["score"] for one in prediction}
     return {str(number): value for number, value in enumerate(prediction)}
+
+
+def _check_text(where: str, row: Mapping[str, Any], case: Case) -> None:
+    """Refuse a row whose text is not that of the case that its id names."""
+    text = " ".join(str(row.get("text") or "").split())
+    meant = (case.text, str(spreadsheet_cell(case.text)))
+    if text and text not in [" ".join(one.split()) for one in meant]:
+        raise ScoringError(
+            f"{where}: has the id {case.id} and another text than that case: {plain(text, _SHOWN)}",
+            hint="put each prediction beside the id of its own text, or leave the column text out",
+        )
 
 
 def _check_same(

@@ -7,8 +7,6 @@ by its place.
 
 from __future__ import annotations
 
-import json
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from numbers import Real
@@ -202,11 +200,12 @@ def _of_numbers(
     for number, value in enumerate(rows):
         if str(int(value)) not in known:
             raise _refused(number, f": {value} is no label id", hint)
-    if rule is None and len(task.labels) > 2 and {*rows} == {0, 1}:
-        warnings.warn(
-            f"predictions are 0 and 1 alone, taken for {' and '.join(task.labels[:2])}: for the "
-            f"numbers of two classes pass classes={json.dumps(task.ends)}",
-            stacklevel=2,
+    if rule is None and len(task.labels) > 2 and 1 in rows and {*rows} <= {0, 1}:
+        raise ScoringError(
+            "predictions are 0 and 1 alone, and nothing says which labels these are",
+            hint=f"of a model of two classes pass --label-map 0={task.ends[0]},1={task.ends[1]} "
+            f"(in Python label_map={{0: …, 1: …}}), of one that never gives {task.labels[2]} "
+            + ",".join(f"{number}={label}" for number, label in enumerate(task.labels)),
         )
     return [known[str(int(value))] for value in rows]
 

@@ -294,13 +294,12 @@ def compare(options: CompareOptions, bars: Bars) -> Compared:
     """Say which differences between two models are real."""
     from s2lct.leaderboard.results.comparison import compare as compared
     from s2lct.leaderboard.results.comparison import compare_sides, paired
-    from s2lct.leaderboard.results.read import read_outcomes, read_result
+    from s2lct.leaderboard.results.read import read_scored
     from s2lct.leaderboard.site.report import check_same_suite
 
     paths = (options.first, options.second)
-    results = (read_result(paths[0]), read_result(paths[1]))
-    check_same_suite(results)
-    one, other = map(read_outcomes, paths)
+    (first, one), (second, other) = map(read_scored, paths)
+    check_same_suite([first, second])
     cases, *failed = paired(one, other)
     if not cases:
         raise ScoringError(
@@ -308,4 +307,4 @@ def compare(options: CompareOptions, bars: Bars) -> Compared:
             hint="score both on the same capabilities and kinds",
         )
     by_capability = compared(cases, *failed)
-    return Compared(results, len(cases), by_capability, compare_sides(one, other))
+    return Compared((first, second), len(cases), by_capability, compare_sides(one, other))

@@ -14,7 +14,7 @@ from s2lct.leaderboard.results import comparison, untrusted
 from s2lct.leaderboard.results.bounds import Bound, Figure
 from s2lct.leaderboard.results.comparison import Comparison, shown_p
 from s2lct.leaderboard.results.outcomes import UntrustedReader
-from s2lct.leaderboard.results.read import read_recomputed
+from s2lct.leaderboard.results.read import read_scored
 from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, Result, SuiteRecord
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.scoring.statistics import Failed, by_name
@@ -27,7 +27,7 @@ _SAME_CALLS = "score both with the same models, prompts and cases"
 
 
 class ReadResult(NamedTuple):
-    """A result file, its figures computed again, and the outcomes that they follow from."""
+    """A result file with the figures of its outcomes, and these."""
 
     path: Path
     result: Result
@@ -158,7 +158,7 @@ def read_results(paths: Sequence[Path], reader: UntrustedReader) -> list[ReadRes
     found: list[ReadResult] = []
     for path in files.values():
         try:
-            found.append(ReadResult(path, *read_recomputed(path, reader)))
+            found.append(ReadResult(path, *read_scored(path, reader)))
         except S2lctError as error:
             raise GateError(error.problem, hint=error.hint) from error
     for other in found[1:]:

@@ -102,7 +102,15 @@ def result_reader() -> Iterator[UntrustedReader]:
 
 
 def read_scored(path: Path, reader: UntrustedReader | None = None) -> tuple[Result, score.Outcomes]:
-    """Read a result file and its outcomes; models may be named by folders of any name."""
+    """Read a result file and its outcomes; every figure is computed from these.
+
+    Models may be named by folders of any name.
+    """
+    result, outcomes = _as_written(path, reader)
+    return _with_figures_of(result, outcomes), outcomes
+
+
+def _as_written(path: Path, reader: UntrustedReader | None) -> tuple[Result, score.Outcomes]:
     with _told(path), nullcontext(reader) if reader else result_reader() as opened:
         read = opened.read(path)
     result, of = read.result, read.result.suite
@@ -145,31 +153,18 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def recompute(path: Path) -> Result:
-    """Compute every figure of a result file again from its outcomes; see `read_recomputed`."""
-    return read_recomputed(path)[0]
-
-
-def read_recomputed(
-    path: Path, reader: UntrustedReader | None = None
-) -> tuple[Result, score.Outcomes]:
-    """Read a result file and its outcomes as `read_scored` does, and compute every figure again.
+    """Read a result file as `read_scored` does, and refuse figures that do not follow.
 
     Figures that format 1 has otherwise or not at all are computed and not compared.
 
     Raises:
         ScoringError: a figure does not follow from the outcomes; it is named.
     """
-    result, outcomes = read_scored(path, reader)
+    result, outcomes = _as_written(path, None)
     for where in wrong_figures(result, outcomes):
         if result.format != 1 or not _NOT_IN_FORMAT_1.search(where):
             raise ScoringError(
                 f"{path}: {where} does not follow from its outcomes",
                 hint="score the model again; do not publish this file",
             )
-    return _with_figures_of(result, outcomes), outcomes
-
-
-def current(path: Path) -> Result:
-    """Read a result file; one of format 1 gets the figures of this version from its outcomes."""
-    result = read_result(path)
-    return result if result.format != 1 else _with_figures_of(*read_scored(path))
+    return _with_figures_of(result, outcomes)

@@ -1,0 +1,150 @@
+"""What models predicted, kept in one file: whoever asks a model again for a text is answered here.
+
+The file is never needed: it can be deleted at any time, and what is missing is computed anew. Work
+that was interrupted is fast the second time because of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from s2lct.errors import OutputError
+from s2lct.files import cache_folder
+
+FILE = "predictions.sqlite"
+_SECONDS_FOR_OTHERS = 60.0
+_AT_ONCE = 500
+"""Texts of one query: SQLite takes no more than 999 variables everywhere."""
+_TABLE = """
+create table if not exists predictions (
+    model blob not null, text blob not null, prediction blob not null,
+    primary key (model, text)
+) without rowid
+"""
+
+
+class Cache:
+    """Predictions by model and text, as bytes; several processes may use one file.
+
+    Args:
+        path: of the file; by default `FILE` in the cache folder (``$S2LCT_CACHE``).
+
+    Raises:
+        OutputError: the file cannot be opened or written.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or cache_folder() / FILE
+        with self._told():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = sqlite3.connect(
+                self.path,
+                timeout=_SECONDS_FOR_OTHERS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            # A process that is killed loses nothing that was kept, and leaves the file whole.
+            self._file.execute("pragma journal_mode = wal")
+            self._file.execute("pragma synchronous = normal")
+            self._file.execute(_TABLE)
+
+    def kept(self, model: str, texts: Iterable[str]) -> dict[str, bytes]:
+        """What a model predicted of texts, as far as it is known.
+
+        Args:
+            model: everything that a prediction depends on, apart from the text.
+            texts: asked for.
+        """
+        by_key = {_key(text): text for text in texts}
+        keys = list(by_key)
+        found: dict[str, bytes] = {}
+        with self._told():
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                rows = self._file.execute(
+                    "select text, prediction from predictions "
+                    f"where model = ? and text in ({marks})",
+                    [_key(model), *some],
+                )
+                found.update((by_key[key], prediction) for key, prediction in rows)
+        return found
+
+    def keep(self, model: str, predictions: Mapping[str, bytes]) -> None:
+        """Keep what a model predicted; all of it or, if this process dies, nothing."""
+        with self._told():
+            self._file.execute("begin immediate")
+            self._file.executemany(
+                "insert or replace into predictions values (?, ?, ?)",
+                [(_key(model), _key(text), found) for text, found in predictions.items()],
+            )
+            self._file.execute("commit")
+
+    def forget(self, model: str) -> None:
+        """Remove what a model predicted."""
+        with self._told():
+            self._file.execute("delete from predictions where model = ?", [_key(model)])
+
+    def close(self) -> None:
+        """Close the file; the cache is not used afterwards."""
+        self._file.close()
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise OutputError(
+                f"{self.path}: what models predict cannot be kept there ({error})",
+                hint="make room, delete the file, or name another folder in S2LCT_CACHE",
+            ) from error
+
+
+def predictions(
+    cache: Cache,
+    model: str,
+    texts: Sequence[str],
+    predict: Callable[[Sequence[str]], Iterable[tuple[str, bytes]]],
+    *,
+    kept_at_once: int = 256,
+) -> dict[str, bytes]:
+    """The prediction of each text: what is kept, and what is computed and kept from now on.
+
+    Args:
+        cache: of all models.
+        model: everything that a prediction depends on, apart from the text.
+        texts: distinct or not.
+        predict: given the texts that are not kept, yields each with its prediction, in any order.
+        kept_at_once: how many predictions are written together; so many can be lost.
+
+    Raises:
+        OutputError: the cache cannot be written.
+    """
+    found = cache.kept(model, texts)
+    missing = [text for text in dict.fromkeys(texts) if text not in found]
+    fresh: dict[str, bytes] = {}
+    try:
+        for text, prediction in predict(missing) if missing else ():
+            fresh[text] = prediction
+            if len(fresh) >= kept_at_once:
+                cache.keep(model, fresh)
+                found |= fresh
+                fresh = {}
+    finally:
+        if fresh:
+            cache.keep(model, fresh)
+    return found | fresh
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]

@@ -1,0 +1,127 @@
+"""Commands: functions whose annotations say what is asked, and what arguments must be."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache, wraps
+from types import FunctionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from s2lct.errors import OptionError
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+Count = Annotated[int, Field(ge=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+"""Not nothing, such as 0.25."""
+RandomSeed = Annotated[int, Field(ge=0, lt=2**32)]
+"""What every library takes."""
+
+CLASSES, RUNNING, CASES, WHERE = "What answers mean", "Running", "Which cases", "Where it runs"
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)]
+Capabilities = Annotated[
+    list[str],
+    typer.Option(
+        "--capability", help="Only this capability; may be given again.", rich_help_panel=CASES
+    ),
+]
+LabelMap = Annotated[
+    str | None,
+    typer.Option(
+        help="What the classes mean: LABEL_0=negative,LABEL_1=positive.", rich_help_panel=CLASSES
+    ),
+]
+EngineName = Annotated[
+    Literal["process", "ray"],
+    typer.Option(
+        help="process: this one; ray: workers of a Ray cluster, with the extra ray.",
+        rich_help_panel=WHERE,
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="With --engine ray: auto or HOST:PORT of a running cluster "
+        r"\[default: one is started here].",
+        rich_help_panel=WHERE,
+    ),
+]
+Workers = Annotated[
+    Count | None,
+    typer.Option(
+        help=r"With --engine ray: workers \[default: one a CPU of the cluster].",
+        rich_help_panel=WHERE,
+    ),
+]
+GpusPerWorker = Annotated[
+    NotNegative,
+    typer.Option(help="With --engine ray: GPUs of a worker, such as 0.5.", rich_help_panel=WHERE),
+]
+
+
+def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Have a function check its arguments: the same on a command line and in Python.
+
+    Each parameter is annotated with its type, ranges as pydantic has them, and ``typer.Option`` or
+    ``typer.Argument`` with the help. A path may be given as a str, a list as a tuple.
+
+    Raises:
+        OptionError: when it is called with an argument that its parameter cannot have.
+    """
+    signature = inspect.signature(function)
+
+    @cache
+    def arguments() -> type[BaseModel]:
+        fields: dict[str, Any] = {
+            name: (each.annotation, ... if each.default is each.empty else each.default)
+            for name, each in parameters_of(function).items()
+        }
+        config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+        return create_model(function.__name__, __config__=config, **fields)
+
+    @wraps(function)
+    def call(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
+        bound = signature.bind(*given, **named)
+        try:
+            checked = arguments().model_validate(bound.arguments)
+        except ValidationError as error:
+            raise OptionError(
+                "; ".join(
+                    f"{_flag(fault['loc'])}: {fault['msg'].removeprefix('Value error, ')}"
+                    for fault in error.errors()
+                ),
+                hint="give each option a value that it can have",
+            ) from error
+        bound.arguments |= {name: getattr(checked, name) for name in bound.arguments}
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters of a function by name, with annotations that are types and no text."""
+    written = inspect.unwrap(function)
+    # What a function returns may be imported for type checkers alone.
+    without_return = FunctionType(written.__code__, written.__globals__)
+    without_return.__annotations__ = {
+        name: annotation for name, annotation in written.__annotations__.items() if name != "return"
+    }
+    types = get_type_hints(without_return, include_extras=True)
+    return {
+        name: each.replace(annotation=types[name])
+        for name, each in inspect.signature(written).parameters.items()
+        if name in types
+    }
+
+
+def _flag(location: tuple[int | str, ...]) -> str:
+    name, *inside = map(str, location)
+    return ".".join([f"--{name.replace('_', '-')}", *inside])
