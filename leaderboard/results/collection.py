@@ -138,7 +138,9 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
     prompt = model.options.prompt
     model_scored = scored.ScoredModel(
         key=found.sha256,
-        **model.model_dump(exclude={"options", "endpoint", "predictions"}),
+        **model.model_dump(
+            exclude={"options", "endpoint", "predictions", "dtype", "device", "batch_size"}
+        ),
         endpoint=model.endpoint.url if model.endpoint else "",
         date=untrusted.moment(result.date).isoformat(timespec="seconds"),
         verified=verified.get(found.sha256, "")[:10],
