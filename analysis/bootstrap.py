@@ -1,8 +1,8 @@
-"""Means of what cases of seed families say, with bootstrap intervals of whole families."""
+"""Means over cases, with bootstrap intervals of whole families; see `statistics.families_of`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from s2lct.leaderboard.scoring.statistics import Floats, interval, resampled_rat
 
 
 def mean_and_interval(
-    families: Sequence[str], values: Sequence[float] | Floats, seed: int
+    families: Sequence[Hashable], values: Sequence[float] | Floats, seed: int
 ) -> tuple[float, tuple[float, float]]:
     """The mean of values and its 95 % interval, given the family of each, at least one."""
     number_of = {name: number for number, name in enumerate(dict.fromkeys(families))}

@@ -32,13 +32,13 @@ from s2lct.analysis.diversity.measures import (
 )
 from s2lct.analysis.diversity.readings import Reader, Reading, seen_in, sentences
 from s2lct.analysis.diversity.report import as_csv, as_html, as_json
-from s2lct.analysis.diversity.sources import Groups, Text
+from s2lct.analysis.diversity.sources import Groups, Text, grouped
 from s2lct.builder.capabilities.beside_checklist import cases_beside
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
-from s2lct.suite.cases import load_cases
+from s2lct.suite.cases import Case, load_cases
 from s2lct.suite.checklist import read_checklist
 from s2lct.suite.records import Token
 
@@ -151,6 +151,17 @@ def test_measures_of_readings(readings: list[Reading]) -> None:
     assert sizes == sorted(sizes)
     if len(readings) == 1:
         assert merged([measured, measured]).productions.value == len(every)
+
+
+def test_cases_of_the_same_sentences_are_a_family() -> None:
+    cases = [
+        Case(f"c{n}", f"LC{2 + n % 2}", "seed", f"c{n}", f"Text {n}", frozenset({0}), sources=(s,))
+        for n, s in enumerate(["sst:1"] * 4 + ["sst:2"] * 2)
+    ]
+    families = [text.family for text in grouped(cases)["all"]]
+    assert families[0] == families[2] != families[4]
+    assert families[0] != families[1]  # of another capability
+    assert [one.family for one in grouped(cases)["LC2"]] == families[::2]
 
 
 def test_several_draws_give_their_mean_and_bounds() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from s2lct.analysis.retrain.records import (
     CaseOutcome,
     Matrix,
     Row,
+    Run,
     TrainOptions,
     change_of,
     row_of,
@@ -270,6 +272,32 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
     assert judge.labels(["A film."]).tolist() == Judge(tiny()).labels(["A film."]).tolist()
 
 
+def test_a_run_counts_families_and_is_of_its_texts_and_passing_labels(tmp_path: Path) -> None:
+    # Two seeds of each sentence, as "X is not good" and "X isn't good".
+    rows = tuple(
+        replace(
+            row,
+            case=replace(row.case, kind="seed", seed_id=row.case.id, sources=row.sources),
+        )
+        for row in SUITE.rows
+        if row.case.capability == "LC9"
+    )
+    options = TrainOptions(epochs=0.1)
+
+    def run(*rows: SuiteRow) -> Run:
+        suite = replace(SUITE, rows=rows)
+        return Retrainer(Judge(tiny()), suite, None, tmp_path, options, keep_models=False).run(
+            "LC9", ["LC9"], 0
+        )
+
+    change = row_of("LC9", [run(*rows)]).unseen["LC9"]
+    assert change.cases == 2 * change.families > 0
+    first, *others = rows
+    for altered in ({"text": "Another."}, {"passes": frozenset({0, 1})}, {"sources": ("a",)}):
+        with pytest.raises(AnalysisError, match="--out"):
+            run(replace(first, case=replace(first.case, **altered)), *others)
+
+
 def weights(folder: Path) -> dict[str, Any]:
     from safetensors.numpy import load_file
 
@@ -393,17 +421,23 @@ def test_models_without_weights_are_refused(tmp_path: Path) -> None:
         Retrainer(Judge(load_classifier("vader")), SUITE, None, tmp_path)
 
 
-def outcome(name: str, family: str, before: bool, after: bool) -> CaseOutcome:
+def outcome(name: str, family: int, before: bool, after: bool) -> CaseOutcome:
     return CaseOutcome(
-        id=name, capability="LC9", seed_id=family, group="test", before=before, after=after
+        id=name,
+        capability="LC9",
+        kind="expansion",
+        family=family,
+        group="test",
+        before=before,
+        after=after,
     )
 
 
 def test_changes_are_counted_and_their_intervals_go_by_family() -> None:
     outcomes = [
-        *(outcome(f"a{n}", "a", True, False) for n in range(3)),
-        outcome("b0", "b", False, True),
-        outcome("c0", "c", True, True),
+        *(outcome(f"a{n}", 0, True, False) for n in range(3)),
+        outcome("b0", 1, False, True),
+        outcome("c0", 2, True, True),
     ]
     change = change_of(outcomes)
     assert (change.cases, change.families) == (5, 3)
@@ -413,13 +447,13 @@ def test_changes_are_counted_and_their_intervals_go_by_family() -> None:
     assert change.ci[0] <= -0.4 <= change.ci[1]
     assert not change.clear
     # Thirty cases of one family are one observation, thirty families are thirty.
-    alike = [outcome(f"a{n}", "a" if n < 30 else "b", True, n >= 30) for n in range(60)]
-    apart = [outcome(f"a{n}", str(n), True, n >= 30) for n in range(60)]
+    alike = [outcome(f"a{n}", int(n >= 30), True, n >= 30) for n in range(60)]
+    apart = [outcome(f"a{n}", n, True, n >= 30) for n in range(60)]
     assert change_of(alike).ci == (-1.0, 0.0)
     assert change_of(apart).ci[0] > -0.7
     assert change_of(apart).clear
     # One family that got better shows nothing, however sure a bootstrap of it looks.
-    alone = change_of([outcome(f"a{n}", "a", True, False) for n in range(30)])
+    alone = change_of([outcome(f"a{n}", 0, True, False) for n in range(30)])
     assert alone.ci == (-1.0, -1.0)
     assert not alone.clear
 

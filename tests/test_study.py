@@ -10,6 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -311,6 +312,26 @@ def test_intervals_follow_whole_families() -> None:
     half = 1.96 * np.sqrt(outcomes.mean() * (1 - outcomes.mean()) / 60)
     assert alone.ci == pytest.approx((outcomes.mean() - half, outcomes.mean() + half), abs=0.03)
     assert mean_estimate([]).value is None
+
+
+def test_seeds_of_the_same_sentences_are_a_family_in_a_study() -> None:
+    suite = made_up_suite(("LC2",), seeds=40)
+
+    def spread(share: int) -> float:
+        """Width of the interval where so many seeds stand on a sentence and are rated alike."""
+        cases = tuple(
+            replace(case, sources=(f"sst:{int(case.seed_id[-4:]) // share}",))
+            for case in suite.cases
+        )
+        key = draw(replace(suite, cases=cases), TITLES, sets=1, seeds=40).key
+        answers = [
+            Answer("a", name, 1 + 4 * (int(item.seed_id[-4:]) // 4 % 2), 1)
+            for name, item in key.items.items()
+        ]
+        low, high = evaluate(answers, key).kinds["all"].relevance.ci or (0.0, 0.0)
+        return high - low
+
+    assert spread(4) > 1.5 * spread(1)
 
 
 def test_labels_of_ratings() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from s2lct.builder.capabilities.beside_checklist import cases_beside
 from s2lct.builder.corpus.read import read_again, read_corpus
 from s2lct.errors import AnalysisError, S2lctError
+from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
 from s2lct.suite.checklist import read_checklist
@@ -23,7 +24,7 @@ class Text(NamedTuple):
     """A case to measure, and its family: what it shares with those that depend on it."""
 
     text: str
-    family: str
+    family: Hashable
 
 
 Groups = Mapping[str, Sequence[Text]]
@@ -32,14 +33,16 @@ Groups = Mapping[str, Sequence[Text]]
 
 def grouped(cases: Sequence[Case]) -> Groups:
     """Texts by group: all; seeds and expansions, if there are both; capabilities, if several."""
-    groups = {ALL_CASES: list(cases)}
+    families = families_of(cases).tolist()
+    texts = [(one, Text(one.text, family)) for one, family in zip(cases, families, strict=True)]
+    groups = {ALL_CASES: [text for _, text in texts]}
     if len({one.kind for one in cases}) > 1:
-        groups[SEEDS] = [one for one in cases if one.kind == "seed"]
-        groups[EXPANSIONS] = [one for one in cases if one.kind == "expansion"]
+        groups[SEEDS] = [text for one, text in texts if one.kind == "seed"]
+        groups[EXPANSIONS] = [text for one, text in texts if one.kind == "expansion"]
     names = sorted({one.capability for one in cases}, key=natural_order)
     for name in names if len(names) > 1 else ():
-        groups[name] = [one for one in cases if one.capability == name]
-    return {name: [Text(one.text, one.seed_id) for one in group] for name, group in groups.items()}
+        groups[name] = [text for one, text in texts if one.capability == name]
+    return groups
 
 
 def checklist_texts(against: str, groups: Iterable[str], capabilities: Sequence[str]) -> Groups:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.reproduce.catalogue import Reproduction
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
 from s2lct.analysis.study.agreement import (
@@ -15,6 +15,7 @@ from s2lct.analysis.study.agreement import (
     case_means,
     evaluate,
     label_of,
+    mean_estimate,
     share_of,
 )
 from s2lct.analysis.study.answers import Answer, read_answers
@@ -77,7 +78,7 @@ def table2(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         "(up to 2.6 negative, up to 3.4 neutral: where the paper cuts the corpus's scores) and a "
         "share ((rating − 1)/4). Equation 1 as printed counts the labels that differ; label "
         "consistency is the share that does not. Bounds are 95 % bootstrap intervals of families. "
-        f"{LESS.capitalize()}: over families of which both were rated.",
+        f"{LESS.capitalize()}: over seeds rated together with expansions.",
         "The paper's table is in none of its drafts. Its text says: label consistency over 0.8, "
         "relevancy high, and no difference between seeds and expansions in either.",
     ]
@@ -103,20 +104,20 @@ def _bounded(estimate: Estimate) -> tuple[Cell, Cell, Cell]:
 def _expanded_less_seed(
     answers: Sequence[Answer], key: Key, scale: Literal["sentiment", "relevance"], seed: int
 ) -> Estimate:
-    """The mean difference over the families of which a seed and expansions were rated."""
-    of_family: dict[str, dict[str, list[float]]] = {}
+    """The mean difference over the seeds that were rated together with expansions of theirs."""
+    of_seed: dict[str, dict[str, list[float]]] = {}
+    cluster_of: dict[str, int | str] = {}
     for name, mean in case_means(answers, scale).items():
         item = key.items[name]
         value = share_of(mean) if scale == "relevance" else float(label_of(mean) in item.passes)
-        of_family.setdefault(item.seed_id, {}).setdefault(item.kind, []).append(value)
-    both = {name: kinds for name, kinds in of_family.items() if len(kinds) > 1}
-    if not both:
-        return Estimate(None, None)
-    mean_of = {
-        name: sum(k["expansion"]) / len(k["expansion"]) - sum(k["seed"]) / len(k["seed"])
-        for name, k in both.items()
-    }
-    return Estimate(*mean_and_interval(list(mean_of), list(mean_of.values()), seed))
+        of_seed.setdefault(item.seed_id, {}).setdefault(item.kind, []).append(value)
+        cluster_of[item.seed_id] = item.cluster
+    differences = [
+        (cluster_of[seed_id], fmean(kinds["expansion"]) - fmean(kinds["seed"]))
+        for seed_id, kinds in of_seed.items()
+        if len(kinds) > 1
+    ]
+    return mean_estimate(differences, seed)
 
 
 def _told(estimate: Estimate) -> str:

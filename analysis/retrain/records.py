@@ -33,11 +33,15 @@ class TrainOptions(Record):
 
 
 class CaseOutcome(Record):
-    """Whether a model failed a case before and after training; its group is of `splits.Split`."""
+    """Whether a model failed a case before and after training; its group is of `splits.Split`.
+
+    The family is the number that `statistics.families_of` gives it among all of the suite's cases.
+    """
 
     id: str
     capability: str
-    seed_id: str
+    kind: str
+    family: int
     group: Group
     before: bool
     after: bool
@@ -66,7 +70,7 @@ class Run(Record):
     validation cases' labels before and after; nothing is chosen by it.
     """
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     inputs: str
     on: tuple[str, ...]
     seed: int
@@ -82,7 +86,7 @@ class Run(Record):
 
 
 class Change(Record):
-    """Failures on the same cases, of so many seed families, before and after training.
+    """Failures on the same cases, of so many families, before and after training.
 
     Over several seeds a case counts in each seed that held it out. ``change`` is the failure rate
     after less before, ``ci`` its 95 % bootstrap interval, of whole families.
@@ -166,7 +170,7 @@ def read_run(folder: Path, inputs: str) -> Run | None:
 
 def change_of(outcomes: Sequence[CaseOutcome]) -> Change:
     """The change on some cases, at least one."""
-    families = [one.seed_id for one in outcomes]
+    families = [one.family for one in outcomes]
     before = np.array([one.before for one in outcomes])
     after = np.array([one.after for one in outcomes])
     change, ci = mean_and_interval(families, after.astype(np.float64) - before, 0)
@@ -210,8 +214,8 @@ def row_of(name: str, runs: Sequence[Run]) -> Row:
         name=name,
         trained_on=runs[0].on,
         unseen=changes("test", "unseen"),
-        unseen_seeds=changes("test", "unseen", of=lambda one: one.id == one.seed_id),
-        unseen_expansions=changes("test", "unseen", of=lambda one: one.id != one.seed_id),
+        unseen_seeds=changes("test", "unseen", of=lambda one: one.kind == "seed"),
+        unseen_expansions=changes("test", "unseen", of=lambda one: one.kind != "seed"),
         shared=changes("shared"),
         corpus=corpus,
         **counts,

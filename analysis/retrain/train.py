@@ -32,11 +32,12 @@ from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.errors import AnalysisError
 from s2lct.extras import require
-from s2lct.files import one_folder, whole_folder, write_text
+from s2lct.files import files_in, one_folder, whole_folder, write_text
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.network import Network
+from s2lct.leaderboard.scoring.statistics import families_of
 
 MODEL_FOLDER = "model"
 CHECKPOINTS = "checkpoints"
@@ -212,10 +213,14 @@ class Retrainer:
         learnt = learnable(rule, mixed)
         inputs = fingerprint_of(
             {
-                "format": 1,
+                "format": 2,
                 "model": self.network.fingerprint,
                 "rule": str(rule),
-                "suite": [[row.case.id, row.label] for row in rows],
+                "suite": [
+                    [one.id, one.text, row.label, sorted(one.passes), one.sources, row.sources]
+                    for row in rows
+                    for one in (row.case,)
+                ],
                 "corpus": self.corpus.fingerprint if self.corpus is not None else "",
                 "options": self.options.model_dump(exclude={"checkpoint_steps"}),
                 "on": list(on),
@@ -242,6 +247,7 @@ class Retrainer:
         group_of: dict[str, Group] = {
             row.case.id: group for group in get_args(Group) for row in getattr(split, group)
         }
+        families = families_of([row.case for row in rows])
         result = Run(
             inputs=inputs,
             on=tuple(on),
@@ -258,16 +264,20 @@ class Retrainer:
                 CaseOutcome(
                     id=row.case.id,
                     capability=row.case.capability,
-                    seed_id=row.case.seed_id,
+                    kind=row.case.kind,
+                    family=family,
                     group=group_of[row.case.id],
                     before=before,
                     after=after,
                 )
-                for row, before, after in zip(rows, failed, failed_after, strict=True)
+                for row, family, before, after in zip(
+                    rows, families.tolist(), failed, failed_after, strict=True
+                )
             ),
         )
         if self.keep_models:
-            with whole_folder(folder / MODEL_FOLDER) as partial:
+            models = folder / MODEL_FOLDER
+            with whole_folder(models, ours=files_in(models)) as partial:
                 network.model.save_pretrained(partial)
                 network.tokenizer.save_pretrained(partial)
         write_text(folder / RUN_FILE, result.model_dump_json() + "\n")

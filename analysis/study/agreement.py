@@ -11,7 +11,7 @@ relevance is brought to [0, 1]: here 1 is 0 and 5 is 1.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -154,7 +154,7 @@ def evaluate(
 def _agreement(answers: Sequence[Answer], items: Mapping[str, KeyItem], seed: int) -> Agreement:
     sentiment = [(one.item, one.sentiment) for one in answers if one.sentiment is not None]
     relevance = [(one.item, one.relevance) for one in answers if one.relevance is not None]
-    family_of = {one.item: items[one.item].seed_id for one in answers}
+    family_of = {one.item: items[one.item].cluster for one in answers}
     consistent = [
         (family_of[item], float(label_of(mean) in items[item].passes))
         for item, mean in case_means(answers, "sentiment").items()
@@ -173,7 +173,7 @@ def _agreement(answers: Sequence[Answer], items: Mapping[str, KeyItem], seed: in
     )
 
 
-def mean_estimate(values: Sequence[tuple[str, float]], seed: int = 0) -> Estimate:
+def mean_estimate(values: Sequence[tuple[Hashable, float]], seed: int = 0) -> Estimate:
     """The mean, its interval from a bootstrap of families, of each case's family and value."""
     if not values:
         return Estimate(None, None)
@@ -182,7 +182,7 @@ def mean_estimate(values: Sequence[tuple[str, float]], seed: int = 0) -> Estimat
 
 
 def alpha_estimate(
-    ratings: Sequence[tuple[str, int]], family_of: Mapping[str, str], seed: int = 0
+    ratings: Sequence[tuple[str, int]], family_of: Mapping[str, Hashable], seed: int = 0
 ) -> Estimate:
     """Krippendorff's ordinal alpha, its interval from a bootstrap of families.
 
@@ -196,7 +196,7 @@ def alpha_estimate(
     value = alpha(counts, "ordinal")
     if value is None:
         return Estimate(None, None)
-    members: dict[str, list[int]] = {}
+    members: dict[Hashable, list[int]] = {}
     for item, row in number_of.items():
         members.setdefault(family_of[item], []).append(row)
     groups = [np.array(group) for group in members.values()]

@@ -23,6 +23,7 @@ from s2lct.errors import AnalysisError
 from s2lct.files import write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import LABELS, Label
+from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.pages import page_templates
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
@@ -44,7 +45,11 @@ class SuiteOfKey(Record):
 
 
 class KeyItem(Record):
-    """What an item of a form is: the case, its set from 1 on, and the labels that pass."""
+    """What an item of a form is: the case, its set from 1 on, and the labels that pass.
+
+    The family is its number among the cases drawn, see `statistics.families_of`; keys written by
+    older versions lack it.
+    """
 
     set: int
     case: str
@@ -53,6 +58,12 @@ class KeyItem(Record):
     capability: str
     text: str
     passes: tuple[Label, ...]
+    family: int | None = None
+
+    @property
+    def cluster(self) -> int | str:
+        """What a bootstrap draws with it: its family, or as far as that is known its seed."""
+        return self.seed_id if self.family is None else self.family
 
 
 class Key(Record):
@@ -109,6 +120,7 @@ def draw(
     drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
     ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
+    families = iter(families_of([case for cases in ordered for case in cases]).tolist())
     items = {
         f"{study}-{number}-{place:03}": KeyItem(
             set=number,
@@ -118,6 +130,7 @@ def draw(
             capability=case.capability,
             text=case.text,
             passes=tuple(LABELS[label] for label in sorted(case.passes)),
+            family=next(families),
         )
         for number, cases in enumerate(ordered, 1)
         for place, case in enumerate(cases, 1)
