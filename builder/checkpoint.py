@@ -8,34 +8,52 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
-from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
 from s2lct.engines import Engine, Given, Worker
-from s2lct.errors import BuildError, S2lctError
-from s2lct.files import write_bytes
-from s2lct.plain_text import plain
+from s2lct.errors import BuildError
+from s2lct.files import cache_folder, write_bytes
+from s2lct.identity import content_id, fingerprint_of
 
 Result = TypeVar("Result")
 SECONDS_FOR_A_LOCK = 0.2
 _MANIFEST = "build.json"
 
 
+def build_folder(inputs: Mapping[str, Any]) -> Path:
+    """Where an unfinished build of these inputs keeps what it has done: in our own cache.
+
+    Raises:
+        BuildError: there can be no cache.
+    """
+    return _cache() / "builds" / fingerprint_of(inputs)[:32]
+
+
+def _cache() -> Path:
+    try:
+        return cache_folder()
+    except OSError as error:
+        raise BuildError(
+            str(error), hint="set S2LCT_CACHE to a folder that can be written"
+        ) from error
+
+
 @contextmanager
-def locked(lock_file: Path, *, by: str = "build", option: str = "--out") -> Iterator[None]:
-    """Hold a lock, for one build at a time; its file is gone afterwards.
+def locked(path: Path, *, by: str = "build", option: str = "--out") -> Iterator[None]:
+    """Hold a file or folder, for one process at a time; the lock lies in our own cache.
 
     Args:
-        lock_file: named as what is locked, with a suffix.
+        path: what is held; it need not exist.
         by: what else may hold it.
         option: that names another.
 
     Raises:
-        BuildError: another build holds it, or it cannot be written.
+        BuildError: another process holds it, or the lock cannot be written.
     """
     from filelock import FileLock, Timeout
 
+    lock_file = _cache() / "locks" / f"{content_id(str(path.resolve()))}.lock"
     lock = FileLock(lock_file)
     try:
         lock_file.parent.mkdir(parents=True, exist_ok=True)
@@ -43,13 +61,13 @@ def locked(lock_file: Path, *, by: str = "build", option: str = "--out") -> Iter
         lock.acquire(timeout=SECONDS_FOR_A_LOCK)
     except Timeout:
         raise BuildError(
-            f"{lock_file.with_suffix('')}: another {by} is writing there",
+            f"{option} {path}: another {by} is writing there",
             hint=f"wait for it to end, or choose another {option}",
         ) from None
     except OSError as error:
         raise BuildError(
             f"{lock_file}: cannot be written: {error.strerror or error}",
-            hint=f"choose another folder for {option}",
+            hint="set S2LCT_CACHE to a folder that can be written",
         ) from error
     try:
         yield
@@ -98,63 +116,11 @@ class Folder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class Remote:
-    """Checkpoints behind any URL that fsspec knows, such as ``s3://bucket/folder``."""
-
-    def __init__(self, url: str) -> None:
-        from fsspec.core import url_to_fs
-
-        self.url = url
-        try:
-            self._files, self._root = url_to_fs(url)
-        except (ValueError, ImportError, OSError) as error:
-            raise BuildError(
-                f"--work {url}: cannot be used: {error}",
-                hint="give a URL that fsspec knows, and install what it needs for it",
-            ) from error
-
-    def read(self, name: str) -> bytes | None:
-        """See `Files`."""
-        with self._told():
-            try:
-                content: bytes = self._files.cat_file(f"{self._root}/{name}")
-            except FileNotFoundError:
-                return None
-        return content
-
-    def write(self, name: str, content: bytes) -> None:
-        """See `Files`."""
-        path = f"{self._root}/{name}"
-        with self._told():
-            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-            # An object store has a file when it is whole; elsewhere it is renamed.
-            partial = f"{path}.{uuid4().hex}"
-            self._files.pipe_file(partial, content)
-            self._files.mv(partial, path)
-
-    def remove(self) -> None:
-        """See `Files`."""
-        with self._told(), suppress(FileNotFoundError):
-            self._files.rm(self._root, recursive=True)
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except S2lctError:
-            raise
-        except Exception as error:  # every kind of storage fails in classes of its own
-            raise BuildError(
-                f"--work {self.url}: {plain(str(error), 300) or type(error).__name__}",
-                hint="check the address and the rights; the same command goes on where it stopped",
-            ) from error
-
-
 class Checkpoints:
-    """Results of stages, a file a shard: in a folder that is `locked`, or somewhere else.
+    """Results of stages, a file a shard: in a folder that is `locked`.
 
     Attributes:
-        folder: the local folder, in which a suite is made too.
+        folder: the folder.
     """
 
     def __init__(self, folder: Path, files: Files | None = None) -> None:
@@ -162,36 +128,34 @@ class Checkpoints:
         self._files = files or Folder(folder)
 
     @classmethod
-    def open(
-        cls, folder: Path, inputs: Mapping[str, Any], *, restart: bool, url: str | None = None
-    ) -> Checkpoints:
-        """Make sure that what is kept belongs to a build of the same inputs.
+    def open(cls, folder: Path, inputs: Mapping[str, Any], *, restart: bool = False) -> Checkpoints:
+        """Make sure that what is kept belongs to a run of the same inputs.
 
         Args:
             folder: the local folder.
-            inputs: what decides what is built.
+            inputs: what decides what is made.
             restart: throw away what is there.
-            url: where results are kept, if not in the folder.
 
         Raises:
-            BuildError: it holds a build of other inputs, or cannot be written.
+            BuildError: it holds a run of other inputs, or cannot be written.
         """
-        files: Files = Folder(folder) if url is None else Remote(url)
+        files = Folder(folder)
+        described = json.dumps(inputs, indent=2, sort_keys=True, default=str).encode()
         try:
             if restart:
                 files.remove()
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             if files.read(_MANIFEST) is None:
-                files.write(_MANIFEST, _described(inputs).encode())
-            ours = files.read(_MANIFEST) == _described(inputs).encode()
+                files.write(_MANIFEST, described)
+            ours = files.read(_MANIFEST) == described
         except OSError as error:
             raise BuildError(
                 f"{folder}: cannot be written: {error.strerror or error}",
-                hint="choose another folder for --out",
+                hint="choose another folder for --out, or for S2LCT_CACHE",
             ) from error
         if not ours:
             raise BuildError(
-                f"{url or folder}: an unfinished build with other options or models lies there",
+                f"{folder}: an unfinished run with other options or models lies there",
                 hint="give the options it was started with, or --restart to throw it away",
             )
         return cls(folder, files)
@@ -260,15 +224,3 @@ class Checkpoints:
         """Remove what is kept: the suite is whole."""
         self._files.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def belongs_to(folder: Path, inputs: Mapping[str, Any]) -> bool:
-    """Whether a work folder holds what a build of these inputs left."""
-    try:
-        return (folder / _MANIFEST).read_text(encoding="utf-8") == _described(inputs)
-    except (OSError, ValueError):
-        return False
-
-
-def _described(inputs: Mapping[str, Any]) -> str:
-    return json.dumps(inputs, indent=2, sort_keys=True, default=str)

@@ -99,7 +99,6 @@ class CurateOptions(BuildConfig):
     address: Annotated[None, OF_A_BUILD] = None
     workers: Annotated[None, OF_A_BUILD] = None
     gpus_per_worker: Annotated[Literal[0], OF_A_BUILD] = 0
-    work: Annotated[None, OF_A_BUILD] = None
     base_url: Annotated[
         str,
         Field(pattern=r"^(https?://.+)?$"),

@@ -264,16 +264,7 @@ class BuildConfig(PartOfCorpus, OnEngine):
         Field(ge=1, le=65_536),
         Option("Texts a forward pass; may change the last digits of scores.", RUNNING),
     ] = 32
-    work: Annotated[
-        str | None,
-        Option(
-            "Where results are kept until the suite is whole: a URL that fsspec knows, such as "
-            r"s3://bucket/folder \[default: a folder beside --out].",
-            RUNNING,
-        ),
-    ] = None
     overwrite: Annotated[bool, Option("Replace the suite that is in --out.", RUNNING)] = False
-    restart: Annotated[bool, Option("Throw away what an interrupted build left.", RUNNING)] = False
     plan: Annotated[bool, Option("Only say what the build will cost, by a sample.", RUNNING)] = (
         False
     )
@@ -349,8 +340,8 @@ class BuildConfig(PartOfCorpus, OnEngine):
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {"out", "preset", "overwrite", "restart", "exclude", "verdicts", "unread"}
-        without |= {"work", "plan", "stream", *OnEngine.model_fields}
+        without = {"out", "preset", "overwrite", "exclude", "verdicts", "unread"}
+        without |= {"plan", "stream", *OnEngine.model_fields}
         without |= {name for name in ("sample", "rows") if getattr(self, name) is None}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from s2lct.builder.checkpoint import Checkpoints, locked
+from s2lct.builder.checkpoint import Checkpoints, build_folder, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.answers import Answered, take_answers
 from s2lct.builder.curation.language_models import LanguageModelReader
@@ -31,10 +31,7 @@ from s2lct.builder.unread import CandidatesOfABuild
 from s2lct.engines import InProcess
 from s2lct.errors import BuildError, OptionError
 from s2lct.files import check_folder_out
-from s2lct.identity import fingerprint_of
 from s2lct.progress import Bars, Progress
-
-WORK_FOLDER = ".curation"
 
 
 @dataclass(frozen=True)
@@ -138,9 +135,7 @@ def curate(
     readers = models.readers() if models else []
     progress = Progress(bars)
     with ExitStack() as locks:
-        locks.enter_context(
-            locked(own.with_name(own.name + ".lock"), by="s2lct curate", option="--verdicts")
-        )
+        locks.enter_context(locked(own, by="s2lct curate", option="--verdicts"))
         file = VerdictFile(own, others, config.grades)
         for name in filter(None, [reader, *(one.name for one in readers)]):
             check_care(name, file.verdicts)
@@ -171,9 +166,7 @@ def curate(
 
 def _candidates(config: BuildConfig, progress: Progress) -> CandidatesOfABuild:
     inputs = read_inputs(config, progress)
-    work = config.out / WORK_FOLDER / fingerprint_of(inputs.recorded)[:16]
-    work.parent.mkdir(parents=True, exist_ok=True)
-    checkpoints = Checkpoints.open(work, inputs.recorded, restart=config.restart)
+    checkpoints = Checkpoints.open(build_folder(inputs.recorded), inputs.recorded)
     stages = inputs.make_fluent_stages(None)()
     form = FluentForm(stages, InProcess(stages), checkpoints, progress)
     return CandidatesOfABuild(form, inputs.sentences)

@@ -5,11 +5,11 @@ This cuts the work into shards, keeps a checkpoint behind every stage, counts an
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder import write
@@ -17,7 +17,7 @@ from s2lct.builder.build_stages import LeftOut, Models, Stages, stages_of
 from s2lct.builder.built import CapabilityCounts, Suite
 from s2lct.builder.capabilities.files import load_capabilities, recorded
 from s2lct.builder.capabilities.schema import Capability
-from s2lct.builder.checkpoint import Checkpoints, belongs_to, locked
+from s2lct.builder.checkpoint import Checkpoints, build_folder, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.chained import Chained
 from s2lct.builder.corpus.collect import Corpus
@@ -30,16 +30,18 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.paper_form import PaperForm
-from s2lct.builder.place import Place, place_of
+from s2lct.builder.place import place_of
 from s2lct.builder.stages import select
 from s2lct.engines import Engine
 from s2lct.errors import BuildError, SuiteError
-from s2lct.files import sha256_of
-from s2lct.identity import fingerprint_of
+from s2lct.files import sha256_of, whole_folder
+from s2lct.identity import fingerprint_of, package_fingerprint
 from s2lct.progress import Progress
 from s2lct.ray_engine import engine_of
 from s2lct.suite.read import load_suite, read_suite
 from s2lct.suite.records import Family, Seed, Sentence
+from s2lct.suite.tables import SUITE_FILE
+from s2lct.suite.write import files_of_suite
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -69,22 +71,21 @@ def build_suite(
 ) -> dict[str, CapabilityCounts]:
     """Build a suite and write it to ``config.out``; the counts of the closing table."""
     progress = progress or Progress()
-    place = place_of(config.out)
-    place.check(overwrite=config.overwrite)
+    out = place_of(config.out, overwrite=config.overwrite)
     made_of = read_inputs(config, progress)
     config = made_of.config
     inputs = with_verdicts(made_of)
     files = config.verdict_files
     verdicts = Verdicts.read(files, config.grades) if files else None
-    with locked(place.lock):
-        if (finished := _finished(config, place, inputs)) is not None:
-            return finished
-        checkpoints = Checkpoints.open(place.work, inputs, restart=config.restart, url=config.work)
+    with locked(out):
+        if (described := built_there(config, out, inputs)) is not None:
+            return _counts_in(described)
+        work = build_folder(inputs | {"out": str(out)})
+        checkpoints = Checkpoints.open(work, inputs)
         suite = _made(made_of, verdicts, checkpoints, progress)
         progress.start("write", 1)
-        made = checkpoints.folder / "suite"
-        write.write_suite(config, suite, made_of.corpora, inputs, made)
-        place.put(made)
+        with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as folder:
+            write.write_suite(config, suite, made_of.corpora, inputs, folder)
         checkpoints.discard()
         progress.advance("write", note=str(config.out))
     return suite.counts
@@ -189,6 +190,7 @@ def read_inputs(config: BuildConfig, progress: Progress, models: Models | None =
         "parser": models.parser.fingerprint,
         "mlm": models.mlm.fingerprint,
         "versions": write.package_versions(),
+        "package": package_fingerprint(),
     }
     if config.synonyms:
         found["wordnet"] = models.wordnet.fingerprint
@@ -201,19 +203,16 @@ def with_verdicts(made_of: Inputs) -> dict[str, Any]:
     return made_of.recorded | {"verdicts": verdicts}
 
 
-def built_there(
-    config: BuildConfig, place: Place, inputs: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def built_there(config: BuildConfig, out: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the suite in ``out`` says of itself if it is this very build; None if there is none.
 
     Raises:
         BuildError: something else is there, and is not to be replaced.
     """
-    place.check(overwrite=config.overwrite)
-    if config.overwrite or not place.is_taken:
+    if config.overwrite or not (out / SUITE_FILE).is_file():
         return None
     try:
-        described = read_suite(place.out).described
+        described = read_suite(out).described
     except SuiteError:
         described = {}
     if described.get("build_fingerprint") != fingerprint_of(inputs):
@@ -224,18 +223,8 @@ def built_there(
     return described
 
 
-def _finished(
-    config: BuildConfig, place: Place, inputs: Mapping[str, Any]
-) -> dict[str, CapabilityCounts] | None:
-    """The counts of the suite in ``out`` if it is this very build; refuses any other content.
-
-    The folder is locked. Of what unfinished builds left there only this build's own goes.
-    """
-    described = built_there(config, place, inputs)
-    if described is None:
-        return None
-    if belongs_to(place.work, inputs):
-        shutil.rmtree(place.work, ignore_errors=True)
+def _counts_in(described: Mapping[str, Any]) -> dict[str, CapabilityCounts]:
+    """The counts of the closing table, as a suite has them."""
     return {
         one["id"]: _counts(described["counts"][one["id"]])
         for one in described["capabilities"]

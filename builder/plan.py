@@ -161,13 +161,12 @@ def plan_of(config: BuildConfig, progress: Progress | None = None) -> Plan:
             hint="plan the fluent form, or leave --plan out",
         )
     progress = progress or Progress()
-    place = place_of(config.out)
-    place.check(overwrite=config.overwrite)
+    out = place_of(config.out, overwrite=config.overwrite)
     models = CountingModels(config)
     start = time.perf_counter()
     made_of = read_inputs(config, progress, models)
     reading = time.perf_counter() - start - models.seconds
-    is_built = built_there(made_of.config, place, with_verdicts(made_of)) is not None
+    is_built = built_there(made_of.config, out, with_verdicts(made_of)) is not None
     files = config.verdict_files
     verdicts = Verdicts.read(files, config.grades) if files else None
     sample = SampledBuild(made_of.make_fluent_stages(verdicts)(), made_of.sentences, models)

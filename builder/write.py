@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -173,7 +172,7 @@ def write_suite(
     inputs: Mapping[str, Any],
     folder: Path,
 ) -> None:
-    """Write a built suite into ``folder``; no time, machine or order of work is recorded."""
+    """Write a built suite into an empty folder; no time, machine or order of work is recorded."""
     described = {
         "name": "s2lct",
         "version": config.suite_version,
@@ -189,7 +188,6 @@ def write_suite(
         "capabilities": [recorded(capability) for capability in suite.capabilities],
         "counts": {name: asdict(counts) for name, counts in suite.counts.items()},
     }
-    shutil.rmtree(folder, ignore_errors=True)
     write_suite_files(folder, suite.rows, described)
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import secrets
 import shutil
 import stat
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from s2lct.errors import OutputError
+from s2lct.identity import content_id
 
 _BLOCK = 1 << 20
 _LONGEST_NAME = 100
 """Bytes of a name that a longer one is made of."""
+_CANNOT_BE_RENAMED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM)
 
 
 def cache_folder() -> Path:
@@ -119,78 +122,149 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill that takes its name when it is whole, or never; what was there goes.
+def whole_folder(path: Path, *, ours: Collection[str] = (), last: str = "") -> Iterator[Path]:
+    """A folder to fill that takes its name when it is whole, or never.
 
     It is filled beside its place under a random name, as `whole_file` does. A link to a folder is
-    followed, and what is mounted stays mounted: then its contents are replaced.
+    followed. What cannot be renamed, such as a mounted folder, is filled file by file.
+
+    Args:
+        path: the folder.
+        ours: names of files, relative to it, that were written there before and go now. Nothing
+            else is deleted.
+        last: a file that goes first and comes last: without it a folder is not a whole one.
 
     Raises:
-        OutputError: there can be no folder of that name.
+        OutputError: there can be no folder of that name, or it holds files that are not ``ours``.
         OSError: it cannot be written; what was there stays.
     """
     check_folder_out(path)
     target = Path(os.path.realpath(path))
+    check_only_ours(target, ours)
     target.parent.mkdir(parents=True, exist_ok=True)
-    mounted = target.is_mount()
-    partial = _partial(target / "s2lct") if mounted else _partial(target)
-    partial.mkdir()  # fails on whatever lies there, a link too
+    partial = _partial(target)
+    try:
+        if target.is_mount():
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        partial.mkdir()  # fails on whatever lies there, a link too
+    except PermissionError:
+        partial = _partial(target / "s2lct")
+        partial.mkdir()
+    within = [name for name in ours if name in files_in(target)]
     try:
         yield partial
-        if mounted:
-            refill(target, partial, keep=[partial])
-        elif not target.exists():
-            partial.rename(target)
-        else:
-            old = _partial(target)
-            target.rename(old)
-            try:
-                partial.rename(target)
-            except BaseException:
-                old.rename(target)
-                raise
-            shutil.rmtree(old, ignore_errors=True)
+        check_only_ours(target, ours, but=partial)
+        if partial.parent == target or not _renamed(partial, target, within):
+            _fill(partial, target, within, last)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def files_in(folder: Path) -> list[str]:
+    """The names of all files in a folder, relative to it; none where there is no folder."""
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    )
+
+
+def check_only_ours(
+    folder: Path, ours: Collection[str], *, but: Path | None = None, option: str = ""
+) -> None:
+    """Refuse a folder with files that we did not write: they would be lost, or mixed with ours.
+
+    Args:
+        folder: may be missing.
+        ours: the names of files that we wrote.
+        but: a folder within that does not count.
+        option: what the user named it by; named in the error.
+
+    Raises:
+        OutputError: it has other files.
+    """
+    known = {*ours, *_being_placed(folder)}
+    for name in files_in(folder):
+        if name not in known and (but is None or but not in (folder / name).parents):
+            raise OutputError(
+                f"{option} {folder}: holds {name}, which is no file of ours".strip(),
+                hint="move it elsewhere, or name another folder",
+            )
+
+
+def _renamed(partial: Path, target: Path, ours: Collection[str]) -> bool:
+    """Put a folder in the place of another; whether that could be done by renaming."""
+    if not target.exists():
+        partial.rename(target)
+        return True
+    old = _partial(target)
+    try:
+        target.rename(old)
+        try:
+            partial.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+    except OSError as error:
+        if error.errno not in _CANNOT_BE_RENAMED:
+            raise
+        return False
+    _remove(old, ours)
+    with suppress(OSError):  # something came into it meanwhile, and stays
+        old.rmdir()
+    return True
+
+
+def _fill(partial: Path, target: Path, ours: Collection[str], last: str) -> None:
+    """Put files in the place of others, in a folder that cannot be renamed.
+
+    Their names are kept meanwhile: what is interrupted leaves a folder with files of ours alone.
+    """
+    files = files_in(partial)
+    ours = sorted({*ours, *(_being_placed(target) & set(files_in(target)))})
+    note = _note_of(target)
+    write_text(note, json.dumps([*ours, *files]))
+    if last:
+        (target / last).unlink(missing_ok=True)
+    _remove(target, ours)
+    for name in sorted(files, key=lambda name: name == last):
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            (partial / name).replace(place)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            write_bytes(place, (partial / name).read_bytes())
+    note.unlink()
+
+
+def _note_of(target: Path) -> Path:
+    """Where the names of files are kept while they are put into a folder."""
+    return cache_folder() / "placing" / f"{content_id(str(target))}.json"
+
+
+def _being_placed(target: Path) -> set[str]:
+    """The names of files that an interrupted run may have left in a folder."""
+    try:
+        return set(json.loads(_note_of(target).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return set()
+
+
+def _remove(folder: Path, names: Collection[str]) -> None:
+    """Remove files by their names, and the folders that are empty then."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    for inner in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+        with suppress(OSError):
+            inner.rmdir()
 
 
 def _partial(path: Path) -> Path:
     """A name beside a path that nobody can know."""
     name = path.name if len(os.fsencode(path.name)) <= _LONGEST_NAME else path.stem[:20]
     return path.with_name(f".{name}.{secrets.token_hex(8)}.partial")
-
-
-def refill(target: Path, ready: Path, *, keep: Collection[Path], last: str = "") -> None:
-    """Put a folder's files in the place of all that another holds, which cannot be renamed.
-
-    Args:
-        target: the other.
-        ready: the folder, within the other or elsewhere.
-        keep: what is in the other and stays.
-        last: a file that goes first and comes last: without it a folder is not a whole one.
-
-    Raises:
-        OSError: something cannot be written.
-    """
-    if last:
-        (target / last).unlink(missing_ok=True)
-    for entry in target.iterdir():
-        if entry in keep:
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
-    files = sorted(path for path in ready.rglob("*") if path.is_file())
-    for path in sorted(files, key=lambda path: path.name == last):
-        place = target / path.relative_to(ready)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            path.replace(place)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            write_bytes(place, path.read_bytes())
 
 
 def one_folder(name: str) -> str:

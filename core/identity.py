@@ -8,8 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from functools import cache
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
+_NO_SOURCE = (".pyc", ".safetensors")
 _SEPARATOR = "\x1f"
 
 
@@ -34,3 +38,26 @@ SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
 def fingerprint_of(data: Any) -> str:
     """SHA-256 over data as canonical JSON."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def source_folders() -> dict[str, Path]:
+    """The folders of the packages that decide what is built, by name."""
+    names = ("s2lct", "s2lct.builder", "s2lct.suite")
+    return {name: Path(str(resources.files(name))) for name in names}
+
+
+@cache
+def package_fingerprint() -> str:
+    """SHA-256 over this package's own source and data, as far as they decide what is built.
+
+    Weights are left out: models have fingerprints of their own.
+    """
+    digest = hashlib.sha256()
+    for name, folder in source_folders().items():
+        # In a wheel all packages lie within the first.
+        for path in sorted(folder.glob("*") if name == "s2lct" else folder.rglob("*")):
+            if path.suffix not in _NO_SOURCE and path.is_file():
+                relative = path.relative_to(folder).as_posix()
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                digest.update(f"{name}/{relative}\n{content}\n".encode())
+    return digest.hexdigest()

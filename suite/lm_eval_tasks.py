@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from s2lct.errors import SuiteError
-from s2lct.files import is_folder, one_folder, whole_folder, write_text
+from s2lct.files import check_only_ours, files_in, is_folder, one_folder, whole_folder, write_text
 from s2lct.hub_calls import hub_call
 from s2lct.labels import LABELS, SLOT, TASK, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_cases
@@ -48,19 +48,16 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
     Raises:
         OutputError: there can be no such folder.
         ScoringError: there is no such suite, or the prompt has no place for a text.
-        SuiteError: ``out`` holds other files.
+        OutputError: ``out`` holds other files.
     """
     prompt = checked_prompt(prompt)
-    if is_folder(out) and any(out.iterdir()) and not (out / _SHARED).is_file():
-        raise SuiteError(
-            f"--out {out}: holds files that no export wrote", hint="name a new or empty folder"
-        )
+    check_only_ours(out, _written_before(out), option="--out")
     cases = load_cases(suite if is_folder(suite) else str(suite))
     parts = by_capability(cases.cases)
     names = _names(parts)
     published = _published(cases.name) if not is_folder(suite) else {}
     splits = harness_splits(parts)
-    with whole_folder(out) as folder:
+    with whole_folder(out, ours=_written_before(out)) as folder:
         shared_by_all = _likeliest(prompt) | {"metadata": _metadata(cases)}
         _write(folder / _SHARED, (published or {"dataset_path": "parquet"}) | shared_by_all)
         _write(folder / f"{_SHARED}_{WRITTEN}", _written())
@@ -87,6 +84,14 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
         if not published:
             _write_data(folder / _DATA, parts)
     return len(cases.cases)
+
+
+def _written_before(out: Path) -> list[str]:
+    """The names of the files in a folder that an earlier export wrote."""
+    if not is_folder(out) or not (out / _SHARED).is_file():
+        return []
+    ours = re.compile(rf"_?{GROUP}(_[^/]*)?(\.yaml)?|{_DATA}/[^/]+\.parquet")
+    return [name for name in files_in(out) if ours.fullmatch(name)]
 
 
 def _published(name: str) -> dict[str, Any]:

@@ -13,6 +13,18 @@ from s2lct.suite.checks import rows_fingerprint
 from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, reading_of, table_of
 from s2lct.suite.variety import variety_of
 
+CARD = "README.md"
+
+
+def files_of_suite(folder: Path) -> list[str]:
+    """The names of the files that were written with the suite in a folder; none without one."""
+    try:
+        described = json.loads((folder / SUITE_FILE).read_text(encoding="utf-8"))
+        files = [str(one["path"]) for one in described["files"].values()]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return []
+    return [SUITE_FILE, CARD, *files]
+
 
 def write_suite_files(
     folder: Path, rows_of: Mapping[str, Sequence[Mapping[str, Any]]], described: Mapping[str, Any]
@@ -52,6 +64,4 @@ def write_suite_files(
     }
     examples = {name: example_of(rows) for name, rows in filled.items()}
     write_text(folder / SUITE_FILE, json.dumps(whole, indent=2, sort_keys=True) + "\n")
-    write_text(
-        folder / "README.md", render_dataset_card(whole, examples, variety=variety_of(every))
-    )
+    write_text(folder / CARD, render_dataset_card(whole, examples, variety=variety_of(every)))

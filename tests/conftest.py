@@ -117,6 +117,12 @@ def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test reads or writes the user's cache."""
+    os.environ["S2LCT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="module", autouse=True)
 def embedded_models(request: pytest.FixtureRequest) -> Iterator[None]:
     """Stubs stand for the embedded models, but where a module is about them."""

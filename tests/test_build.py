@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +17,11 @@ from typing import Any
 
 import pytest
 import warm_process
-from filelock import FileLock
 from test_capabilities import OWN_CAPABILITY
 from typer.testing import CliRunner, Result
 
+from s2lct import identity
+from s2lct.builder.checkpoint import locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build, build_suite
 from s2lct.builder.sources import sentence_id
@@ -277,7 +279,7 @@ with stub_models():
     [("fluent", ("look", "shorten", "extend")), ("paper", ("search", "mask", "validate"))],
 )
 def test_a_killed_build_goes_on_and_ends_the_same(
-    corpus_path: Path, tmp_path: Path, form: str, stages: tuple[str, ...]
+    corpus_path: Path, tmp_path: Path, own_cache: Path, form: str, stages: tuple[str, ...]
 ) -> None:
     whole = tmp_path / "whole"
     options = {"seeds": 4, "masks": 5, "expansions": 4, "templates": form}
@@ -286,20 +288,19 @@ def test_a_killed_build_goes_on_and_ends_the_same(
     command = ["-c", SLOWLY, str(TESTS), "build", "--corpus", f"csv:{corpus_path}"]
     command += ["--out", str(out), "--seeds", "4", "--masks", "5", "--expansions", "4"]
     command += ["--templates", form]
-    work = out.with_name("killed.partial")
     with ThreadPoolExecutor() as pool:
         for stage in stages:
             running = pool.submit(warm_process.run, command, env=os.environ, cwd=tmp_path)
-            while not running.done() and not any((work / stage).glob("*.json")):
+            while not running.done() and not any(own_cache.glob(f"builds/*/{stage}/*.json")):
                 time.sleep(0.01)
             os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
             assert running.result().returncode == -signal.SIGKILL
             assert not out.exists()
-            assert any((work / stage).glob("*.json"))
+            assert any(own_cache.glob(f"builds/*/{stage}/*.json"))
     done = warm_process.run(command, env=os.environ, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert bytes_of(out) == bytes_of(whole)
-    assert not work.exists()
+    assert not list((own_cache / "builds").iterdir())
 
 
 def run(*arguments: str) -> Result:
@@ -316,24 +317,51 @@ def test_a_second_build_into_the_same_folder_is_refused(
     assert bytes_of(suite_folder) == before
 
     out = tmp_path / "busy"
-    with FileLock(tmp_path / "busy.partial.lock"):
+    with locked(out):
         result = run("--corpus", f"csv:{corpus_path}", "--out", str(out))
     assert result.exit_code == 1
     assert "another build is writing there" in result.stderr
     assert not out.exists()
 
 
-def test_an_unfinished_build_of_other_options_is_kept(corpus_path: Path, tmp_path: Path) -> None:
-    work = tmp_path / "half.partial"
-    work.mkdir()
-    (work / "build.json").write_text("{}")
-    config = config_for(corpus_path, tmp_path / "half", capabilities=("LC2",))
-    with pytest.raises(S2lctError, match="unfinished build") as error:
-        build_suite(config)
-    assert "--restart" in error.value.hint
-    assert (work / "build.json").read_text() == "{}"
-    build_suite(config.model_copy(update={"restart": True}))
-    assert (tmp_path / "half" / "suite.json").is_file()
+@pytest.mark.parametrize("changed", ["builder/stages/judge.py", "builder/data/phrases.parquet"])
+def test_a_suite_of_other_code_or_data_is_another_build(
+    corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    config = config_for(corpus_path, tmp_path / "out", capabilities=("LC2",), seeds=2, masks=2)
+    build_suite(config)
+    before = json.loads((tmp_path / "out" / "suite.json").read_text())["build_fingerprint"]
+    copies = {
+        name: shutil.copytree(
+            folder, tmp_path / name.split(".")[-1], ignore=shutil.ignore_patterns("weights")
+        )
+        for name, folder in identity.source_folders().items()
+    }
+    monkeypatch.setattr(identity, "source_folders", lambda: copies)
+    path = tmp_path / changed
+    path.write_bytes(path.read_bytes()[:-1] + b" ")
+    identity.package_fingerprint.cache_clear()
+    try:
+        with pytest.raises(S2lctError, match="--out"):
+            build_suite(config)
+        build_suite(config.model_copy(update={"overwrite": True}))
+    finally:
+        identity.package_fingerprint.cache_clear()
+    after = json.loads((tmp_path / "out" / "suite.json").read_text())["build_fingerprint"]
+    assert after != before
+
+
+def test_a_tagger_is_known_by_its_weights(tmp_path: Path) -> None:
+    from s2lct.builder.models.spacy_tagger import SpacyTagger, embedded_pipeline
+
+    folder = shutil.copytree(embedded_pipeline(), tmp_path / "pipeline")
+    first = SpacyTagger.load(str(folder)).fingerprint
+    assert SpacyTagger.load(str(folder)).fingerprint == first
+    weights = folder / "tagger" / "model"
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 1
+    weights.write_bytes(content)
+    assert SpacyTagger.load(str(folder)).fingerprint != first
 
 
 @pytest.mark.parametrize(
@@ -390,9 +418,12 @@ def test_a_corpus_without_any_seed_says_so(tmp_path: Path) -> None:
     result = run("--corpus", f"csv:{path}", "--out", str(tmp_path / "none"))
     assert result.exit_code == 1
     assert "no capability's search found a sentence" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
 
 
-def test_a_full_disk_leaves_nothing_half_written(corpus_path: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_half_written(
+    corpus_path: Path, tmp_path: Path, own_cache: Path
+) -> None:
     script = (
         "import resource, signal, sys; "
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
@@ -408,4 +439,4 @@ def test_a_full_disk_leaves_nothing_half_written(corpus_path: Path, tmp_path: Pa
     assert "Traceback" not in result.stderr
     assert "the same command then goes on" in result.stderr
     assert not out.exists()
-    assert not list(out.with_name("full.partial").rglob("*.json.partial"))
+    assert not list(tmp_path.rglob("*.partial"))

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 import warm_process
 from chat_server import Asked, ChatServer
-from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 import s2lct
 from s2lct.builder.capabilities.files import load_capabilities
+from s2lct.builder.checkpoint import locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curate import Curated, LanguageModels, curate
 from s2lct.builder.curation.answers import take_answers
@@ -536,7 +536,7 @@ def test_a_server_that_cannot_be_asked_gets_one_clear_error(
     assert code == 1
     assert "one did not answer" in shown
     assert "404" in shown
-    with FileLock(tmp_path / "verdicts.jsonl.lock"):
+    with locked(tmp_path / "verdicts.jsonl"):
         code, shown = curated_by(server, corpus_path, tmp_path)
     assert code == 1
     assert "verdicts.jsonl: another s2lct curate is writing there" in shown

@@ -193,6 +193,35 @@ def test_a_bare_difference_is_not_worse_and_a_shown_one_is(tmp_path: Path) -> No
     assert gate(main, "--no-worse-than", main).exit_code == 0
 
 
+def test_a_mean_that_got_worse_is_worse_though_no_capability_shows_it(tmp_path: Path) -> None:
+    seeds = [40, 60, 25, 80, 30, 50, 20, 90, 35, 45, 30]
+    sizes = {f"LC{n}": own for n, own in enumerate(seeds, 1)}
+    cases = [
+        Case(f"{name}-{n}-{k}", name, "expansion" if k else "seed", f"{name}-{n}-0",
+             f"Sentence {n} of {name}, {k}.", frozenset({NEUTRAL}), ("also",) if k else ())
+        for name, own in sizes.items() for n in range(own) for k in range(3)
+    ]  # fmt: skip
+    suite = SuiteCases("mine", "1.0.0", "2" * 64, tuple(cases))
+    draw = np.random.default_rng(0)
+
+    def wrong(share: float, name: str) -> Path:
+        labels = np.where(draw.random(len(cases)) < share, POSITIVE, NEUTRAL)
+        failed = failed_cases(cases, labels)
+        return write_result(Outcomes("mine", name, "", "", suite, labels, failed), tmp_path / name)
+
+    main, same, worse = wrong(0.10, "main"), wrong(0.10, "same"), wrong(0.15, "worse")
+    done = gate(worse, "--no-worse-than", main)
+    assert done.exit_code == 1, done.output
+    assert row(done.stdout, "mean").rstrip().endswith("fail")
+    told = s2lct.gate(results=[worse], no_worse_than=[main])
+    (mean,) = (check.as_json() for check in told.checks if str(check.figure) == "mean")
+    assert 0.02 < mean["detectable"] < mean["found"] - mean["before"]
+    # What could be seen stands before what was.
+    assert done.stdout.index(f"{100 * mean['detectable']:.1f} points") < done.stdout.index("fail")
+    assert gate(same, "--no-worse-than", main).exit_code == 0
+    assert gate(main, "--no-worse-than", worse).exit_code == 0
+
+
 def test_worse_on_both_sides_is_worse(tmp_path: Path) -> None:
     main = written(tmp_path / "main", {})
     new = written(tmp_path / "new", {}, wrong_sides=range(15))
@@ -227,6 +256,8 @@ def test_worse_is_what_compare_says(
     tests = compare(*paired(main, new))
     sides = {f"{name}/both-sides": one.test for name, one in compare_sides(main, new).items()}
     checks = check_no_worse([read._replace(outcomes=new)], [read._replace(outcomes=main)])
+    mean, *checks = checks
+    assert str(mean.figure) == "mean"
     assert {str(check.figure): check.test for check in checks} == tests | sides
     for check in checks:
         better = (tests | sides)[str(check.figure)].better
@@ -302,13 +333,13 @@ def test_junit_has_a_test_a_check_and_says_why_one_failed(tmp_path: Path, mine: 
     (suite,) = ElementTree.fromstring(again)
     cases = {case.attrib["name"]: case for case in suite.iter("testcase")}
     assert list(cases) == [
-        "LC1 ≤ 5 %", "LC4 ≤ 20 %", "LC1 no worse", "LC4 no worse", "LC10 no worse",
+        "LC1 ≤ 5 %", "LC4 ≤ 20 %", "mean no worse", "LC1 no worse", "LC4 no worse", "LC10 no worse",
         "LC4/both-sides no worse",
     ]  # fmt: skip
     failed = {name for name, case in cases.items() if case.find("failure") is not None}
-    assert failed == {"LC4 ≤ 20 %", "LC10 no worse"}
+    assert failed == {"LC4 ≤ 20 %", "mean no worse", "LC10 no worse"}
     assert suite.attrib == {
-        "name": "s2lct mine", "tests": "6", "failures": "2", "errors": "0", "skipped": "0",
+        "name": "s2lct mine", "tests": "7", "failures": "3", "errors": "0", "skipped": "0",
     }  # fmt: skip
     assert cases["LC4 ≤ 20 %"].find("failure").attrib["message"].startswith("LC4: 25.0 % [")
     assert str(main) in cases["LC10 no worse"].find("failure").attrib["message"]

@@ -24,7 +24,7 @@ from tiny_sayer import save_tiny_sayer
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.errors import ScoringError, SuiteError
+from s2lct.errors import OutputError, ScoringError
 from s2lct.labels import LABELS, OPENING, TASK
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
@@ -185,13 +185,17 @@ def test_an_export_gives_the_same_files_again_and_spares_others(
     tasks = tmp_path / "tasks"
     export_lm_eval(suite_folder, tasks)
     first = files()
-    (tasks / "old.yaml").write_text("group: old\n")
+    (tasks / "s2lct_lc99.yaml").write_text("group: of an earlier export\n")
     export_lm_eval(suite_folder, tasks)
     assert files() == first
+    (tasks / "data" / "essay.txt").write_text("Mine.")
+    with pytest.raises(OutputError, match=r"--out .*essay\.txt"):
+        export_lm_eval(suite_folder, tasks)
+    assert files().keys() == {*first, "data/essay.txt"}
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "essay.txt").write_text("Mine.")
-    with pytest.raises(SuiteError, match="holds files that no export wrote"):
+    with pytest.raises(OutputError, match=r"--out .*essay\.txt"):
         export_lm_eval(suite_folder, mine)
     assert [path.name for path in mine.iterdir()] == ["essay.txt"]
     with pytest.raises(ScoringError, match=r"has no \{text\}"):

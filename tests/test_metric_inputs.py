@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier, tiny_classifier
 
+from s2lct import score
 from s2lct.dataset_script.metric.s2lct import S2lct
 from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
@@ -371,7 +372,9 @@ def test_a_misspelt_model_gets_the_nearest_name(
     assert f"pass {near}" in refused.value.hint
 
 
-def trained(folder: Path, suite: Path, tmp_path: Path, **arguments: Any) -> Any:
+def trained(
+    folder: Path, suite: Path, tmp_path: Path, label_map: Any = None, **arguments: Any
+) -> Any:
     from transformers import (
         AutoModelForSequenceClassification,
         AutoTokenizer,
@@ -400,7 +403,7 @@ def trained(folder: Path, suite: Path, tmp_path: Path, **arguments: Any) -> Any:
         train_dataset=data,
         eval_dataset=data,
         processing_class=tokenizer,
-        callbacks=[CapabilityCallback(suite, capabilities=["lc4", "LC9"])],
+        callbacks=[CapabilityCallback(suite, capabilities=["lc4", "LC9"], label_map=label_map)],
     )
     trainer.train()
     return trainer
@@ -440,3 +443,7 @@ def test_a_trainer_with_unnamed_classes_is_refused_before_training(
     with pytest.raises(ScoringError, match="nothing says what LABEL_0"):
         trained(folder, suite_folder, tmp_path, greater_is_better=False)
     assert not list((tmp_path / "out").glob("checkpoint-*"))
+    trainer = trained(folder, suite_folder, tmp_path, UNNAMED, greater_is_better=False)
+    chosen: dict[str, Any] = {"suite": suite_folder, "capabilities": ["LC4", "LC9"]}
+    kept = compute(model=trainer, **chosen)
+    assert kept == score(trainer, **chosen) == compute(model=trainer, label_map=UNNAMED, **chosen)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from filelock import FileLock
 from test_build import bytes_of, config_for
 
+from s2lct import files
+from s2lct.builder import write
 from s2lct.builder.checkpoint import Checkpoints, locked
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.place import Place, place_of
-from s2lct.errors import BuildError
-
-
-def made_suite(work: Path, content: str = "{}") -> Path:
-    suite = work / "suite"
-    (suite / "data" / "LC2").mkdir(parents=True)
-    (suite / "data" / "LC2" / "rows").write_text(content)
-    (suite / "suite.json").write_text(content)
-    return suite
+from s2lct.builder.place import place_of
+from s2lct.errors import BuildError, OutputError
+from s2lct.files import whole_folder
+from s2lct.suite.write import files_of_suite
 
 
 def content_of(folder: Path) -> dict[str, str]:
@@ -36,28 +35,29 @@ def content_of(folder: Path) -> dict[str, str]:
     }
 
 
-def put(place: Place, content: str) -> None:
-    place.work.mkdir(exist_ok=True)
-    place.put(made_suite(place.work, content))
-    Checkpoints(place.work).discard()
+def put(out: Path, content: str) -> None:
+    out = place_of(out, overwrite=True)
+    with whole_folder(out, ours=files_of_suite(out), last="suite.json") as folder:
+        (folder / "data" / "LC2").mkdir(parents=True)
+        (folder / "data" / "LC2" / "rows").write_text(content)
+        files = {"LC2": {"path": "data/LC2/rows"}}
+        (folder / "suite.json").write_text(json.dumps({"content": content, "files": files}))
 
 
-WHOLE = {"data/LC2/rows": "new", "suite.json": "new"}
+def is_whole(out: Path, content: str) -> bool:
+    rows, described = content_of(out).values()
+    return rows == content == json.loads(described)["content"]
 
 
 @pytest.mark.parametrize("there", ["nothing", "an empty folder", "a suite"])
 def test_a_suite_takes_its_place(tmp_path: Path, there: str) -> None:
-    out = tmp_path / "above" / "out" if there == "nothing" else tmp_path / "out"
+    out = tmp_path / "above" / "out"
     if there != "nothing":
-        out.mkdir()
+        out.mkdir(parents=True)
     if there == "a suite":
-        (out / "suite.json").write_text("old")
-        (out / "data").mkdir()
-    place = place_of(out)
-    place.check(overwrite=True)
-    place.work.parent.mkdir(exist_ok=True)
-    put(place, "new")
-    assert content_of(out) == WHOLE
+        put(out, "old")
+    put(out, "new")
+    assert is_whole(out, "new")
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
@@ -66,25 +66,24 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     elsewhere.mkdir()
     link = tmp_path / "link"
     link.symlink_to(elsewhere)
-    put(place_of(link), "new")
+    put(link, "new")
     assert link.is_symlink()
-    assert content_of(elsewhere) == WHOLE
+    assert is_whole(elsewhere, "new")
     dangling = tmp_path / "dangling"
     dangling.symlink_to(tmp_path / "later")
-    put(place_of(dangling), "new")
+    put(dangling, "new")
     assert dangling.is_symlink()
-    assert content_of(tmp_path / "later") == WHOLE
+    assert is_whole(tmp_path / "later", "new")
 
 
 @pytest.mark.parametrize("number", [errno.EBUSY, errno.EXDEV, errno.EACCES])
 def test_a_folder_that_cannot_be_renamed_is_filled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path, number: int
 ) -> None:
     out = tmp_path / "mounted"
-    (out / "data" / "LC9").mkdir(parents=True)
-    (out / "data" / "LC9" / "rows").write_text("old")
-    (out / "suite.json").write_text("old")
-    real = Path.rename
+    out.mkdir()
+    put(out, "old")
+    real, written = Path.rename, files.write_text
 
     def rename(self: Path, target: Path) -> Path:
         # What no test can do everywhere: mount a folder.
@@ -94,12 +93,30 @@ def test_a_folder_that_cannot_be_renamed_is_filled(
 
     monkeypatch.setattr(Path, "rename", rename)
     before = out.stat().st_ino
-    put(place_of(out), "new")
-    assert content_of(out) == WHOLE
+    put(out, "new")
+    assert is_whole(out, "new")
     assert out.stat().st_ino == before
 
+    # Killed between two files, it goes on; what is not ours still stops it.
+    def killed(*given: Any) -> None:
+        written(*given)
+        (out / "suite.json").unlink()
+        raise KeyboardInterrupt
 
-def test_a_mounted_folder_keeps_its_work_within(tmp_path: Path) -> None:
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(files, "write_text", killed)
+        put(out, "never")
+    assert not (out / "suite.json").exists()
+    (out / "letter.txt").write_text("dear")
+    with pytest.raises(OutputError, match=r"letter\.txt"):
+        put(out, "newer")
+    (out / "letter.txt").unlink()
+    put(out, "newer")
+    assert is_whole(out, "newer")
+    assert [path.name for path in tmp_path.iterdir() if path != own_cache] == ["mounted"]
+
+
+def test_a_mounted_folder_is_filled_within(tmp_path: Path) -> None:
     out = tmp_path / "mounted"
     out.mkdir()
     command = ["mount", "-t", "tmpfs", "tmpfs", str(out)]
@@ -110,26 +127,12 @@ def test_a_mounted_folder_keeps_its_work_within(tmp_path: Path) -> None:
     if done.returncode:
         pytest.skip(f"nothing may be mounted here: {done.stderr.strip()}")
     try:
-        place = place_of(out)
-        assert place.work.parent == out
-        with locked(place.lock):
-            assert not place.is_taken
-            put(place, "new")
-        assert content_of(out) == WHOLE
+        put(out, "old")
+        put(out, "new")
+        assert is_whole(out, "new")
         assert out.is_mount()
     finally:
         subprocess.run(["umount", str(out)], check=True)
-
-
-def test_a_filling_that_was_killed_goes_on(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    (out / "data").mkdir(parents=True)
-    place = place_of(out)
-    place.work.mkdir()
-    with pytest.raises(BuildError, match="is no suite"):
-        place.check(overwrite=True)
-    (place.work / "placing").touch()
-    place.check(overwrite=False)
 
 
 def unusable(tmp_path: Path) -> Iterator[tuple[Path, str]]:
@@ -137,10 +140,6 @@ def unusable(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     file.write_text("x")
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "letter.txt").write_text("dear")
-    (tmp_path / "linked.partial").symlink_to(other)
     yield file, "file"
     yield file / "out", "file"
     yield tmp_path / ("n" * 300), "too long"
@@ -148,7 +147,6 @@ def unusable(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     yield Path(f"{tmp_path}/{'n/' * 3_000}"), "too long"
     yield loop, "loop|ymbolic|too many"
     yield Path("a\0b"), "null byte|null character"
-    yield tmp_path / "linked", "no folder"
     if os.name == "posix":
         yield Path("/dev/null"), "file"
 
@@ -164,9 +162,34 @@ def test_a_folder_that_cannot_hold_a_suite_is_refused_before_any_work(tmp_path: 
 def test_files_that_are_no_suite_are_never_replaced(tmp_path: Path, overwrite: bool) -> None:
     letter = tmp_path / "letter.txt"
     letter.write_text("dear")
-    with pytest.raises(BuildError, match="is no suite"):
+    with pytest.raises(OutputError, match="--out"):
         build_suite(config_for(tmp_path / "no corpus", tmp_path, overwrite=overwrite))
     assert letter.read_text() == "dear"
+
+
+def test_what_a_user_put_beside_or_into_a_suite_is_never_deleted(
+    corpus_path: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    small = {"capabilities": ("LC2",), "seeds": 2, "masks": 2}
+    mine = [tmp_path / "out.partial" / "thesis.txt", tmp_path / "out.partial.lock"]
+    mine[0].parent.mkdir()
+    for path in mine:
+        path.write_text("mine")
+    build_suite(config_for(corpus_path, out, **small))
+    build_suite(config_for(corpus_path, out, overwrite=True, **small | {"seeds": 1}))
+    mine.append(out / "data" / "LC2" / "notes.txt")
+    mine[-1].write_text("mine")
+    before = bytes_of(out)
+    with pytest.raises(OutputError, match=r"--out .*LC2/notes\.txt"):
+        build_suite(config_for(tmp_path / "no corpus", out, overwrite=True))
+    assert bytes_of(out) == before
+    assert [path.read_text() for path in mine] == ["mine"] * 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "out",
+        "out.partial",
+        "out.partial.lock",
+    ]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")
@@ -176,7 +199,7 @@ def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
     if os.access(closed, os.W_OK):
         pytest.skip("this user may write everywhere")
     with pytest.raises(BuildError, match="Permission denied"):
-        place_of(closed / "out")
+        place_of(closed / "out", overwrite=False)
 
 
 HOLD = """
@@ -206,62 +229,70 @@ def held_by_another(lock: Path) -> Iterator[None]:
         assert process.returncode == 0
 
 
-def test_one_build_at_a_time_and_no_lock_is_left(tmp_path: Path) -> None:
-    lock = tmp_path / "out.partial.lock"
+def locks(cache: Path) -> list[Path]:
+    return list(cache.rglob("*.lock"))
+
+
+def test_one_build_at_a_time_and_no_lock_is_left(tmp_path: Path, own_cache: Path) -> None:
+    out = tmp_path / "out"
     for _ in range(2):
-        with held_by_another(lock):
-            assert lock.exists()
-            with pytest.raises(BuildError, match="another build"), locked(lock):
+        with held_by_another(out):
+            assert locks(own_cache)
+            with pytest.raises(BuildError, match="another build"), locked(out):
                 pass
-            assert lock.exists()
-        with locked(lock):
-            assert lock.exists()
-        assert not lock.exists()
+            assert locks(own_cache)
+        with locked(out):
+            assert locks(own_cache)
+        assert not locks(own_cache)
+    assert not list(tmp_path.glob("out*"))
 
 
-def test_a_lock_file_without_a_name_holds_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
+def test_a_lock_file_without_a_name_holds_nothing(tmp_path: Path, own_cache: Path) -> None:
+    out = tmp_path / "out"
+    with locked(out):
+        (path,) = locks(own_cache)
     first = FileLock(path)
     first.acquire()
     path.unlink()
-    with locked(path):
+    with locked(out):
         first.release()
-        with pytest.raises(BuildError, match="another build"), locked(path):
+        with pytest.raises(BuildError, match="another build"), locked(out):
             pass
     assert not path.exists()
 
 
 def test_the_original_command_keeps_the_work_of_a_build_that_replaces_its_suite(
-    corpus_path: Path, tmp_path: Path
+    corpus_path: Path, tmp_path: Path, own_cache: Path
 ) -> None:
     out = tmp_path / "out"
     small = {"capabilities": ("LC2",), "seeds": 2, "masks": 2}
     counts = build_suite(config_for(corpus_path, out, **small))
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert not list((own_cache / "builds").iterdir())
     before = bytes_of(out)
-    # Another build was to replace it and was interrupted, or is still running.
-    work = tmp_path / "out.partial"
-    work.mkdir()
-    (work / "build.json").write_text('{"options": "others"}')
-    (work / "hours of work.json").write_text("[]")
-    with held_by_another(tmp_path / "out.partial.lock"):
-        with pytest.raises(BuildError, match="another build"):
-            build_suite(config_for(corpus_path, out, **small))
-        assert (work / "hours of work.json").exists()
-    assert build_suite(config_for(corpus_path, out, **small)) == counts
-    assert (work / "hours of work.json").exists()
-    assert not (tmp_path / "out.partial.lock").exists()
+    other = config_for(corpus_path, out, overwrite=True, **small | {"seeds": 1})
+    with (
+        patch.object(write, "write_suite", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        build_suite(other)
+    (work,) = (own_cache / "builds").iterdir()
     assert bytes_of(out) == before
-    with pytest.raises(BuildError, match="unfinished build"):
-        build_suite(config_for(corpus_path, out, overwrite=True, **small))
-    assert (work / "hours of work.json").exists()
+    with held_by_another(out), pytest.raises(BuildError, match="another build"):
+        build_suite(config_for(corpus_path, out, **small))
+    assert build_suite(config_for(corpus_path, out, **small)) == counts
+    assert bytes_of(out) == before
+    assert work.exists()
+    build_suite(other)
+    assert bytes_of(out) != before
+    assert not work.exists()
+    assert [path.name for path in tmp_path.iterdir() if path != own_cache] == ["out"]
 
 
 def test_a_damaged_checkpoint_is_made_again(tmp_path: Path) -> None:
     from pydantic import TypeAdapter
 
     numbers = TypeAdapter(list[int])
-    checkpoints = Checkpoints.open(tmp_path / "work", {}, restart=False)
+    checkpoints = Checkpoints.open(tmp_path / "work", {})
     assert checkpoints.get("stage/one", numbers, lambda: [1, 2]) == [1, 2]
     assert checkpoints.get("stage/one", numbers, lambda: [3]) == [1, 2]
     (tmp_path / "work" / "stage" / "one.json").write_text("[1,")

@@ -137,19 +137,18 @@ def test_a_worker_that_is_killed_and_a_node_that_leaves(
         thread.join()
 
 
-def test_results_are_kept_behind_a_url_and_asked_for_once(
-    cluster: Any, corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+def test_results_are_kept_and_asked_for_once(
+    cluster: Any, corpus_path: Path, tmp_path: Path, own_cache: Path, whole: dict[str, str]
 ) -> None:
-    work = f"memory://{tmp_path.name}/work"
     with (
         slow_stub_workers(tmp_path / "first", 0.05),
         patch.object(write, "write_suite", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
-        build_on(cluster, corpus_path, tmp_path / "suite", workers=2, work=work)
+        build_on(cluster, corpus_path, tmp_path / "suite", workers=2)
     assert noted(tmp_path / "first")
     with slow_stub_workers(tmp_path / "second", 0.05):
-        assert build_on(cluster, corpus_path, tmp_path / "suite", workers=2, work=work) == whole
+        assert build_on(cluster, corpus_path, tmp_path / "suite", workers=2) == whole
     assert not noted(tmp_path / "second")
 
 
@@ -174,14 +173,13 @@ def command_for(corpus: Path, out: Path) -> list[str]:
 
 
 def test_a_driver_that_is_killed_goes_on(
-    corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+    corpus_path: Path, tmp_path: Path, own_cache: Path, whole: dict[str, str]
 ) -> None:
     out = tmp_path / "suite"
     command = command_for(corpus_path, out)
-    work = out.with_name("suite.partial")
     for stage in ("look", "extend"):
         running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-        while running.poll() is None and not any((work / stage).glob("*.json")):
+        while running.poll() is None and not any(own_cache.glob(f"builds/*/{stage}/*.json")):
             time.sleep(0.02)
         running.kill()
         assert running.wait() == -signal.SIGKILL
@@ -189,15 +187,16 @@ def test_a_driver_that_is_killed_goes_on(
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert bytes_of(out) == whole
-    assert not work.exists()
+    assert not list((own_cache / "builds").iterdir())
     # What is shown is ours: bars, the closing table, and where the suite is.
     assert "ray" not in (done.stdout + done.stderr).lower().replace(str(tmp_path), "")
 
 
 def test_a_full_disk_stops_with_one_line_and_the_same_command_goes_on(
-    corpus_path: Path, tmp_path: Path, whole: dict[str, str]
+    corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, str]
 ) -> None:
     disk = tmp_path / "disk"
+    monkeypatch.setenv("S2LCT_CACHE", str(disk / "cache"))
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True).returncode:

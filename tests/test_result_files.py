@@ -227,6 +227,13 @@ def test_no_comparison_comes_from_a_part_of_a_suite(tmp_path: Path) -> None:
     assert [(s.model.name, s.rank) for s in found.standings] == [("afinn", (1, 1)), ("vader", None)]
 
 
+def test_models_scored_on_one_part_are_compared(suite_folder: Path, tmp_path: Path) -> None:
+    done = run("vader", "afinn", "--suite", suite_folder, "--limit", 4, "--out", tmp_path)
+    for name in ("vader", "afinn"):
+        line = next(line for line in done.stdout.splitlines() if name in line)
+        assert re.search(r"\d\.\d +\[\d", line), done.stdout
+
+
 def test_parts_alone_make_no_leaderboard(tmp_path: Path) -> None:
     part = write_result(outcomes("vader", SUITE.select(["LC4"])), tmp_path)
     with pytest.raises(ScoringError, match="covers a part of its suite"):

@@ -27,8 +27,8 @@ from s2lct.suite.checklist import (
 )
 from s2lct.suite.other_suites import CHECKLIST, is_spec
 from s2lct.suite.read import read_description, read_suite
-from s2lct.suite.tables import COUNTERPART, KINDS
-from s2lct.suite.write import write_suite_files
+from s2lct.suite.tables import COUNTERPART, KINDS, SUITE_FILE
+from s2lct.suite.write import files_of_suite, write_suite_files
 
 _PREFIX = f"{CHECKLIST}:"
 
@@ -245,7 +245,7 @@ def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, A
         "seeds_kept_for_expansions": len(reduced.for_expansions),
     }
     described = {**read.described, "counts": counts, "reduced_from": reduced_from}
-    with whole_folder(out) as work:
+    with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as work:
         write_suite_files(work, rows_of, described)
 
 

@@ -43,7 +43,7 @@ def reproduce(options: ReproduceOptions, bars: Bars) -> Reproduced:
     options.out.mkdir(parents=True, exist_ok=True)
     inputs = options.model_dump(mode="json", exclude={"out", "restart"})
     work = options.out / f".{options.name}-{fingerprint_of(inputs)[:12]}"
-    with locked(work.with_name(work.name + ".lock"), by="s2lct reproduce"):
+    with locked(work, by="s2lct reproduce"):
         steps = Checkpoints.open(work, inputs, restart=options.restart)
         made = maker_of(options.name)(options, steps, bars)
         files: list[Path] = []

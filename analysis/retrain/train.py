@@ -32,7 +32,7 @@ from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.errors import AnalysisError
 from s2lct.extras import require
-from s2lct.files import one_folder, whole_folder, write_text
+from s2lct.files import files_in, one_folder, whole_folder, write_text
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
@@ -276,7 +276,8 @@ class Retrainer:
             ),
         )
         if self.keep_models:
-            with whole_folder(folder / MODEL_FOLDER) as partial:
+            models = folder / MODEL_FOLDER
+            with whole_folder(models, ours=files_in(models)) as partial:
                 network.model.save_pretrained(partial)
                 network.tokenizer.save_pretrained(partial)
         write_text(folder / RUN_FILE, result.model_dump_json() + "\n")

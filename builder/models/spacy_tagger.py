@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import json
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.builder.models import EMBEDDED
 from s2lct.errors import ModelError
+from s2lct.files import files_in, sha256_of
 from s2lct.hub_calls import said_by
+from s2lct.identity import fingerprint_of
 from s2lct.plain_text import plain
 from s2lct.suite.records import Token
 
@@ -59,12 +60,12 @@ class SpacyTagger:
             )
         return cls(pipeline, name)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the pipeline's name, version and configuration."""
-        meta = {key: self._pipeline.meta[key] for key in ("lang", "name", "version")}
-        config = self._pipeline.config.to_str()
-        return hashlib.sha256((json.dumps(meta, sort_keys=True) + config).encode()).hexdigest()
+        """SHA-256 over the pipeline's files, its weights among them, and what of it is used."""
+        folder = self._pipeline.path
+        hashes = {name: sha256_of(folder / name) for name in files_in(folder)}
+        return fingerprint_of([hashes, self._pipeline.config.to_str()])
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""

@@ -200,7 +200,7 @@ def _of_numbers(
     for number, value in enumerate(rows):
         if str(int(value)) not in known:
             raise _refused(number, f": {value} is no label id", hint)
-    if rule is None and len(task.labels) > 2 and 1 in rows and {*rows} <= {0, 1}:
+    if rule is None and len(task.labels) > 2 and {*rows} == {0, 1}:
         raise ScoringError(
             "predictions are 0 and 1 alone, and nothing says which labels these are",
             hint=f"of a model of two classes pass --label-map 0={task.ends[0]},1={task.ends[1]} "

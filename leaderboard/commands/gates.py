@@ -60,7 +60,8 @@ class GateOptions(Printed):
         tuple[Path, ...],
         Option(
             "Result file of another version of the model, or a folder: fail where the test of "
-            "`s2lct compare` shows it to be better; may be given again.",
+            "`s2lct compare` shows it to be better, in the mean or in a capability; may be given "
+            "again.",
             path="existing",
         ),
     ] = ()
@@ -79,6 +80,22 @@ class Gate:
     def passed(self) -> bool:
         """Whether every check passed."""
         return all(check.passed for check in self.checks)
+
+    @property
+    def detectable(self) -> str:
+        """Which differences of failure rates the tests could have shown, in words."""
+        from s2lct.leaderboard.results.gate import NoWorseCheck
+
+        tested = [one for one in self.checks if isinstance(one, NoWorseCheck)]
+        points = {
+            one.figure.capability: 100 * one.detectable
+            for one in tested
+            if not one.figure.both_sides
+        }
+        mean, own = points.pop("", None), sorted(points.values())
+        told = [f"{mean:.1f} points of the mean"] if mean is not None else []
+        told += [f"{own[0]:.1f} to {own[-1]:.1f} points of a capability"] if own else []
+        return " and ".join(told)
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told."""

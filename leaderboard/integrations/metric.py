@@ -58,7 +58,7 @@ def compute(
             f"compute() was given {given}",
             hint="pass model= and suite=, or predictions= and references=",
         )
-    label_map, neutral_band = check_label_map(label_map), checked_band(neutral_band)
+    label_map, neutral_band = meanings(model, label_map, neutral_band)
     if model is None:
         with_model = {"capabilities": capabilities, "kind": kind, "limit": limit}
         _refuse_given(
@@ -87,6 +87,24 @@ def compute(
     outcomes = score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
     nested = figures(outcomes)
     return dict(flattened(nested)) if flat else nested
+
+
+def meanings(
+    model: Any, label_map: Mapping[Any, Any] | None, neutral_band: tuple[float, float]
+) -> tuple[dict[str, str] | None, tuple[float, float]]:
+    """What classes mean, checked: of a Trainer as its `CapabilityCallback` reads them by default.
+
+    Raises:
+        ScoringError: a label map or a band that is none.
+    """
+    checked = check_label_map(label_map), checked_band(neutral_band)
+    if checked == (None, NEUTRAL_BAND) and hasattr(model, "callback_handler"):
+        from s2lct.leaderboard.integrations.callback import CapabilityCallback
+
+        for callback in model.callback_handler.callbacks:
+            if isinstance(callback, CapabilityCallback):
+                return callback.label_map, callback.neutral_band
+    return checked
 
 
 def _refuse_given(arguments: Mapping[str, Any], beside: str, hint: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ TEST_WORDS = (
 )
 _CELLS_AT_ONCE = 2_000_000
 _MOST_EXACT = 40
+_POWER = 0.8
+_WEIGHT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,51 @@ def compare(
         )
         for (capability, own), p_value, adjusted in told
     }
+
+
+def compare_means(
+    cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
+) -> Comparison:
+    """Compare the means of two models' failure rates, by families across capabilities.
+
+    A case weighs by how few its capability has; weights are rounded to a hundredth of the least.
+    """
+    numbers = statistics.by_name(cases)
+    most = max(map(len, numbers.values()))
+    weights = np.zeros(len(cases))
+    for own in numbers.values():
+        weights[own] = round(_WEIGHT * most / len(own))
+    family = statistics.families_of(cases, across=True)
+    change = np.bincount(family, weights * (first.astype(int) - second.astype(int)))
+    (p_value,) = sign_flip_p_values(change.astype(np.int64)[None]).tolist()
+    return Comparison(
+        cases=len(cases),
+        families=int(family.max()) + 1,
+        first_only=int((first & ~second).sum()),
+        second_only=int((second & ~first).sum()),
+        p_value=p_value,
+        adjusted=p_value,
+    )
+
+
+def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, float]:
+    """The change of a failure rate that `compare` shows four times of five, by capability.
+
+    It follows from what one model fails: of another that fails as often and independently of it,
+    so that of models that agree more less is enough. Under "" stands that of the mean.
+    """
+    told = {
+        name: statistics.evidence(*statistics.family_counts([cases[n] for n in own], failed[own]))
+        for name, own in statistics.by_name(cases).items()
+    }
+    found = {name: _seen(one, LEVEL / len(told)) for name, one in told.items()}
+    return {"": _seen(statistics.mean_evidence([*told.values()]), LEVEL)} | found
+
+
+def _seen(told: statistics.Evidence, level: float) -> float:
+    quantile = NormalDist().inv_cdf
+    spread = math.sqrt(2 * told.guess * (1 - told.guess) / told.size)
+    return min(1.0, (quantile(1 - level / 2) + quantile(_POWER)) * spread)
 
 
 def paired(

@@ -93,16 +93,19 @@ class NoWorseCheck:
     before: float
     found: float
     test: Comparison  # of the earlier results (first) and those held against them (second)
+    detectable: float
+    """The difference that the test shows four times of five, see `comparison.detectable`."""
 
     @property
     def passed(self) -> bool:
         """Whether the earlier results are not shown to be better; a bare difference shows none."""
-        return self.test.better != 0
+        return self.better or self.test.adjusted >= comparison.LEVEL
 
     @property
     def better(self) -> bool:
         """Whether they are shown to be worse than what is held against them."""
-        return self.test.better == 1
+        gain = self.found - self.before if self.figure.both_sides else self.before - self.found
+        return self.test.adjusted < comparison.LEVEL and gain > 0
 
     @property
     def asked(self) -> str:
@@ -125,8 +128,9 @@ class NoWorseCheck:
             "before": self.before,
             "found": self.found,
             "p_value": test.adjusted,
-            "shown": None if test.better is None else ("worse", "better")[test.better],
+            "shown": "worse" if not self.passed else "better" if self.better else None,
             "cases": test.cases,
+            "detectable": self.detectable,
         }
 
 
@@ -243,6 +247,8 @@ def check_no_worse(
 ) -> list[NoWorseCheck]:
     """Hold results against earlier ones by `comparison.compare`: failure rates, then both sides.
 
+    The mean of several capabilities comes first, tested by itself.
+
     Of several files of each, what a family fails is summed over them: its sign-flip test is then
     one of the means.
 
@@ -275,20 +281,24 @@ def check_no_worse(
 def _compared(
     parts: Sequence[tuple[list[Case], Failed, Failed]], *, both_sides: bool
 ) -> list[NoWorseCheck]:
-    """Checks of each capability, of what was paired of each pair of files."""
+    """Checks of the mean and of each capability, of what was paired of each pair of files."""
     cases = [case for own, *_ in parts for case in own]
     if not cases:
         return []
-    before, found = (np.concatenate([part[place] for part in parts]) for place in (1, 2))
-    tests = comparison.compare(cases, before, found)
-    if both_sides:  # what fails is a pair of which not both pass, and the figure is of the others
-        before, found = ~before, ~found
-    return [
-        NoWorseCheck(
-            Figure(name, both_sides),
-            float(before[own].mean()),
-            float(found[own].mean()),
-            tests[name],
-        )
+    failed = [np.concatenate([part[place] for part in parts]) for place in (1, 2)]
+    tests = comparison.compare(cases, *failed)
+    seen = comparison.detectable(cases, failed[0])
+    # What fails on both sides is a pair of which not both pass, and the figure is of the others.
+    shares = [~one if both_sides else one for one in failed]
+    figures = {
+        name: (float(shares[0][own].mean()), float(shares[1][own].mean()))
         for name, own in by_name(cases).items()
+    }
+    if len(tests) > 1:
+        before, found = np.mean([*figures.values()], axis=0).tolist()
+        figures = {"": (before, found)} | figures
+        tests[""] = comparison.compare_means(cases, *failed)
+    return [
+        NoWorseCheck(Figure(name, both_sides), before, found, tests[name], seen[name])
+        for name, (before, found) in figures.items()
     ]

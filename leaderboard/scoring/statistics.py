@@ -64,16 +64,20 @@ class ModelFigures:
 _NO_RATE = Rate(0, 0, 0.0, (0.0, 1.0))
 
 
-def families_of(cases: Sequence[Case]) -> Integers:
+def families_of(cases: Sequence[Case], *, across: bool = False) -> Integers:
     """The number of each case's family, from 0 on; shape (cases,).
 
     Cases of a family are not independent, so they are resampled and tested as one. A family is,
     within a capability, all seeds made of the same set of corpus sentences ("X is not good" and
     "X isn't good") with all their expansions; where a suite does not tell its sentences, a seed
     with its expansions. Seeds that share one of several sentences are families apart: LC7 quotes
-    few neutral sentences before many opinions, and models pass or fail by the opinion.
+    few neutral sentences before many opinions, and models pass or fail by the opinion. A family
+    ``across`` capabilities is one wherever these sentences are used.
     """
-    keys = [(case.capability, frozenset(case.sources) or case.seed_id) for case in cases]
+    keys = [
+        ("" if across else case.capability, frozenset(case.sources) or case.seed_id)
+        for case in cases
+    ]
     number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.array([number_of[key] for key in keys], dtype=np.int64)
 

@@ -21,7 +21,7 @@ from s2lct.leaderboard.results.comparison import (
     verdicts,
 )
 from s2lct.leaderboard.results.prompts import PROMPTS_WORDS, OverPrompts, Spread, over_prompts
-from s2lct.leaderboard.results.record import Result, ShareRecord
+from s2lct.leaderboard.results.record import Result, SelectionRecord, ShareRecord
 from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -176,7 +176,7 @@ def _means_table(
         one = of_model.figures
         low, high = one.overall.ci
         # The mean of other cases than the neighbours' would be compared all the same.
-        apart = one.partial and len(ordered) > 1
+        apart = one.partial and not _one_choice(ordered)
         figures = [
             percent(one.overall.failure_rate),
             f"[{percent(low)}, {percent(high)}]",
@@ -209,6 +209,12 @@ def _means_table(
     for _, _, cells, style in sorted(rows):
         table.add_row(*map(Text, cells), style=style)
     return table
+
+
+def _one_choice(results: Sequence[Result]) -> bool:
+    """Whether results are of the same part of the suite, chosen in a way that they tell."""
+    choices = {one.selection for one in results}
+    return len(results) == 1 or (len(choices) == 1 and SelectionRecord() not in choices)
 
 
 def _silent_table(ordered: Sequence[Result], names: Sequence[str]) -> Table:
