@@ -1,4 +1,4 @@
-"""Annotation: forms on which people answer questions about texts, and what they answered."""
+"""Annotation: forms to answer questions about texts on, the answers, and how far they agree."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.errors import AnnotationError
 from s2lct.json_lines import read_json_lines
 from s2lct.pages import page_templates
 from s2lct.plain_text import plain, spreadsheet_cell
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 TABLE_MARK = "i"
 """Before an id in a table: spreadsheets take hexadecimal ids for numbers."""
@@ -211,3 +215,17 @@ def _table_rows(text: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]
         raise ValueError("has no column id")
     for number, row in enumerate(rows, 1):
         yield f"{path}: row {number}", row
+
+
+def alpha(counts: npt.NDArray[np.int64], level: Literal["nominal", "ordinal"]) -> float | None:
+    """Krippendorff's alpha from how often each item (row) was given each value (column).
+
+    None where no item has two values or all values are the same: it is not defined.
+    """
+    import krippendorff
+    import numpy as np
+
+    paired = counts[counts.sum(axis=1) >= 2]
+    if np.count_nonzero(paired.sum(axis=0)) < 2:
+        return None
+    return float(krippendorff.alpha(value_counts=paired, level_of_measurement=level))
