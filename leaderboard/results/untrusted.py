@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
+from s2lct.leaderboard.models.endpoint import address_of
 from s2lct.leaderboard.results.record import EndpointRecord, Result, asked
 from s2lct.leaderboard.scoring.chance import RANDOM
 from s2lct.suite.capability_ids import is_capability_id
@@ -32,6 +33,7 @@ LONGEST_NAME = 200
 VERIFIED_FILE = "verified.json"
 FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
 SHA256 = re.compile(r"[0-9a-f]{64}")
+_SLOW_CLOCK = timedelta(minutes=10)
 REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
 """Rows that stand among the models and are none."""
 
@@ -42,7 +44,6 @@ _BREAKS = str.maketrans("", "", "\n\t")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _NAME = r"[A-Za-z0-9_.-]"
-_ADDRESS = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9_.~%:+/-]*)?", re.ASCII)
 _PATTERNS = {
     "model.name": (
         # Hub ids, built-in models, folders, and what servers call models, as llama3:8b
@@ -203,9 +204,12 @@ def faults_of_words(result: Result) -> Iterator[str]:
 
 
 def _faults_of_endpoint(endpoint: EndpointRecord) -> Iterator[str]:
-    if not _ADDRESS.fullmatch(endpoint.url):
-        yield "model.endpoint.url: is no address of host and path alone"
-    for field in ("requests", "prompt_tokens", "completion_tokens", "max_tokens"):
+    try:
+        if (address := address_of(endpoint.url)) != endpoint.url:
+            yield f"model.endpoint.url: {endpoint.url!r} is written {address!r}"
+    except ValueError as error:
+        yield f"model.endpoint.url: {error}"
+    for field in ("requests", "prompt_tokens", "completion_tokens", "max_tokens", "reused"):
         if getattr(endpoint, field) > _MOST_PARAMETERS:
             yield f"model.endpoint.{field}: is too large to be true"
     for field in ("first_day", "last_day"):
@@ -251,7 +255,7 @@ def moment(text: str) -> datetime:
     """An ISO date in UTC, which it is if it has no time zone.
 
     Raises:
-        ValueError: it is none, or lies before `FIRST_DAY` or after tomorrow.
+        ValueError: it is none, or lies before `FIRST_DAY` or in the future.
     """
     if not _DATE.fullmatch(text):
         raise ValueError("is no ISO date")
@@ -263,7 +267,7 @@ def moment(text: str) -> datetime:
         raise ValueError("is no ISO date") from None
     if found < FIRST_DAY:
         raise ValueError(f"lies before {FIRST_DAY.year}")
-    if found > datetime.now(timezone.utc) + timedelta(days=1):
+    if found > datetime.now(timezone.utc) + _SLOW_CLOCK:
         raise ValueError("lies in the future")
     return found
 
