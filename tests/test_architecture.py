@@ -16,13 +16,13 @@ from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
     "core": 3_400,
-    "suite": 3_900,
+    "suite": 4_400,
     "builder": 16_200,
-    "leaderboard": 13_900,
-    "analysis": 11_900,
+    "leaderboard": 15_000,
+    "analysis": 13_000,
     "dataset_script": 1_800,
-    "cards cli": 1_900,
-    "tests": 34_500,
+    "cards cli": 2_200,
+    "tests": 36_000,
 }
 LONGEST_MODULE = 600
 
