@@ -3,6 +3,9 @@
 from setuptools import find_namespace_packages, setup
 
 FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
+PACKAGE_DATA = """
+    py.typed *.jinja *.json *.jsonl *.md *.parquet *.safetensors *.txt *.yaml verdicts/*.jsonl
+"""
 
 setup(
     packages=[
@@ -15,8 +18,5 @@ setup(
         ),
     ],
     package_dir={"s2lct": "core"} | {f"s2lct.{folder}": folder for folder in FOLDERS},
-    package_data={
-        "": ["py.typed", "*.jinja", "*.json", "*.jsonl", "*.md", "*.parquet", "*.safetensors"]
-        + ["*.txt", "*.yaml", "verdicts/*.jsonl"],
-    },
+    package_data={"": PACKAGE_DATA.split()},
 )
