@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -80,7 +81,7 @@ class Publisher:
         """The output of a command that fails with one error and a mend."""
         code, output = self.attempt(*arguments, token=token)
         assert code == 1, output
-        assert output.count("Error:") == 1
+        assert len(re.findall(r"^Error: ", output, re.MULTILINE)) == 1
         assert "→" in output
         return output
 
