@@ -13,7 +13,6 @@ from s2lct.leaderboard.commands import leaderboards, submissions
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
-    from s2lct.leaderboard.submission.changes import Answer, ChangesVerdict
     from s2lct.leaderboard.submission.check import Verdict
 
 REFUSED = 1
@@ -52,37 +51,11 @@ def show_nothing(served: None, options: leaderboards.ServeOptions) -> None:
 )
 def show_verdicts(verdicts: Iterator[Verdict], options: submissions.CheckOptions) -> None:
     """Each verdict with its reasons; the exit status is 1 where a result is refused."""
-    from s2lct.leaderboard.submission.changes import verdict_in_words
+    from s2lct.leaderboard.submission.check import in_words
 
     refused = False
     for verdict in verdicts:
         refused = refused or not verdict.accepted
-        show(verdict.as_json() if options.as_json else "\n".join(verdict_in_words(verdict)))
+        show(verdict.as_json() if options.as_json else "\n".join(in_words(verdict)))
     if refused:
         raise typer.Exit(REFUSED)
-
-
-@COMMANDS.shows(
-    submissions.check_changes,
-    "s2lct leaderboard check-changes main refs/pr/3 --repo ORG/s2lct-results "
-    "--suite ORG/s2lct@v1.0.0 --rescore",
-)
-def show_changes(verdict: ChangesVerdict, options: submissions.ChangesOptions) -> None:
-    """The verdict with its reasons; the exit status is 1 where the change is refused."""
-    from s2lct.leaderboard.submission.changes import in_words
-
-    show(f"{'accepted' if verdict.accepted else 'refused'}: {options.base}...{verdict.head}")
-    for line in in_words(verdict):
-        show(f"  {line}")
-    if not verdict.accepted:
-        raise typer.Exit(REFUSED)
-
-
-@COMMANDS.shows(
-    submissions.check_pulls,
-    "s2lct leaderboard check-pulls ORG/s2lct-results --suite ORG/s2lct@v1.0.0 --rescore",
-)
-def show_answers(answers: Iterator[Answer], options: submissions.PullsOptions) -> None:
-    """What each pull request was answered."""
-    for answer in answers:
-        show(f"pull request {answer.number}: {answer.text}")

@@ -39,7 +39,7 @@ _MODULES = {
     "leaderboard.commands.score_models": ("compare",),
     "leaderboard.in_python": ("load_suite", "score"),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
-    "leaderboard.commands.submissions": ("check", "check_changes", "check_pulls"),
+    "leaderboard.commands.submissions": ("check",),
     "analysis.commands.augment": ("augment",),
     "analysis.commands.coverage": ("coverage", "minimize"),
     "analysis.commands.diversity": ("diversity",),

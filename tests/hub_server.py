@@ -141,10 +141,11 @@ class HubServer:
 
     def repo(self, kind: str, id: str) -> Repo:
         """A repository by kind (``dataset`` or ``datasets``) and id."""
-        plural = KINDS.get(kind, kind)
-        if (repo := self.repos.get((plural, id))) is None:  # type: ignore[arg-type]
-            raise HubError(404, "Repository not found", "RepoNotFound")
-        return repo
+        place = KINDS.get(kind, kind), id.lower()
+        for (plural, name), repo in self.repos.items():
+            if (plural, name.lower()) == place:  # as the Hub, which knows names in any case
+                return repo
+        raise HubError(404, "Repository not found", "RepoNotFound")
 
     def files(self, kind: str, id: str, revision: str = "main") -> dict[str, bytes]:
         """Path to content of every file of a revision."""

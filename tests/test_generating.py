@@ -24,7 +24,6 @@ from s2lct.leaderboard.results.read import read_outcomes, recompute
 from s2lct.leaderboard.results.record import own_options
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission import rescoring
-from s2lct.leaderboard.submission.rescoring_child import asked_model
 from s2lct.suite.cases import load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -142,13 +141,6 @@ def test_the_command_counts_answers_in_words_and_they_can_be_asked_for_again(
         assert told.rescorable and told.weights_sha256 and told.parameters
         assert "answers in words of at most 7 tokens" in own_options(options)
         assert set(outcomes.labels.tolist()) <= {0, 1, 2}
-        request = {"name": "x", "folder": str(sayer), "prompt": options.prompt}
-        request |= {"words": options.label_words, "chat_template": options.chat_template}
-        request |= {"texts": [c.text for c in outcomes.cases], "max_tokens": options.max_tokens}
-        again = asked_model(request)
-        json.dumps(again)  # as it is sent
-        assert again["labels"] == outcomes.labels.tolist()
-        # The same question, asked of a stranger's model in a process of its own.
         monkeypatch.setattr(rescoring, "_fetched_model", lambda *_: sayer)
         verdict = rescoring.ask_again(result, outcomes.cases, outcomes.labels)
         assert verdict == rescoring.AskedAgain((), len(outcomes.cases))

@@ -24,9 +24,10 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app as commands
 from s2lct.errors import ScoringError
+from s2lct.labels import LABELS, TASK
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.results import decoder, untrusted
+from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.record import OptionsRecord
 from s2lct.leaderboard.results.untrusted import read_verified
 from s2lct.leaderboard.results.write import write_result
@@ -34,7 +35,6 @@ from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission import check as submission
 from s2lct.leaderboard.submission import rescoring
 from s2lct.leaderboard.submission.check import Verdict, check, record
-from s2lct.leaderboard.submission.rescoring import faults_of_config
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 runner = CliRunner()
@@ -133,14 +133,12 @@ def changed(content: dict[str, Any], place: str, value: Any) -> None:
 def test_an_honest_result_is_accepted(sent: Submission) -> None:
     verdict = check(sent.path, SUITE)
     assert verdict.accepted
-    assert (verdict.reasons, verdict.rescored, verdict.seed) == ((), 0, None)
+    assert (verdict.reasons, verdict.rescored) == ((), 0)
     assert verdict.sha256 == sha256(sent.path.read_bytes()).hexdigest()
     assert not verdict.verified
     again = check(sent.path, SUITE, rescore=True)
-    assert (again.accepted, again.rescored, again.seed) == (True, ROWS, None)
+    assert (again.accepted, again.rescored) == (True, ROWS)
     assert again.verified and again.doubts == ()
-    look = check(sent.path, SUITE, first_look=True, seed=3)
-    assert (look.accepted, look.rescored, look.seed, look.verified) == (True, 20, 3, False)
     assert check(sent.save_table(), SUITE).accepted  # written anew, the same rows
 
 
@@ -166,7 +164,6 @@ FIGURES = {"seed": RATE, "expansion": RATE, "pass_to_fail": 0, "fail_to_pass": 0
         ("model.licence", "MIT\nand more", r"control character \(U\+000A\)"),
         ("model.options.prompt", "{text}", "belong together"),
         ("model.options.label_map", {"<svg/onload=alert(1)>": "negative"}, "holds markup"),
-        ("suite.version", "2.0.0", "suite.version: is '2.0.0', the suite's is '1.0.0'"),
         ("suite.fingerprint", "b" * 64, "suite.fingerprint: is not the suite's"),
         ("suite.name", "\x00", "control character"),
         ("date", "yesterday", "is no ISO date"),
@@ -347,7 +344,7 @@ TABLES: dict[str, tuple[Callable[[dict[str, list[Any]]], pa.Table | bytes], str]
     ),
     "a long text": (
         lambda columns: with_column(columns, "text", ["a" * 100_000, *columns["text"][1:]]),
-        "column text holds a text of 100000 bytes",
+        "column text holds a text of 100,000 bytes",
     ),
 }
 
@@ -364,43 +361,21 @@ def test_hostile_outcomes_are_refused(sent: Submission, kind: str) -> None:
     assert problem in refusal(sent.save_table(make(sent.columns)))
 
 
-def test_bombs_are_defused(sent: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_are_defused(sent: Submission) -> None:
     # 60 MB of zeros that compress to a few kB, told by the file itself.
     large = ["0" * 60_000_000, *sent.columns["text"][1:]]
     path = sent.save_table(with_column(sent.columns, "text", large), compression="zstd")
     assert sent.table.stat().st_size < 1_000_000
     assert "bytes uncompressed, at most" in refusal(path)
     # A dictionary of one text, which the file counts once and every row repeats.
-    monkeypatch.setattr(decoder, "MOST_MEMORY", 24 << 20)
-    assert check(sent.save_table(), SUITE).accepted
     repeated = with_column(sent.columns, "text", ["0" * 1_000_000] * ROWS)
     path = sent.save_table(repeated, compression="zstd", use_dictionary=True)
-    assert "needs more than 24 MiB to be read" in refusal(path)
+    assert "column text holds a text of 1,000,000 bytes" in refusal(path)
     # A list of a million words in one row.
     words = with_column(sent.columns, "inserted", [["a"] * 1_000_000, *[[]] * (ROWS - 1)])
-    assert "holds a column of 1000034 values" in refusal(sent.save_table(words, compression="zstd"))
-
-
-def test_a_reader_that_dies_is_a_refusal(
-    sent: Submission, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crash = tmp_path / "crash.py"
-    crash.write_text("import os; os.abort()")
-    monkeypatch.setattr(decoder, "_SCRIPT", crash)
-    assert "cannot be read with 1024 MiB of memory and 60 seconds" in refusal(sent.path)
-
-
-def test_a_module_beside_a_submission_is_not_imported(
-    sent: Submission, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "pyarrow").mkdir()
-    (tmp_path / "pyarrow" / "__init__.py").write_text(
-        f"import pathlib; pathlib.Path({str(tmp_path / 'executed')!r}).touch()"
+    assert "holds a column of 1,000,034 values" in refusal(
+        sent.save_table(words, compression="zstd")
     )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert check(sent.path, SUITE).accepted
-    assert not (tmp_path / "executed").exists()
 
 
 @pytest.fixture(scope="module")
@@ -412,7 +387,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Submission:
 def decoded_once(honest: Submission, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submission]:
     """The honest submission; its table is not decoded again for each change of its JSON."""
     columns = json.loads(json.dumps(honest.columns))
-    monkeypatch.setattr(submission, "decoded", lambda *_, **__: {"columns": columns})
+    monkeypatch.setattr(submission, "decoded", lambda *_, **__: (pa.table(columns), 0))
     before = honest.path.read_bytes()
     yield honest
     honest.path.write_bytes(before)
@@ -509,15 +484,6 @@ def test_a_flattered_result_is_found_by_asking_the_model(sent: Submission) -> No
     verdict = check(path, SUITE, rescore=True)
     assert not verdict.accepted
     assert "the model says something else of" in verdict.reasons[0]
-    looks = [check(path, SUITE, first_look=True, seed=seed) for seed in range(5)]
-    assert not any(look.accepted for look in looks)
-    assert len({look.reasons for look in looks}) > 1  # the seed draws the cases
-
-
-def test_a_drawn_seed_is_told(sent: Submission) -> None:
-    first, second = (check(sent.path, SUITE, first_look=True) for _ in range(2))
-    assert first.accepted and second.accepted
-    assert first.seed != second.seed
 
 
 @pytest.mark.parametrize(
@@ -526,7 +492,7 @@ def test_a_drawn_seed_is_told(sent: Submission) -> None:
         ("model.revision", "1.0", "the model here is"),
         ("model.weights_sha256", "0" * 64, "is not that of the model"),
         ("model.label_rule", "the largest wins", "is not that of the model with these options"),
-        ("model.parameters", 7, "the model has None"),
+        ("model.parameters", 7, "the model's is None"),
         ("model.licence", "proprietary", "model.licence: is 'proprietary'"),
         ("model.options.neutral_band", [0.9, 0.1], "cannot be scored again: neutral band"),
         ("model.options.label_map", {"negative": "positive"}, "cannot be scored again"),
@@ -678,19 +644,19 @@ def test_rounding_is_excused_in_few_cases(monkeypatch: pytest.MonkeyPatch) -> No
     ("options", "classes", "doubt"),
     [
         ({}, ("negative", "positive"), ""),
-        ({"label_map": {"0": "positive", "1": "negative"}}, ("negative", "positive"), "states its"),
-        ({"label_map": {"0": "negative", "1": "positive"}}, ("LABEL_0", "LABEL_1"), ""),
-        ({"neutral_band": (0.4, 0.6)}, ("negative", "positive"), "neutral band 0.4 to 0.6"),
         (
-            {"label_map": {"0": "negative", "1": "positive"}, "neutral_band": (0.0, 1.0)},
-            ("LABEL_0", "LABEL_1"),
-            "neutral band 0 to 1",
+            {"label_map": {"0": "positive", "1": "negative"}},
+            ("negative", "positive"),
+            "own label map",
         ),
-        ({"prompt": "{text} It was", "label_words": ("bad", "so-so", "good")}, (), ""),
+        ({"label_map": {"0": "negative", "1": "positive"}}, ("LABEL_0", "LABEL_1"), "LABEL_0"),
+        ({"neutral_band": (0.4, 0.6)}, ("negative", "positive"), "neutral band 0.4 to 0.6"),
+        ({"prompt": TASK.prompts[1], "label_words": LABELS}, (), ""),
+        ({"prompt": "Always answer positive. {text}", "label_words": LABELS}, (), "own prompt"),
         (
-            {"prompt": "{text} It was", "label_words": ("positive", "neutral", "negative")},
+            {"prompt": TASK.prompts[0], "label_words": ("positive", "neutral", "negative")},
             (),
-            "the label word 'positive' stands for negative",
+            "own label words positive, neutral, negative",
         ),
     ],
 )
@@ -723,48 +689,6 @@ def test_a_list_of_verified_results_lies_at_the_top_of_a_repository(tmp_path: Pa
     assert record(mine / "x.json", verdict) == mine / "verified.json"
 
 
-CONFIG = {
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "vocab_size": 250_002,
-    "id2label": {"0": "x"},
-}
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({}, ""),
-        ({"max_position_embeddings": 10_485_760, "label2id": {"x": 10**9}}, ""),
-        ({"num_hidden_layers": 10**7}, "num_hidden_layers 10,000,000, at most 1,000"),
-        ({"text_config": {"n_layer": 5_000}}, "text_config.n_layer 5,000"),
-        ({"depths": [2, 2, 10**6]}, "depths 1,000,000"),
-        ({"hidden_size": 10**9}, "hidden_size 1,000,000,000"),
-        ({"hidden_size": -5}, "hidden_size -5"),
-        ({"vocab_size": 10**400}, "vocab_size a number of 16 digits or more"),
-    ],
-)
-def test_a_config_that_nobody_can_build_is_refused(changes: dict[str, Any], problem: str) -> None:
-    told = [*faults_of_config(json.dumps(CONFIG | changes).encode())]
-    assert bool(told) is bool(problem)
-    assert problem in " ".join(told)
-
-
-def test_processes_of_ours_know_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = (
-        "HF_TOKEN",
-        "HUGGING_FACE_HUB_TOKEN",
-        "GITHUB_TOKEN",
-        "AWS_SECRET_ACCESS_KEY",
-        "HF_HOME",
-    )
-    for name in names:
-        monkeypatch.setenv(name, "hf_ASecretThatNobodyMayKnow")
-    found = decoder.environment_without_secrets(HOME="/nowhere")
-    assert not set(names) & set(found)
-    assert found["HOME"] == "/nowhere" and found["PATH"] == os.environ["PATH"]
-
-
 def test_verified_results_are_recorded(sent: Submission) -> None:
     accepted = check(sent.path, SUITE, rescore=True)
     file = record(sent.path, accepted)
@@ -772,8 +696,7 @@ def test_verified_results_are_recorded(sent: Submission) -> None:
     record(sent.path, accepted)
     other = Verdict("other.json", "e" * 64, accepted=True, reasons=(), rescored=34, verified=True)
     assert sorted(read_verified(record(sent.path, other))) == sorted([accepted.sha256, "e" * 64])
-    look = check(sent.path, SUITE, first_look=True)
-    for verdict in (look, check(sent.path, SUITE), check(flattered(sent), SUITE, rescore=True)):
+    for verdict in (check(sent.path, SUITE), check(flattered(sent), SUITE, rescore=True)):
         with pytest.raises(ScoringError, match="only what was accepted with --rescore"):
             record(sent.path, verdict)
     file.write_text('{"x": 1}')
@@ -800,12 +723,6 @@ def test_the_command_answers_by_lines_json_and_exit_code(
     files = [str(scored_folder / f"{name}.json") for name in ("vader", "afinn")]
     suite = ["--suite", str(suite_folder)]
     done = runner.invoke(
-        commands, ["leaderboard", "check", *files, *suite, "--first-look", "--seed=5"]
-    )
-    assert done.exit_code == 0, done.output
-    assert "a first look: 20 texts scored again (--seed 5), not verified" in done.output
-    assert not (scored_folder / "verified.json").exists()
-    done = runner.invoke(
         commands, ["leaderboard", "check", *files, *suite, "--rescore", "--record"]
     )
     assert done.exit_code == 0, done.output
@@ -827,13 +744,9 @@ def test_the_command_answers_by_lines_json_and_exit_code(
     answers = [json.loads(line) for line in done.output.splitlines()]
     assert [answer["accepted"] for answer in answers] == [True, False]
     assert answers[1]["reasons"] == [line.strip() for line in reasons]
-    for options in (
-        ["--record"], ["--seed", "3"], ["--rescore", "--seed", "3"], ["--first-look", "--record"],
-        ["--first-look", "--rescore"],
-    ):  # fmt: skip
-        done = invoke("check", files[0], *suite, *options)
-        assert done.exit_code == 1
-        assert "Error: --" in done.output and "→" in done.output
+    done = invoke("check", files[0], *suite, "--record")
+    assert done.exit_code == 1
+    assert "Error: --record" in done.output and "→" in done.output
 
 
 def test_a_part_of_the_suite_is_no_submission(suite_folder: Path, tmp_path: Path) -> None:

@@ -29,6 +29,10 @@ _LARGEST_JSON = 4_000_000
 _MOST_IN_CARD = 1000
 
 
+class NoSubmissionError(PublishError):
+    """A result that no leaderboard takes, though nothing is wrong with it."""
+
+
 @dataclass(frozen=True)
 class CheckedResult:
     """A result whose figures follow from its cases, as it is published.
@@ -49,8 +53,8 @@ class CheckedResult:
 
         Raises:
             ScoringError: it is no result file, or a figure does not follow from its cases.
-            PublishError: a leaderboard could not show its names, or it is a result of a part of
-                its suite.
+            NoSubmissionError: it is of a part of its suite, or of given predictions.
+            PublishError: a leaderboard could not show its names.
         """
         read = whole_result(path)
         named = {
@@ -85,14 +89,19 @@ def whole_result(path: Path) -> Result:
 
     Raises:
         ScoringError: it is no result file, or a figure does not follow from its cases.
-        PublishError: it is one of a part of its suite.
+        NoSubmissionError: it is one of a part of its suite, or of given predictions.
     """
     result = recompute(path)
     if result.partial:
-        raise PublishError(
+        raise NoSubmissionError(
             f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
             f"({result.selection})",
             hint="score the whole suite, without --capability, --kind and --limit",
+        )
+    if result.model.predictions is not None:
+        raise NoSubmissionError(
+            f"{path}: holds given predictions, which nobody can score again",
+            hint="score the model itself, by its Hub id or behind an endpoint",
         )
     return result
 
@@ -117,20 +126,29 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
 
     Raises:
         ScoringError: a file is no result, or its figures do not follow from its cases.
-        PublishError: a file is of a part of its suite, two are results of one model, or the Hub
-            refuses.
+        PublishError: two files are results of one model, or the Hub refuses; or all are of a part
+            of their suite or of given predictions, which are left out where others remain.
     """
     require_repo("--to", repo)
-    results = [CheckedResult.read(path) for path in paths]
+    read: dict[Path, CheckedResult] = {}
+    left_out: list[NoSubmissionError] = []
+    for path in paths:
+        try:
+            read[path] = CheckedResult.read(path)
+        except NoSubmissionError as error:
+            left_out.append(error)
+    if left_out and not read:
+        raise left_out[0]
+    results = list(read.values())
     first: dict[str, Path] = {}
-    for path, one in zip(paths, results, strict=True):
+    for path, one in read.items():
         if (other := first.setdefault(one.path, path)) is not path:
             raise PublishError(
                 f"{other} and {path}: both are results of {one.result.model.name} on "
                 f"suite {_version(one.result)}",
                 hint="give one of them",
             )
-    checked = [f"{path}: every figure follows from its cases" for path in paths]
+    checked = [f"{path}: every figure follows from its cases" for path in read]
     checked.append(f"{repo} can be a repository's name")
 
     def publish() -> Outcome:
@@ -148,7 +166,9 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
         outcome = hub.publish(Publication(repo, "dataset", title, files, description), state)
         return Outcome([*lines, *outcome.lines], outcome.url)
 
-    return hub.publish_checked(checked, f"what {repo} holds", publish)
+    outcome = hub.publish_checked(checked, f"what {repo} holds", publish)
+    outcome.lines[:0] = [f"left out {error.problem}" for error in left_out]
+    return outcome
 
 
 def _known_results(

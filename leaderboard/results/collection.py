@@ -15,9 +15,13 @@ import numpy as np
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results import scored, untrusted
-from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.hub_results import snapshot
-from s2lct.leaderboard.results.outcomes import LONGEST_TEXT, Untrusted, UntrustedReader
+from s2lct.leaderboard.results.outcomes import (
+    LONGEST_TEXT,
+    STRANGERS,
+    Untrusted,
+    UntrustedReader,
+)
 from s2lct.leaderboard.results.record import stands_apart
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, pairs_of
 from s2lct.plain_text import plain
@@ -120,28 +124,33 @@ def _read_folder(
         skipped.add(untrusted.VERIFIED_FILE, f"is no list of verified results ({problem})")
     files = {name: file for name, file in found.items() if file.name != untrusted.VERIFIED_FILE}
     known = [suite.asked for suite in official]
-    with Decoder() as decoder:
-        reader = UntrustedReader(decoder, longest=longest, known=known)
-        for number, (name, file) in enumerate(files.items(), 1):
-            try:
-                read.append(_read(name, reader.read(file), verified))
-            except untrusted.RefusedError as refusal:
-                skipped.add(name, refusal.reasons[0])
-            if advance:
-                advance(number, len(files))
+    reader = UntrustedReader(longest=longest, known=known, limits=STRANGERS)
+    for number, (name, file) in enumerate(files.items(), 1):
+        try:
+            read.append(_read(name, reader.read(file), verified))
+        except untrusted.RefusedError as refusal:
+            skipped.add(name, refusal.reasons[0])
+        if advance:
+            advance(number, len(files))
     return read
 
 
 def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResult:
     result, model = found.result, found.result.model
+    if model.predictions is not None:
+        raise untrusted.RefusedError(
+            "holds given predictions, which nobody can score again; see them with s2lct report"
+        )
     _check_counts(found)
+    verified_on = verified.get(found.sha256, "")
     prompt = model.options.prompt
     model_scored = scored.ScoredModel(
         key=found.sha256,
         **model.model_dump(exclude={"options", "endpoint", "predictions"}),
         endpoint=model.endpoint.url if model.endpoint else "",
-        date=untrusted.moment(result.date).isoformat(timespec="seconds"),
-        verified=verified.get(found.sha256, "")[:10],
+        # The day of a verified row is that of its check, since nobody can check the other.
+        date=untrusted.moment(verified_on or result.date).isoformat(timespec="seconds"),
+        verified=verified_on[:10],
         labels=found.labels.astype(np.int8),
         options=stands_apart(model),
         prompt="" if prompt is None else json.dumps(prompt, ensure_ascii=False),
@@ -242,7 +251,9 @@ def _bounded(
     others = characters = 0
     for suite in suites:
         if kept and not suite.official:
-            size = sum(len(case.text) + sum(map(len, case.inserted)) for case in suite.cases)
+            size = sum(
+                len(case.id) + len(case.text) + sum(map(len, case.inserted)) for case in suite.cases
+            )
             if others == MOST_OTHER_SUITES or characters + size > MOST_OTHER_CHARACTERS:
                 shown = suite.fingerprint[:12] or "unnamed"
                 for file in files[suite.fingerprint]:
@@ -342,11 +353,20 @@ def _fitting(
 
 
 def _best(group: Sequence[ReadResult], skipped: _Skipped) -> tuple[scored.ScoredModel, ...]:
-    """Of results of the same model the verified, then the fullest, then the newest."""
+    """Of results of the same model the verified, then the fullest, then the newest.
+
+    On the Hub ``ORG/Good`` and ``org/good`` are one model.
+    """
     of_model: dict[tuple[str, ...], list[ReadResult]] = {}
     for one in group:
         model = one.model
-        names = (model.name, model.revision, model.weights_sha256, model.label_rule, model.options)
+        names = (
+            model.name.casefold(),
+            model.revision,
+            model.weights_sha256,
+            model.label_rule,
+            model.options,
+        )
         of_model.setdefault((*names, model.endpoint), []).append(one)
 
     def worth(one: ReadResult) -> tuple[object, ...]:

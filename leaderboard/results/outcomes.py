@@ -1,13 +1,15 @@
 """What a model said of every case, as the Parquet file beside a result: written, and read again.
 
 `UntrustedReader` is the one reader of results, whoever wrote them: sizes are checked before
-anything is read, JSON is taken by its letter, the Parquet file is decoded in a process of its own
-with little memory, and every word that a page shows is bounded.
+anything is read, JSON is taken by its letter, of a Parquet file no more is decoded than its limits
+allow, and every word that a page shows is bounded.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +22,6 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results import untrusted
-from s2lct.leaderboard.results.decoder import Decoder, DecoderError
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.both_sides import counted
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
@@ -32,13 +33,14 @@ from s2lct.suite.tables import COUNTERPART, KINDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-MOST_DECODED_BYTES = 256 << 20
-MOST_ROWS = 200_000
-MOST_CASES = 2_000_000
-"""Of all suites together that nobody has named as trusted."""
 LONGEST_TEXT = 20_000
+MOST_VALUES_A_ROW = 1_000
+MOST_ROW_GROUPS = 1_000
 NO_ANSWER = -1
+_ROOM_A_CHARACTER = 16
+"""Bytes of a file, for each letter of the texts and ids of its suite; sources are longer."""
 _STRING, _STRINGS, _NUMBERS = "string", "list<string>", "list<int64>"
 _CASE_COLUMNS = {
     **dict.fromkeys(("id", "capability", "kind", "seed_id", "text"), _STRING),
@@ -113,6 +115,20 @@ def write_outcomes(outcomes: Outcomes, path: Path) -> None:
         pq.write_table(table, file)
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What results may hold on suites that nobody has named as trusted."""
+
+    rows: int = 200_000  # of a file
+    bytes: int = 256 << 20  # of a file's words, ids among them
+    all_rows: int = 2_000_000  # of all suites together
+    all_bytes: int = 2 << 30  # of their words
+
+
+STRANGERS = Limits(rows=20_000, bytes=32 << 20, all_rows=100_000, all_bytes=64 << 20)
+"""Of a leaderboard, which reads what anybody hands in: SST's suite has 4,000 rows and 3 MB."""
+
+
 class Untrusted(NamedTuple):
     """A result of anybody's, of which all is bounded and nothing is proved."""
 
@@ -128,59 +144,69 @@ class UntrustedReader:
     """Reads one result after the other.
 
     Args:
-        decoder: what decodes their Parquet files.
         names: refuse names that a page cannot show side by side.
         longest: characters of the longest text of a case.
         known: what suites ask that are trusted; equal cases will be these objects.
+        limits: what suites may hold that are not among these.
     """
 
     def __init__(
         self,
-        decoder: Decoder,
         *,
         names: bool = True,
         longest: int = LONGEST_TEXT,
         known: Iterable[tuple[Case, ...]] = (),
+        limits: Limits | None = None,
     ) -> None:
-        self._decoder, self._names, self._longest = decoder, names, longest
+        self._names, self._longest, self._limits = names, longest, limits or Limits()
         self._cases_of: dict[str, tuple[Case, ...]] = {}
         self._known = {_all_of(cases): cases for cases in known}
-        self._room = MOST_CASES
+        self._most_rows = max([self._limits.rows, *map(len, self._known.values())])
+        words = [sum(len(case.text) + len(case.id) for case in own) for own in self._known.values()]
+        self._most_bytes = max([self._limits.bytes, *(_ROOM_A_CHARACTER * one for one in words)])
+        self._rows_left, self._bytes_left = self._limits.all_rows, self._limits.all_bytes
 
     def read(self, path: Path) -> Untrusted:
         """A result file and the outcomes beside it, or a `RefusedError`."""
         data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
         result = untrusted.checked_record(data, names=self._names)
         name, rows = result.outcomes.path, result.outcomes.rows
-        table = decoded(self._decoder, path, result, rows, 4 * self._longest, MOST_DECODED_BYTES)
-        cases = self._cases(table, name)
+        if not 0 < rows <= self._most_rows:
+            raise untrusted.RefusedError(
+                f"outcomes.rows: is {rows:,}; a suite that --suite does not name may have "
+                f"{self._most_rows:,}"
+            )
+        table, words = decoded(path, result, rows, 4 * self._longest, self._most_bytes)
+        cases = self._cases(table.select(list(_cases_columns(result))), words, name)
+        columns = table.drop_columns(list(_cases_columns(result))).to_pydict()
         if not counted(cases).any():
             raise untrusted.RefusedError(f"{name}: has no seed and no expansion")
-        labels = said_ids(table["columns"])
+        labels = said_ids(columns)
         if (labels == NO_ANSWER).any():
             raise untrusted.RefusedError(f"{name}: a label is none of {', '.join(LABELS)}")
         failed = failed_cases(cases, labels)
-        if table["columns"]["failed"] != failed.tolist():
+        if columns["failed"] != failed.tolist():
             raise untrusted.RefusedError(f"{name}: failed does not follow from the label")
         return Untrusted(result, sha256(data).hexdigest(), cases, labels, failed)
 
-    def _cases(self, table: Mapping[str, Any], name: str) -> tuple[Case, ...]:
-        digest = table["digest"]
-        if "shared" not in table:
-            if digest not in self._cases_of:
-                raise untrusted.RefusedError(f"{name}: its cases were refused before")
-            return self._cases_of[digest]
-        cases = checked_cases(table["shared"], name, self._longest)
-        key = _all_of(cases)
-        if key not in self._known:
-            if len(cases) > self._room:
-                raise untrusted.RefusedError(
-                    f"{name}: is of one suite too many to be held in memory"
-                )
-            self._room -= len(cases)
-            self._known[key] = cases
-        cases = self._cases_of[digest] = self._known[key]
-        return cases
+    def _cases(self, table: pa.Table, words: int, name: str) -> tuple[Case, ...]:
+        """The cases of a table; equal tables that were written alike are read once."""
+        digest = _digest_of(table)
+        if digest not in self._cases_of:
+            cases = checked_cases(table.to_pydict(), name, self._longest)
+            key = _all_of(cases)
+            if key not in self._known:
+                if len(cases) > self._rows_left or words > self._bytes_left:
+                    raise untrusted.RefusedError(
+                        f"{name}: its suite would be one too many, with {len(cases):,} cases and "
+                        f"{words:,} bytes; all suites that --suite does not name may have "
+                        f"{self._limits.all_rows:,} cases and {self._limits.all_bytes:,} bytes"
+                    )
+                self._rows_left -= len(cases)
+                self._bytes_left -= words
+                self._known[key] = cases
+            self._cases_of[digest] = self._known[key]
+        return self._cases_of[digest]
 
 
 def _all_of(cases: tuple[Case, ...]) -> tuple[object, ...]:
@@ -188,42 +214,134 @@ def _all_of(cases: tuple[Case, ...]) -> tuple[object, ...]:
     return cases, tuple(case.splits for case in cases)
 
 
+def _digest_of(table: pa.Table) -> str:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return sha256(sink.getvalue()).hexdigest()
+
+
+def _cases_columns(result: Result) -> list[str]:
+    """The columns of a result's file that the suite decides."""
+    return [name for name in _CASE_COLUMNS if result.format > 1 or name != "sources"]
+
+
 def decoded(
-    decoder: Decoder, path: Path, result: Result, rows: int, longest: int, most_bytes: int
-) -> dict[str, Any]:
-    """The columns of a result's Parquet file, see `untrusted_table.answer`; cases are shared.
+    path: Path, result: Result, rows: int, longest: int, most_bytes: int
+) -> tuple[pa.Table, int]:
+    """A result's Parquet file as a table, and how many bytes its words have.
+
+    What the file says of itself is held against the limits before anything is decoded; repeated
+    words, which a few bytes may stand for, stay codes until they are counted.
 
     Args:
-        decoder: what decodes it.
         path: the result file.
         result: what it says.
         rows: how many the table must have.
         longest: bytes of the longest text.
-        most_bytes: what the columns may need in memory.
+        most_bytes: of all words together.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     name = result.outcomes.path
     if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
         raise untrusted.RefusedError(
             f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"
         )
-    if not 0 < rows <= MOST_ROWS:
-        raise untrusted.RefusedError(f"outcomes.rows: is {rows:,}, at most {MOST_ROWS:,}")
     data = untrusted.bytes_of(path.parent / name, untrusted.MOST_TABLE_BYTES)
     if sha256(data).hexdigest() != result.outcomes.sha256:
         raise untrusted.RefusedError(
             f"{name}: is not the file that the result names (SHA-256 differs)"
         )
-    columns = _CASE_COLUMNS | {"label": _STRING, "failed": "bool"}
+    columns = {column: _CASE_COLUMNS[column] for column in _cases_columns(result)}
+    columns |= {"label": _STRING, "failed": "bool"}
     if result.format > 2:
         columns |= {"refused": "bool", "unreadable": "bool"}
-    if result.format == 1:
-        del columns["sources"]
-    types = {column: [kind, *_ALSO_READ.get(kind, ())] for column, kind in columns.items()}
-    limits = {"rows": rows, "characters": longest, "bytes": most_bytes}
     try:
-        return decoder.ask(data, types=types, shared=list(_CASE_COLUMNS), **limits)
-    except DecoderError as error:
-        raise untrusted.RefusedError(f"{name}: {error}") from None
+        described = pq.ParquetFile(
+            pa.BufferReader(data),
+            thrift_string_size_limit=1 << 20,
+            thrift_container_size_limit=100_000,
+        )
+        if fault := _fault_of_description(described, columns, rows, most_bytes):
+            raise untrusted.RefusedError(f"{name}: {fault}")
+        metadata = described.metadata
+        leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+        words = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        table = pq.read_table(pa.BufferReader(data), read_dictionary=words, use_threads=False)
+        table.validate(full=True)
+        sizes = {column: _bytes_of_words(table[column]) for column in columns}
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        lines = str(error).splitlines() or [""]
+        raise untrusted.RefusedError(
+            f"{name}: is no Parquet file that can be read ({lines[0][:120]})"
+        ) from None
+    if len(table) != rows:
+        raise untrusted.RefusedError(f"{name}: decodes to {len(table):,} rows for {rows:,} cases")
+    for column, (_, most) in sizes.items():
+        if most > longest:
+            raise untrusted.RefusedError(f"{name}: column {column} holds a text of {most:,} bytes")
+    total = sum(size for size, _ in sizes.values())
+    if total > most_bytes:
+        raise untrusted.RefusedError(f"{name}: holds {total:,} bytes, at most {most_bytes:,}")
+    return table, total
+
+
+def _fault_of_description(
+    file: pq.ParquetFile, columns: Mapping[str, str], rows: int, most_bytes: int
+) -> str:
+    """Why a Parquet file is not read, by what it says of itself; empty if it is."""
+    metadata, names = file.metadata, file.schema_arrow.names
+    if metadata.num_rows != rows:
+        return f"has {metadata.num_rows:,} rows for {rows:,} cases"
+    if metadata.num_row_groups > MOST_ROW_GROUPS:
+        return f"has {metadata.num_row_groups:,} row groups, at most {MOST_ROW_GROUPS:,}"
+    if sorted(names) != sorted(columns):
+        more, less = len(set(names) - set(columns)), len(set(columns) - set(names))
+        return (
+            f"has other columns than `s2lct score` writes ({more} too many, {less} missing, "
+            f"{len(names) - len(set(names))} twice)"
+        )
+    for field in file.schema_arrow:
+        wanted = columns[field.name]
+        found = re.sub("^list<(element|item): ", "list<", str(field.type))
+        if found not in (wanted, *_ALSO_READ.get(wanted, ())):
+            return f"column {field.name} is of type {str(field.type)[:60]}"
+    chunks = [
+        metadata.row_group(group).column(column)
+        for group in range(metadata.num_row_groups)
+        for column in range(metadata.num_columns)
+    ]
+    size = sum(max(chunk.total_uncompressed_size, 0) for chunk in chunks)
+    values = max((chunk.num_values for chunk in chunks), default=0)
+    if size > most_bytes:
+        return f"holds {size:,} bytes uncompressed, at most {most_bytes:,}"
+    if values > MOST_VALUES_A_ROW * rows:
+        return f"holds a column of {values:,} values for {rows:,} rows"
+    return ""
+
+
+def _bytes_of_words(column: pa.ChunkedArray) -> tuple[int, int]:
+    """How many bytes the words of a column have together, and the longest of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    total = longest = 0
+    for chunk in column.chunks:
+        words = chunk.flatten() if pa.types.is_list(chunk.type) else chunk
+        if pa.types.is_dictionary(words.type):
+            lengths = pc.binary_length(words.dictionary).take(words.indices)
+        elif pa.types.is_string(words.type) or pa.types.is_large_string(words.type):
+            lengths = pc.binary_length(words)
+        else:
+            total += words.nbytes
+            continue
+        total += (pc.sum(lengths).as_py() or 0) + len(lengths)
+        longest = max(longest, pc.max(lengths).as_py() or 0)
+    return total, longest
 
 
 def checked_cases(

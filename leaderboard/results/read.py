@@ -17,7 +17,6 @@ from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results import untrusted
-from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.outcomes import UntrustedReader
 from s2lct.leaderboard.results.record import FORMAT, Result, asked
 from s2lct.leaderboard.scoring import score
@@ -97,8 +96,7 @@ def read_result(path: Path) -> Result:
 @contextmanager
 def result_reader() -> Iterator[UntrustedReader]:
     """What reads several result files, which costs less than a reader for each."""
-    with Decoder() as decoder:
-        yield UntrustedReader(decoder, names=False)
+    yield UntrustedReader(names=False)
 
 
 def read_scored(path: Path, reader: UntrustedReader | None = None) -> tuple[Result, score.Outcomes]:

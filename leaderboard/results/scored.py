@@ -16,7 +16,6 @@ from s2lct.files import whole_file
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, REFUSED, UNREADABLE
 from s2lct.leaderboard.results import untrusted
-from s2lct.leaderboard.results.decoder import Decoder, DecoderError
 from s2lct.leaderboard.results.outcomes import (
     LONGEST_TEXT,
     case_columns,
@@ -71,7 +70,7 @@ class ScoredModel:
     def but_prompt(self) -> tuple[str, ...]:
         """What results have in common that differ in the prompt alone; see `prompts`."""
         rule = self.label_rule.replace(self.prompt, "", 1)
-        return self.name, self.revision, self.weights_sha256, self.endpoint, rule
+        return self.name.casefold(), self.revision, self.weights_sha256, self.endpoint, rule
 
 
 @dataclass(frozen=True)
@@ -185,16 +184,23 @@ def read_collection(path: Path) -> Collection:
 
     try:
         data = untrusted.bytes_of(path, MOST_FILE_BYTES)
-        with Decoder(memory=MOST_DECODED_BYTES) as decoder:
-            decoder.ask(data, rows=MOST_ROWS, bytes=MOST_DECODED_BYTES)
         source = pa.BufferReader(data)
+        described = pq.read_metadata(source)
+        groups = [described.row_group(number) for number in range(described.num_row_groups)]
+        size = sum(group.total_byte_size for group in groups)
+        if described.num_rows > MOST_ROWS or size > MOST_DECODED_BYTES:
+            raise untrusted.RefusedError(
+                f"has {described.num_rows:,} rows and {size:,} bytes, at most {MOST_ROWS:,} and "
+                f"{MOST_DECODED_BYTES:,}"
+            )
+        source.seek(0)
         texts = [field.name for field in pq.read_schema(source) if field.type == pa.string()]
         source.seek(0)
         table = pq.read_table(source, read_dictionary=texts).unify_dictionaries().combine_chunks()
         return Collection(tuple(_suites(table)) if len(table) else ())
     except (
         OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, pa.ArrowException,
-        untrusted.RefusedError, DecoderError,
+        untrusted.RefusedError,
     ) as error:  # fmt: skip
         raise ScoringError(
             f"{path}: is no collection of outcomes ({plain(str(error), untrusted.LONGEST_NAME)})",

@@ -8,10 +8,7 @@ by `rescoring`.
 from __future__ import annotations
 
 import json
-import math
-import random
 import re
-import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -26,21 +23,17 @@ from s2lct.files import write_text
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.models.text_model import answer_rule
 from s2lct.leaderboard.results import untrusted
-from s2lct.leaderboard.results.decoder import Decoder
 from s2lct.leaderboard.results.outcomes import NO_ANSWER, case_columns, decoded, said_ids
 from s2lct.leaderboard.results.read import outcomes_of, wrong_figures
 from s2lct.leaderboard.results.record import BUILT_IN, FORMAT, Result, asked
 from s2lct.leaderboard.results.write import root_of
 from s2lct.leaderboard.scoring.score import failed_cases
-from s2lct.leaderboard.submission.rescoring import Limits, ask_again
+from s2lct.leaderboard.submission.rescoring import ask_again
 from s2lct.plain_text import plain
 from s2lct.suite.cases import SuiteCases
 
 MOST_REASONS = 50
 LONGEST_REASON = 240
-FIRST_LOOK_SHARE = 0.02
-FEWEST_AT_FIRST = 20
-
 _SPARE_BYTES, _TEXTS_A_ROW = 1 << 20, 8
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.+!-]{0,63}", re.ASCII)
@@ -58,7 +51,6 @@ class Verdict:
     accepted: bool  # whether nothing speaks against it
     reasons: tuple[str, ...]  # what does, a line each
     rescored: int = 0  # how many cases and counterparts the model was asked again
-    seed: int | None = None  # what they were drawn by; None where none were drawn
     verified: bool = False  # whether it was accepted with its model asked all cases again
     doubts: tuple[str, ...] = ()  # why it is not, though its model was asked all cases again
 
@@ -67,27 +59,15 @@ class Verdict:
         return json.dumps(asdict(self))
 
 
-def check(
-    path: Path,
-    suite: SuiteCases,
-    *,
-    rescore: bool = False,
-    first_look: bool = False,
-    seed: int | None = None,
-    limits: Limits | None = None,
-) -> Verdict:
+def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
     """Check a submission: a result file with its outcomes beside it.
 
     Args:
         path: the JSON file.
         suite: the suite it must have been scored on, from a source that is trusted.
         rescore: ask the model, by the name and commit that the submission gives, again.
-        first_look: ask it only a random 2 % of the cases, at least 20. That finds coarse lies
-            early, and verifies nothing.
-        seed: which cases at a first look; None draws them so that nobody can know them before.
-        limits: what asking the model may cost.
     """
-    digest, rescored, drawn_by, doubts = "", 0, None, tuple[str, ...]()
+    digest, rescored, doubts = "", 0, tuple[str, ...]()
     reasons: list[str] = []
     try:
         data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
@@ -97,16 +77,8 @@ def check(
         labels = _labels(result, path, suite, reasons)
         wrong = wrong_figures(result, outcomes_of(result, suite, labels))
         reasons += [f"{where} does not follow from the cases" for where in wrong]
-        if (rescore or first_look) and not reasons:
-            all_cases = suite.asked
-            numbers = list(range(len(all_cases)))
-            if first_look:
-                drawn_by = secrets.randbits(32) if seed is None else seed
-                wanted = max(FEWEST_AT_FIRST, math.ceil(FIRST_LOOK_SHARE * len(numbers)))
-                draw = random.Random(drawn_by)
-                numbers = sorted(draw.sample(numbers, min(wanted, len(numbers))))
-            cases = [all_cases[number] for number in numbers]
-            again = ask_again(result, cases, labels[numbers], limits)
+        if rescore and not reasons:
+            again = ask_again(result, suite.asked, labels)
             reasons += again.faults
             rescored, doubts = again.asked, again.doubts
     except untrusted.RefusedError as refusal:
@@ -119,8 +91,7 @@ def check(
         accepted=not reasons,
         reasons=tuple(map(one_line, reasons)),
         rescored=rescored,
-        seed=drawn_by if rescored else None,
-        verified=bool(rescored) and not (reasons or first_look or doubts),
+        verified=bool(rescored) and not (reasons or doubts),
         doubts=tuple(map(one_line, doubts)),
     )
 
@@ -178,8 +149,6 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
         if not _PACKAGE.fullmatch(name) or not _PACKAGE.fullmatch(version):
             yield f"packages: {name!r} {version!r} is no package with a version"
     told, cases = result.suite, len(suite.asked)
-    if told.version != suite.version:
-        yield f"suite.version: is {told.version!r}, the suite's is {suite.version!r}"
     if told.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
     if result.partial:
@@ -209,9 +178,7 @@ def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) ->
         )
     longest = max((len(case.text.encode()) for case in asked_cases), default=0) + 1_000
     most = _SPARE_BYTES + _TEXTS_A_ROW * rows * longest
-    with Decoder() as decoder:
-        table = decoded(decoder, path, result, rows, longest, most)
-    columns = {**table.get("shared", {}), **table["columns"]}
+    columns = decoded(path, result, rows, longest, most)[0].to_pydict()
 
     def found(wrong: Iterable[Any], words: str, noun: str = "case") -> bool:
         if wrong := list(wrong):
@@ -245,24 +212,32 @@ def _labels(result: Result, path: Path, suite: SuiteCases, faults: list[str]) ->
     return labels
 
 
-def record(path: Path, verdict: Verdict, file: Path | None = None) -> Path:
-    """Write down that a submission was accepted with its model asked all cases again.
+def record(path: Path, verdict: Verdict) -> Path:
+    """Note in `VERIFIED_FILE` that a submission was accepted with its model asked again.
 
     Args:
-        path: the result file.
+        path: the result file; the list lies at the top of its repository, or beside it.
         verdict: what its check came to; a `ScoringError` unless it was verified.
-        file: the list, which is returned; by default `VERIFIED_FILE` at the top of the repository,
-            or beside the result.
     """
     if not verdict.verified:
         raise ScoringError(
             f"{path}: was not "
             + ("accepted" if not verdict.accepted else "verified" if verdict.rescored else "asked"),
-            hint="only what was accepted with --rescore, all cases asked again, is recorded as "
-            "verified",
+            hint="only what was accepted with --rescore is recorded as verified",
         )
-    file = file or root_of(path) / untrusted.VERIFIED_FILE
+    file = root_of(path) / untrusted.VERIFIED_FILE
     dates = untrusted.read_verified(file)
     dates[verdict.sha256] = datetime.now(timezone.utc).isoformat(timespec="seconds")
     write_text(file, json.dumps(dates, indent=2, sort_keys=True) + "\n")
     return file
+
+
+def in_words(verdict: Verdict) -> list[str]:
+    """A verdict as it is printed, a line each."""
+    if not verdict.accepted:
+        return [f"refused: {verdict.file}", *(f"  {reason}" for reason in verdict.reasons)]
+    line = f"accepted: {verdict.file}: every figure follows from its cases"
+    if not verdict.rescored:
+        return [line]
+    known = "verified" if verdict.verified else f"not verified: {'; '.join(verdict.doubts)}"
+    return [f"{line}; all {verdict.rescored:,} texts scored again: {known}"]

@@ -1,46 +1,35 @@
-"""Whether a model says what a stranger's result says that it said.
+"""Whether a model says what a submitted result says that it said.
 
-The model's files, no code and nothing too large among them, are fetched at the commit that the
-result names, which must lie on the default branch of its repository. They are loaded and asked in
-a process that knows no token, with limits of memory and time, in single precision, and labels are
-compared exactly.
+The model's files, no code among them, are fetched at the commit that the result names, which must
+lie on the default branch of its repository. They are loaded and asked here, in single precision,
+and labels are compared exactly. What that may cost is for who runs it to limit: in a container.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import os
-import re
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, TASK
-from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, meaning_of, rule_for
+from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
 from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.models.facts import licence_of, parameters_of
+from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.text_model import MOST_TOKENS, written_rule
-from s2lct.leaderboard.results.decoder import environment_without_secrets
 from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
 from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, Result, asked, own_options
-from s2lct.leaderboard.results.untrusted import RefusedError, bytes_of
+from s2lct.leaderboard.results.untrusted import RefusedError
+from s2lct.leaderboard.scoring.ask import probabilities_of
 from s2lct.leaderboard.scoring.score import rule_in_words
-from s2lct.leaderboard.submission.rescoring_child import facts_of
-from s2lct.plain_text import plain
+from s2lct.leaderboard.scoring.written import read_labels
 from s2lct.suite.cases import Case
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import ModelInfo
 
 Mask = npt.NDArray[np.bool_]
 DEFAULT_BRANCH = "main"
@@ -51,26 +40,9 @@ CANNOT_BE_ASKED = (
     "cannot be scored again: the answers are those of {}, and nobody can tell which model answers "
     "there; without --rescore it can be accepted, and stands as not verified"
 )
-MOST_CONFIG_BYTES = 1 << 20
-MOST_LAYERS = 1_000
-LARGEST_SIZE = 1 << 24
-_COUNT = re.compile(r"layer|depth|block|stage|expert|head|group", re.IGNORECASE)
-_SIZE = re.compile(r"size|dim|width|position|channel|filter|rank|len", re.IGNORECASE)
-_PLAIN_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_TOKENIZER_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab")
-_STARTED = (
-    "import json, sys; sys.path += json.loads(sys.argv[1]); "
-    "from s2lct.leaderboard.submission.rescoring_child import main; main()"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a stranger's model may cost."""
-
-    download: int = 20 << 30  # bytes of its files
-    memory: int = 16 << 30  # bytes that loading and asking it may take
-    seconds: int = 1_800  # of wall-clock time for loading and asking it
+_MODEL_FILES = (
+    "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab", "README.md",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +54,7 @@ class AskedAgain:
     doubts: tuple[str, ...] = ()  # why it is not verified though nothing speaks against it
 
 
-def ask_again(
-    result: Result, cases: Sequence[Case], labels: Labels, limits: Limits | None = None
-) -> AskedAgain:
+def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAgain:
     """Ask the model of a result, whose words were checked, cases again that it claims labels of."""
     name, options = result.model.name, result.model.options
     texts = [case.text for case in cases]
@@ -94,108 +64,43 @@ def ask_again(
     if not writes and (labels >= len(LABELS)).any():
         return AskedAgain(("label: a case has none, and a model that is loaded gives each one",))
     try:
-        asks = asked(options)
-        if name in BUILT_IN:
-            model = facts_of(load_classifier(name), texts)
-        else:
-            model = _facts_of_strangers(result, texts, limits or Limits())
-        classes, band = model["classes"], options.neutral_band
+        asks, place, revision = asked(options), name, None
+        if name not in BUILT_IN:
+            revision = result.model.revision
+            place = str(_fetched_model(name, revision))
+        model = load_classifier(place, device="cpu", dtype="float32", asks=asks)
+        classes, band = model.classes, options.neutral_band
         rule = rule_for(classes, model=name, label_map=options.label_map, neutral_band=band)
         told = rule_in_words(rule, asks)
         if writes and asks is not None:
             told = written_rule(asks, options.max_tokens or MOST_TOKENS)
-        faults = [*_faults_of_identity(result, model, told)]
-        if not faults:
-            if writes:
-                faults = [*_faults_of_answers(cases, labels, model["labels"], model["margins"])]
-            else:
-                faults = [*_faults_of_labels(rule, cases, labels, model["probabilities"])]
-            return AskedAgain(tuple(faults), len(cases), tuple(_doubts(name, classes, options)))
-    except ScoringError as error:
-        faults = [f"cannot be scored again: {error.problem}"]
-    except RefusedError as refusal:
-        faults = [*refusal.reasons]
-    return AskedAgain(tuple(faults))
-
-
-def _facts_of_strangers(result: Result, texts: list[str], limits: Limits) -> dict[str, Any]:
-    """What `facts_of` says of a model that is fetched and asked in a process of its own."""
-    name, revision, options = result.model.name, result.model.revision, result.model.options
-    request = {
-        "name": name,
-        "folder": str(_fetched_model(name, revision, limits.download)),
-        "texts": texts,
-        "prompt": options.prompt,
-        "words": options.label_words,
-        "chat_template": options.chat_template,
-        "max_tokens": options.max_tokens,
-    }
-    answer = _answered(request, limits)
-    try:
-        classes = tuple(map(str, answer["classes"]))
-        if options.generate:
-            labels, margins = np.array(answer["labels"], int), np.array(answer["margins"], float)
-            said: dict[str, Any] = {
-                "labels": labels.reshape(len(texts)),
-                "margins": margins.reshape(len(texts)),
-            }
+        facts = {
+            "revision": revision or model.revision,
+            "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
+            "label_rule": told,
+            "parameters": parameters_of(model),
+            "licence": licence_of(model),
+        }
+        if faults := [*_faults_of_identity(result, facts)]:
+            return AskedAgain(tuple(faults))
+        if isinstance(model, GeneratingModel):
+            written = sorted(model.written(texts))
+            answers = {texts[number]: answer for number, answer, _ in written}
+            margins = np.array([one.margin for one in written])
+            said = read_labels(model, texts, answers)
+            faults = [*_faults_of_answers(cases, labels, said, margins)]
         else:
-            rows = np.frombuffer(base64.b64decode(answer["probabilities"]), dtype="<f8")
-            said = {"probabilities": rows.reshape(len(texts), len(classes))}
-        told = {name: answer[name] for name in ("weights_sha256", "parameters", "licence")}
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RefusedError(f"cannot be scored again: its answers are none ({error!r})") from None
-    return told | said | {"revision": revision, "classes": classes}
+            faults = [*_faults_of_labels(rule, cases, labels, probabilities_of(model, texts))]
+        return AskedAgain(tuple(faults), len(cases), tuple(_doubts(name, classes, options)))
+    except ScoringError as error:
+        problem = error.problem.replace(place, name)
+        return AskedAgain((f"cannot be scored again: {problem}",))
+    except RefusedError as refusal:
+        return AskedAgain(refusal.reasons)
 
 
-def _answered(request: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """What the process says of a model; it knows no token and finds none."""
-    memory = min(limits.memory, _free_memory())
-    limited = {"memory": memory, "seconds": (os.cpu_count() or 1) * limits.seconds}
-    places = [place for place in sys.path if place and Path(place).absolute() != Path.cwd()]
-    with tempfile.TemporaryDirectory(prefix="s2lct-") as home:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _STARTED, json.dumps(places)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=home,
-            env=environment_without_secrets(
-                **dict.fromkeys(("HOME", "HF_HOME", "XDG_CACHE_HOME"), home),
-                HF_HUB_OFFLINE="1",
-                TRANSFORMERS_OFFLINE="1",
-                HF_HUB_DISABLE_IMPLICIT_TOKEN="1",
-                TOKENIZERS_PARALLELISM="false",
-            ),
-        )
-        try:
-            line = json.dumps(request | limited).encode() + b"\n"
-            answer: dict[str, Any] = json.loads(process.communicate(line, limits.seconds)[0])
-        except (subprocess.TimeoutExpired, ValueError, OSError):
-            raise RefusedError(
-                f"cannot be scored again with {memory / 2**30:.3g} GiB of memory in "
-                f"{limits.seconds:,} seconds"
-            ) from None
-        finally:
-            process.kill()
-            process.wait()
-    if "problem" in answer:
-        raise RefusedError(f"cannot be scored again: {plain(str(answer['problem']), 1_000)}")
-    return answer
-
-
-def _free_memory() -> int:
-    """Three quarters of the memory that is free: more might end other processes first."""
-    try:
-        told = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:  # not told here
-        return sys.maxsize
-    found = re.search(r"^MemAvailable:\s+(\d+) kB$", told, re.MULTILINE)
-    return int(found[1]) * 1024 * 3 // 4 if found else sys.maxsize
-
-
-def _fetched_model(name: str, commit: str, most_bytes: int) -> Path:
-    """The folder of a model's files at a commit of its default branch, none too large."""
+def _fetched_model(name: str, commit: str) -> Path:
+    """The folder of a model's files at a commit of its default branch."""
     api = hub_api()
     with told_hub_errors(f"model {name}"):
         history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
@@ -204,79 +109,29 @@ def _fetched_model(name: str, commit: str, most_bytes: int) -> Path:
                 f"model.revision: {commit} is no commit of the branch {DEFAULT_BRANCH} of {name}, "
                 "where its owners keep it"
             )
-        files = _wanted_files(name, api.model_info(name, revision=commit, files_metadata=True))
-        if (total := sum(files.values())) > most_bytes:
+        info = api.model_info(name, revision=commit)
+        if info.id != name:
             raise RefusedError(
-                f"model {name}: its files have {total:,} bytes, at most {most_bytes:,} are fetched"
+                f"model.name: is {name}, the Hub calls it {info.id}; score it by that name"
             )
-        config = Path(api.hf_hub_download(name, "config.json", revision=commit))
-        if faults := [*faults_of_config(bytes_of(config, MOST_CONFIG_BYTES))]:
-            raise RefusedError(*(f"model {name}: {fault}" for fault in faults))
-        return Path(api.snapshot_download(name, revision=commit, allow_patterns=list(files)))
+        safe = any(one.rfilename.endswith(".safetensors") for one in info.siblings or ())
+        files = [*_MODEL_FILES, "*.safetensors" if safe else "pytorch_model*.bin"]
+        return Path(api.snapshot_download(name, revision=commit, allow_patterns=files))
 
 
-def _wanted_files(name: str, info: ModelInfo) -> dict[str, int]:
-    """Sizes of the files that a model and its tokenizer are loaded from."""
-    sizes = {
-        one.rfilename: one.size or 0
-        for one in info.siblings or ()
-        if _PLAIN_FILE.fullmatch(one.rfilename)
-    }
-    if sizes.get("config.json", MOST_CONFIG_BYTES + 1) > MOST_CONFIG_BYTES:
-        raise RefusedError(
-            f"model {name}: has no config.json of at most {MOST_CONFIG_BYTES:,} bytes"
-        )
-    safe = any(path.endswith(".safetensors") for path in sizes)
-    weights = re.compile(r".*\.safetensors" if safe else r"pytorch_model.*\.bin")
-    return {
-        path: size
-        for path, size in sizes.items()
-        if weights.fullmatch(path) or path.endswith(_TOKENIZER_FILES) or path == "README.md"
-    }
-
-
-def faults_of_config(data: bytes) -> Iterator[str]:
-    """Numbers in a config.json that no model has whose loading comes to an end."""
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError):
-        yield "its config.json is no JSON"
-        return
-    if not isinstance(content, dict):
-        yield "its config.json is no object"
-        return
-    for where, number in _whole_numbers(content, "", 0):
-        key = where.rpartition(".")[2]
-        most = LARGEST_SIZE if _SIZE.search(key) else MOST_LAYERS if _COUNT.search(key) else None
-        named = where.startswith(("id2label.", "label2id."))
-        if most is not None and not named and not -1 <= number <= most:
-            shown = f"{number:,}" if abs(number) < 10**15 else "a number of 16 digits or more"
-            yield f"its config.json has {plain(where, 80)} {shown}, at most {most:,}"
-
-
-def _whole_numbers(value: Any, where: str, depth: int) -> Iterator[tuple[str, int]]:
-    if isinstance(value, int) and not isinstance(value, bool):
-        yield where, value
-    elif isinstance(value, dict) and depth < 10:
-        for key, part in value.items():
-            yield from _whole_numbers(part, f"{where}.{key}" if where else str(key), depth + 1)
-    elif isinstance(value, list) and depth < 10:
-        for part in value:
-            yield from _whole_numbers(part, where, depth + 1)
-
-
-def _faults_of_identity(result: Result, model: Mapping[str, Any], label_rule: str) -> Iterator[str]:
-    told, parameters, licence = result.model, model["parameters"], model["licence"]
-    if model["revision"] != told.revision:
-        yield f"model.revision: is {told.revision}, the model here is {model['revision']}"
-    if model["weights_sha256"] != told.weights_sha256:
+def _faults_of_identity(result: Result, facts: Mapping[str, Any]) -> Iterator[str]:
+    """What a result says of its model that is not so; it may leave size and licence out."""
+    stated = result.model
+    if facts["revision"] != stated.revision:
+        yield f"model.revision: is {stated.revision}, the model here is {facts['revision']}"
+    if facts["weights_sha256"] != stated.weights_sha256:
         yield "model.weights_sha256: is not that of the model"
-    if label_rule != told.label_rule:
+    if facts["label_rule"] != stated.label_rule:
         yield "model.label_rule: is not that of the model with these options"
-    if told.parameters not in (None, parameters):
-        yield f"model.parameters: is {told.parameters}, the model has {parameters}"
-    if licence is not None and told.licence not in (None, licence):
-        yield f"model.licence: is {told.licence!r}, the model's is {licence!r}"
+    for field in ("parameters", "licence"):
+        value, known = getattr(stated, field), facts[field]
+        if value not in (None, known):
+            yield f"model.{field}: is {value!r}, the model's is {known!r}"
 
 
 def _faults_of_labels(
@@ -321,19 +176,19 @@ def _faults_unless_near(
 
 
 def _doubts(name: str, classes: Sequence[str], options: OptionsRecord) -> Iterator[str]:
-    """Why a result says less of a model than that the model says so."""
+    """Why a result says less of a model than that it, used as its authors mean it, says so."""
     if options.prompt is not None:
-        words = options.label_words or ()
-        labels = LABELS if len(words) == len(LABELS) else TASK.ends
-        for word, label in zip(words, labels, strict=True):
-            if (meant := meaning_of(word)) is not None and LABELS[meant] != label:
-                yield f"the label word {word!r} stands for {label}"
+        if options.prompt not in TASK.prompts:
+            yield f"own prompt {options.prompt!r}; verified are the prompts that s2lct ships"
+        if options.label_words not in (None, LABELS):
+            yield f"own label words {', '.join(options.label_words or ())}"
         return
-    own = own_options(options)
-    if options.label_map is not None:
-        with suppress(ScoringError):
-            rule_for(classes, model=name)
-            yield f"{own}, though the model states its classes"
-            return
-    if own_options(options.model_copy(update={"label_map": None})):
+    try:
+        rule_for(classes, model=name)
+    except ScoringError:
+        yield (
+            f"the model names its classes {', '.join(classes)[:80]}: nobody but its authors knows "
+            "which label each stands for"
+        )
+    if own := own_options(options):
         yield f"{own}, which is not how the model is used"

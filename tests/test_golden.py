@@ -1,0 +1,237 @@
+"""What a user gets from small builds, pinned: suites byte by byte, and what is made of them.
+
+`golden.json` holds the pins. They were written by ``python tests/test_golden.py``, which builds all
+suites and replaces the file; where it changes, the commit says what of the product did.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PINS = Path(__file__).with_name("golden.json")
+SHARED = Path(__file__).parents[2] / "shared"
+PAPER = "--templates paper --seeds 2 --masks 3 --masks-per-sentence 2 --expansions 4"
+SOME = "--capability LC2 --capability LC4 --capability LC9"
+BUILDS = {
+    "default": "--seeds 2",
+    "sst": f"--corpus sst:{SHARED / 'data' / 'sst'} --seeds 2",
+    "paper": f"{PAPER} {SOME}",
+    "sst-paper": f"--corpus sst:{SHARED / 'data' / 'sst'} {PAPER} {SOME}",
+    "unread": "--unread --capability LC4 --seeds 3",
+    "own-capability": "--capabilities lc12.yaml --capability LC12 --seeds 3",
+}
+OWN_CAPABILITY = """\
+id: LC12
+title: Hearsay
+expectation: What others say does not count.
+forms:
+  fluent:
+    search:
+      P: [$clear_positive]
+    templates:
+      - text: 'I have not seen it, but {who} says: "{P}"'
+        choices:
+          who: [a friend, my neighbour]
+        passes: [neutral]
+"""
+REFERENCE = """\
+text,label
+The film is a charming and lovely portrait of a small town.,positive
+This is a dull and ugly film.,negative
+The story takes place in the winter of 1962.,neutral
+"""
+MODELS = ("vader", "embedded-3class")
+
+pytestmark = [pytest.mark.shipped_models]
+
+
+class Golden:
+    """The commands of a user, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "lc12.yaml").write_text(OWN_CAPABILITY, encoding="utf-8")
+        (folder / "reference.csv").write_text(REFERENCE, encoding="utf-8")
+        self.suite = cache(self._suite)
+        self.results = cache(self._results)
+
+    def run(self, command: str, *, status: int = 0) -> str:
+        """What ``s2lct`` prints."""
+        done = subprocess.run(
+            [sys.executable, "-m", "s2lct", *command.split()],
+            cwd=self.folder,
+            env=os.environ
+            | {
+                "S2LCT_CACHE": str(self.folder / "cache"),
+                "NLTK_DATA": str(SHARED / "nltk_data"),
+                "COLUMNS": "200",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout
+
+    def _suite(self, name: str) -> Path:
+        self.run(f"build --out {name} {BUILDS[name]}")
+        return self.folder / name
+
+    def _results(self) -> str:
+        self.suite("default")
+        return self.run(f"score {' '.join(MODELS)} --suite default --out results --format json")
+
+    def parquet(self, name: str) -> dict[str, str]:
+        """SHA-256 of each Parquet file of a suite."""
+        folder = self.suite(name)
+        return {
+            path.relative_to(folder).as_posix(): _sha256(path.read_bytes())
+            for path in sorted(folder.rglob("*.parquet"))
+        }
+
+    def figures(self) -> Any:
+        """What ``score --format json`` says of the models."""
+        scores = json.loads(self.results())
+        return {
+            one["model"]: {"overall": one["overall"], "capabilities": one["capabilities"]}
+            for one in scores["results"]
+        }
+
+    def exports(self) -> dict[str, str]:
+        """SHA-256 of a suite in each format; of lm_eval's tasks, of all their files."""
+        self.suite("default")
+        found = {}
+        for form in ("jsonl", "csv", "checklist"):
+            self.run(f"export default --format {form} --out suite.{form}")
+            found[form] = _sha256((self.folder / f"suite.{form}").read_bytes())
+        self.run("export default --format lm-eval --out tasks")
+        tasks = self.folder / "tasks"
+        files = sorted(path for path in tasks.rglob("*") if path.is_file())
+        found["lm-eval"] = _sha256(
+            b"".join(
+                str(path.relative_to(tasks)).encode()
+                + path.read_bytes().replace(str(tasks).encode(), b"")
+                for path in files
+            )
+        )
+        return found
+
+    def comparison(self) -> Any:
+        """What ``compare`` says of the two models."""
+        self.results()
+        found = self.run("compare results/embedded-3class.json results/vader.json --format json")
+        return json.loads(found)["capabilities"]
+
+    def gate(self) -> Any:
+        """The checks of ``gate``."""
+        self.results()
+        found = self.run(
+            "gate results/vader.json --max LC4=20 --max mean=50 "
+            "--no-worse-than results/embedded-3class.json --format json",
+            status=1,
+        )
+        checks = json.loads(found)["checks"]
+        return {
+            f"{check['figure']} {check['asked']}": [check["passed"], check["found"]]
+            for check in checks
+        }
+
+    def leaderboard(self) -> Any:
+        """The models' rows of the leaderboard's CSV, without hashes, dates and revisions."""
+        self.results()
+        self.run("leaderboard build results --out site")
+        with (self.folder / "site" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        figures = re.compile(
+            r"kind|model|rank_.*|failure_rate|ci_.*|chance.*|pass.*|both_sides.*|LC\d+.*|cases"
+        )
+        return [
+            {name: value for name, value in row.items() if figures.fullmatch(name)} for row in rows
+        ]
+
+    def coverage(self) -> list[str]:
+        """The figures of a coverage table."""
+        self.suite("default")
+        table = self.run(
+            "coverage S=default --model embedded-2class --reference csv:reference.csv "
+            "--metric boundary,cover"
+        )
+        return re.findall(r"\d+\.\d+", table)
+
+    def explanation(self) -> Any:
+        """The words that hold a failure."""
+        self.suite("default")
+        self.run(
+            "explain embedded-3class --suite default --capability LC4 --limit 1 "
+            "--out explained.json"
+        )
+        content = json.loads((self.folder / "explained.json").read_text(encoding="utf-8"))
+        return [
+            {
+                "id": one["id"],
+                "kept": [word["text"] for word in one["words"] if word["kept"]],
+                "probability": one["probability"],
+            }
+            for one in content["explanations"]
+        ]
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _rounded(value: Any) -> Any:
+    """Figures as they are pinned: the last bits of a float are the machine's."""
+    if isinstance(value, dict):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(inner) for inner in value]
+    return round(value, 9) if isinstance(value, float) else value
+
+
+MADE: dict[str, Callable[[Golden], Any]] = {
+    **{f"parquet of {name}": lambda golden, name=name: golden.parquet(name) for name in BUILDS},
+    "figures": Golden.figures,
+    "exports": Golden.exports,
+    "comparison": Golden.comparison,
+    "gate": Golden.gate,
+    "leaderboard": Golden.leaderboard,
+    "coverage": Golden.coverage,
+    "explanation": Golden.explanation,
+}
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Golden:
+    return Golden(tmp_path_factory.mktemp("golden"))
+
+
+@pytest.mark.parametrize(
+    "pin",
+    [pytest.param(pin, marks=pytest.mark.shared_data if "sst" in pin else ()) for pin in MADE],
+)
+def test_stays_as_it_was(pin: str, golden: Golden) -> None:
+    if "sst" in pin and not SHARED.is_dir():
+        pytest.skip("the Stanford Sentiment Treebank is not here")
+    pinned = json.loads(PINS.read_text(encoding="utf-8"))[pin]
+    assert _rounded(MADE[pin](golden)) == pinned
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        made = Golden(Path(folder))
+        pins = {pin: _rounded(make(made)) for pin, make in MADE.items()}
+    PINS.write_text(json.dumps(pins, indent=1) + "\n", encoding="utf-8")
