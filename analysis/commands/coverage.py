@@ -182,9 +182,7 @@ def _metrics(
     from s2lct.analysis.coverage.masks import Masks
 
     loaded = Masks.load(masks, encoder) if masks else None
-    return build_metrics(
-        names, encoder, bounds, masks=loaded, convention=convention, layers=layers
-    )
+    return build_metrics(names, encoder, bounds, masks=loaded, convention=convention, layers=layers)
 
 
 @dataclass(frozen=True)
@@ -375,9 +373,7 @@ def augment(
     corpus: Annotated[str, typer.Argument(help="Texts with labels: sst:PATH, csv:PATH …")],
     *,
     model: Model,
-    out: Annotated[
-        Path, typer.Option(help="File to write: .jsonl or .parquet.", dir_okay=False)
-    ],
+    out: Annotated[Path, typer.Option(help="File to write: .jsonl or .parquet.", dir_okay=False)],
     by: By = "cover",
     masks: MasksOf = None,
     similarity: Annotated[

@@ -168,7 +168,9 @@ class BoundaryCoverage(Coverage):
     def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
         """Each dimension's least and greatest value at any token."""
         hidden = [one.hidden[number] for number in self.layers]
-        least, greatest = (np.stack([of(state, axis=0) for state in hidden]) for of in (np.min, np.max))
+        least, greatest = (
+            np.stack([of(state, axis=0) for state in hidden]) for of in (np.min, np.max)
+        )
         return {"corners": (slice(None), least, greatest)}
 
     def marks(self, one: Activations) -> Marks:

@@ -1,4 +1,4 @@
-"""What suites cover of a model, alone and together, and as they grow: figures, table and picture."""
+"""What suites cover of a model, alone and together, and as they grow."""
 
 from __future__ import annotations
 

@@ -214,7 +214,9 @@ class MaskedModel:
 
         def hook(module: Any, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
             words = self.words_of(batch)
-            through, masked = self.bottleneck(embedded, self.entries_of(batch.ids), words, **options)
+            through, masked = self.bottleneck(
+                embedded, self.entries_of(batch.ids), words, **options
+            )
             seen.append(masked)
             return through  # type: ignore[no-any-return]
 
@@ -364,9 +366,7 @@ def _train(
         sums = {}
         for batch in order:
             drawn = rng_for(seed, "step", str(step)).getrandbits(62)
-            logits, masked = model.masked_logits(
-                batch, draws=torch.Generator().manual_seed(drawn)
-            )
+            logits, masked = model.masked_logits(batch, draws=torch.Generator().manual_seed(drawn))
             wanted = torch.stack([predicted[number] for number in batch.numbers])
             terms = loss_terms(logits, wanted, masked, model.words_of(batch))
             loss = terms["cross_entropy"] + BETA * (
