@@ -106,15 +106,19 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     return call
 
 
-def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def parameters_of(
+    function: Callable[..., Any], *, keyword_only: bool = False
+) -> dict[str, inspect.Parameter]:
     """The parameters of a function by name, with annotations that are types and no text."""
     written = inspect.unwrap(function)
-    # What a function returns may be imported for type checkers alone.
-    without_return = FunctionType(written.__code__, written.__globals__)
-    without_return.__annotations__ = {
-        name: annotation for name, annotation in written.__annotations__.items() if name != "return"
+    # What a function returns, or shows, may be imported for type checkers alone.
+    bare = FunctionType(written.__code__, written.__globals__)
+    bare.__annotations__ = {
+        name: written.__annotations__[name]
+        for name, each in inspect.signature(written).parameters.items()
+        if name in written.__annotations__ and (not keyword_only or each.kind is each.KEYWORD_ONLY)
     }
-    types = get_type_hints(without_return, include_extras=True)
+    types = get_type_hints(bare, include_extras=True)
     return {
         name: each.replace(annotation=types[name])
         for name, each in inspect.signature(written).parameters.items()

@@ -98,7 +98,9 @@ def _pair_of(row: Any) -> PairCase:
     if not isinstance(expected, list) or not all(isinstance(name, str) for name in expected):
         raise ValueError("expected is no list of class names")
     id = content_id("pair", test, first, second)
-    return PairCase(id, test, "seed", id, first, frozenset(), second, tuple(expected))
+    return PairCase(
+        id, test, "seed", id, first, frozenset(), text_pair=second, expected=tuple(expected)
+    )
 
 
 def load_test_suite(name: str) -> SuiteCases:
