@@ -84,7 +84,7 @@ def tiny(architecture: str, tokenizer: Any, **options: Any) -> Any:
         }
     if architecture == "gpt2":
         sizes |= {"pad_token_id": 0, "n_head": 3}
-    config = AutoConfig.for_model(architecture, **sizes, **options)
+    config = AutoConfig.for_model(architecture, **sizes | options)
     return AutoModelForSequenceClassification.from_config(config)
 
 
