@@ -60,7 +60,7 @@ def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) ->
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
     "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
 )
-def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions) -> None:
+def show_retrained(retrained: retrain.Retrained, *, model: str, suite: str) -> None:
     """Failure rates before and after: of one training, or a matrix."""
     from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
 
@@ -69,14 +69,12 @@ def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions
         console.print(row_table(rows[0]))
         console.print(forgotten_line(rows[0]))
         if dropped := sum(rows[0].dropped_neutral):
-            console.print(
-                f"Neutral cases dropped, as {options.model} has no neutral class: {dropped}"
-            )
+            console.print(f"Neutral cases dropped, as {model} has no neutral class: {dropped}")
     else:
         console.print(matrix_table(retrained.matrix))
     console.print(f"Written: {', '.join(map(str, retrained.files))}")
     if retrained.model is not None:
-        console.print(f"Score a model: s2lct score {retrained.model} --suite {options.suite}")
+        console.print(f"Score a model: s2lct score {retrained.model} --suite {suite}")
 
 
 @INSIDE.shows(
