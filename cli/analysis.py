@@ -42,16 +42,16 @@ app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 @INSIDE.shows(
     explain.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
 )
-def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) -> None:
+def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) -> None:
     """What holds the failures of each capability."""
     from s2lct.analysis.explain.report import aggregate_table
 
     console.print(aggregate_table(file))
-    if options.html is not None:
-        console.print(f"Page written to {options.html}")
+    if html is not None:
+        console.print(f"Page written to {html}")
     console.print(
-        f"Written: {options.out}; beside results: s2lct report RESULT.json --explanations "
-        f"{options.out} --html report.html"
+        f"Written: {out}; beside results: s2lct report RESULT.json --explanations {out} "
+        "--html report.html"
     )
 
 

@@ -26,7 +26,7 @@ def row_table(row: Row) -> Table:
     columns = (
         "", "cases", "before", "after", "fail-to-pass", "pass-to-fail", "change, points",
     )  # fmt: skip
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             Cell(capability, kind="bold" if capability in row.trained_on else ""),
             *map(str, (one.cases, one.failures_before, one.failures_after)),
