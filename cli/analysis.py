@@ -40,16 +40,16 @@ app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 @INSIDE.shows(
     explain.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
 )
-def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) -> None:
+def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) -> None:
     """What holds the failures of each capability."""
     from s2lct.analysis.explain.report import aggregate_table
 
     console.print(aggregate_table(file))
-    if options.html is not None:
-        console.print(f"Page written to {options.html}")
+    if html is not None:
+        console.print(f"Page written to {html}")
     console.print(
-        f"Written: {options.out}; beside results: s2lct report RESULT.json --explanations "
-        f"{options.out} --html report.html"
+        f"Written: {out}; beside results: s2lct report RESULT.json --explanations {out} "
+        "--html report.html"
     )
 
 
@@ -58,7 +58,7 @@ def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) ->
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
     "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
 )
-def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions) -> None:
+def show_retrained(retrained: retrain.Retrained, *, model: str, suite: str) -> None:
     """Failure rates before and after: of one training, or a matrix."""
     from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
 
@@ -67,14 +67,12 @@ def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions
         console.print(row_table(rows[0]))
         console.print(forgotten_line(rows[0]))
         if dropped := sum(rows[0].dropped_neutral):
-            console.print(
-                f"Neutral cases dropped, as {options.model} has no neutral class: {dropped}"
-            )
+            console.print(f"Neutral cases dropped, as {model} has no neutral class: {dropped}")
     else:
         console.print(matrix_table(retrained.matrix))
     console.print(f"Written: {', '.join(map(str, retrained.files))}")
     if retrained.model is not None:
-        console.print(f"Score a model: s2lct score {retrained.model} --suite {options.suite}")
+        console.print(f"Score a model: s2lct score {retrained.model} --suite {suite}")
 
 
 @INSIDE.shows(
