@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from suite_edits import Rows, edited_suite
 
-from s2lct.analysis.coverage.minimize import Reduced
-from s2lct.analysis.coverage.suites import write_reduced
+from s2lct.analysis.coverage.minimize import Reduced, write_reduced
 from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.verify import verify_suite
 from s2lct.errors import ScoringError
@@ -143,7 +142,7 @@ def test_inspecting_a_suite_shows_each_counterpart_behind_its_seed(suite_folder:
 def test_a_reduced_suite_has_no_counterpart_and_says_so(suite_folder: Path, tmp_path: Path) -> None:
     kept = frozenset(c.id for c in load_cases(suite_folder).cases if c.kind == "seed")
     out = tmp_path / "reduced"
-    write_reduced(str(suite_folder), Reduced(0.5, kept, frozenset()), out, {})
+    write_reduced(suite_folder, Reduced(0.5, kept, frozenset()), out, {})
     counts = read_suite(out).described["counts"]
     assert counts["LC4"]["counterparts"] == 0
     assert verify_suite(out, quick=True) == []

@@ -321,4 +321,4 @@ def test_coverage_takes_suites_of_others(checklist: Path, tmp_path: Path) -> Non
     assert list(found) == ["mixed", "hate.csv", "zipped"]
     assert [case.text for case in found["mixed"].cases][-2:] == ["It shines.", "It shnies."]
     assert len(found["hate.csv"].cases) == 3
-    assert load_test_suite(f"checklist:{mixed}").cases == found["zipped"].cases
+    assert load_test_suite(f"checklist:{checklist}").cases == found["zipped"].cases
