@@ -172,7 +172,7 @@ def show_augmented(augmented: coverage.Augmented, *, out: Path) -> None:
     "s2lct diversity dist/s2lct --html diversity.html",
     "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
 )
-def show_diversity(found: diversity.Diversities, options: diversity.DiversityOptions) -> None:
+def show_diversity(found: diversity.Diversities) -> None:
     """Measures of the suite beside those of other sources."""
     from s2lct.analysis.diversity import report
 

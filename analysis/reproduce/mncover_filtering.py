@@ -32,6 +32,7 @@ from s2lct.analysis.reproduce.mncover_tables import (
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
+from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.suite.checklist import read_checklist
 
@@ -126,7 +127,7 @@ def pass_through(encoder: EncoderModel, test: TriedTest, start: Mapping[str, Cov
     rows = np.exp(np.stack(logits) - np.max(logits, axis=1, keepdims=True))
     if isinstance(texts[0], str):
         rule = rule_for(encoder.classes, model=encoder.name)
-        names = ("negative", "neutral", "positive")
+        names: tuple[str, ...] = LABELS
         labels = rule.labels(rows / rows.sum(axis=1, keepdims=True)).tolist()
     else:
         names, labels = tuple(map(str.casefold, encoder.classes)), rows.argmax(axis=1).tolist()
@@ -265,7 +266,8 @@ def paper_form(
         rows.append([*cells, *_printed(figures.get(one.name.removesuffix(".")))])
     means: list[Cell] = ["mean of rows", None]
     for number in range(2, len(columns) - 4):
-        values = [cells[number] for cells in rows if isinstance(cells[number], float)]
+        column = [cells[number] for cells in rows]
+        values = [cell for cell in column if isinstance(cell, float)]
         means.append(float(np.mean(values)) if values else None)
     rows.append([*means, None, *_printed_means(list(figures.values()))])
     return PaperTable(

@@ -242,7 +242,7 @@ def table4(inputs: Inputs) -> Reproduction:
         title = f"Table 4 of MNCOVER with {model}: accuracy after augmentation"
         digits = dict.fromkeys(columns[2:], 2)
         tables.append(PaperTable(title, columns, accuracy_rows(found), notes, digits))
-        verdicts.append(f"{model}: {_guided(found)}")
+        verdicts.append(f"{model}: {accuracy_verdict(found)}")
     return Reproduction(tables, "\n\n".join(verdicts))
 
 
@@ -272,7 +272,7 @@ def accuracy_rows(found: Mapping[str, Accuracies]) -> list[list[Cell]]:
     ]
 
 
-def _guided(found: Mapping[str, Accuracies]) -> str:
+def accuracy_verdict(found: Mapping[str, Accuracies]) -> str:
     """Whether guidance is worth more than chance."""
     _, by_chance, guided, _ = found.values()
     points, bounds = 100 * (guided.mean - by_chance.mean), guided.interval(by_chance)

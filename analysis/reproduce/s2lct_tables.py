@@ -251,9 +251,10 @@ def coverage(inputs: Inputs) -> Reproduction:
         random: {case.text for case in held_out.cases},
     }
     texts = {name: part for name, part in texts.items() if part}
-    most = min([len(part) for part in texts.values()] + [inputs.limit] * bool(inputs.limit))
+    most = min(len(part) for part in texts.values())
+    most = min(most, inputs.limit or most)
     adapter = TypeAdapter(dict[str, Curve])
-    curves: dict[tuple[str, str], Mapping[str, Curve]] = {}
+    curves: dict[tuple[str, str], dict[str, Curve]] = {}
     for model in inputs.model:
         encoder = load_encoder(model, device=inputs.device)
         boundary = build_metrics(["boundary"], encoder, bounds)
@@ -436,20 +437,12 @@ def diversity(inputs: Inputs) -> Reproduction:
         "cases of", "source", "cases", "self-BLEU", "from", "to", "productions",
         "distinct 2-grams",
     )  # fmt: skip
-    rows: list[list[Cell]] = [
-        [
-            group,
-            source,
-            one.cases,
-            one.self_bleu.value,
-            one.self_bleu.low,
-            one.self_bleu.high,
-            float(one.productions.value),
-            one.distinct[2].value,
-        ]
-        for group, by_source in measured.groups.items()
-        for source, one in by_source.items()
-    ]
+    rows: list[list[Cell]] = []
+    for group, by_source in measured.groups.items():
+        for source, one in by_source.items():
+            bleu = one.figures["self_bleu"]
+            figures = [bleu.value, bleu.low, bleu.high, one["productions"], one["distinct_2"]]
+            rows.append([group, source, one.cases, *figures])
     notes = [
         f"{inputs.limited}Suite {named(read)}; of the other sources means of {inputs.seeds} draws "
         "of as many cases, and the least and the greatest. Self-BLEU: BLEU (0 to 100) of a case "
@@ -465,9 +458,9 @@ def diversity(inputs: Inputs) -> Reproduction:
     return Reproduction(
         [PaperTable(title, columns, rows, notes, {"distinct 2-grams": 2})],
         f"{comes_back(fmean(wins[ALL_CASES]))}: of as many cases, S²LCT's have a self-BLEU of "
-        f"{together[SUITE].self_bleu.value:.1f} beside CheckList's "
-        f"{together[CHECKLIST].self_bleu.value:.1f}, and {together[SUITE].productions.value:,.0f} "
-        f"distinct productions beside {together[CHECKLIST].productions.value:,.0f}. By capability, "
+        f"{together[SUITE]['self_bleu']:.1f} beside CheckList's "
+        f"{together[CHECKLIST]['self_bleu']:.1f}, and {together[SUITE]['productions']:,.0f} "
+        f"distinct productions beside {together[CHECKLIST]['productions']:,.0f}. By capability, "
         f"self-BLEU is lower in {sum(one for one, _ in parts)} and productions are more in "
         f"{sum(other for _, other in parts)} of {len(parts)}.",
         {"s2lct-diversity.png": as_png(measured)},
@@ -476,8 +469,5 @@ def diversity(inputs: Inputs) -> Reproduction:
 
 def _more_diverse(of: Mapping[str, Diversity]) -> tuple[bool, bool]:
     """Whether the suite has the lower self-BLEU, and the more productions."""
-    own, other = of[SUITE], of[CHECKLIST]
-    return (
-        own.self_bleu.value < other.self_bleu.value,
-        own.productions.value > other.productions.value,
-    )
+    suite, other = of[SUITE], of[CHECKLIST]
+    return suite["self_bleu"] < other["self_bleu"], suite["productions"] > other["productions"]
