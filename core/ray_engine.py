@@ -15,11 +15,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, Literal, Protocol
 
 from s2lct.engines import Engine, Given, InProcess, Made, Worker
 from s2lct.errors import BuildError
-from s2lct.options import OnEngine
 from s2lct.ray_cluster import first_line, ray_cluster, rays_fault
 from s2lct.ray_worker import worker_class
 
@@ -34,25 +33,44 @@ _SAME_VERSIONS = ("s2lct", "torch", "transformers")
 _LOOK_AROUND = 1.0  # seconds, after which it is looked whether there is any worker
 
 
+class Chosen(Protocol):
+    """Which engine, and of what size; see `RayEngine`."""
+
+    @property
+    def engine(self) -> Literal["process", "ray"]:
+        """This process, or workers of a Ray cluster."""
+
+    @property
+    def address(self) -> str | None:
+        """Of a running cluster."""
+
+    @property
+    def workers(self) -> int | None:
+        """How many."""
+
+
 @contextmanager
-def engine_of(options: OnEngine, make: Callable[[], Worker]) -> Iterator[Engine[Worker]]:
+def engine_of(
+    chosen: Chosen, make: Callable[[], Worker], here: Worker | None = None
+) -> Iterator[Engine[Worker]]:
     """The engine that options ask for, within the block.
 
     Args:
-        options: which engine, and of what size.
+        chosen: which engine, and of what size; ``gpus_per_worker``, if it has that.
         make: makes a worker; can be pickled, such as a function of a module or a partial of one.
+        here: a worker that this process has already.
 
     Raises:
         BuildError: Ray is not installed, or no cluster can be reached or started.
     """
-    if options.engine == "process":
-        yield InProcess(make())
+    if chosen.engine == "process":
+        yield InProcess(make() if here is None else here)
         return
     with RayEngine(
         make,
-        address=options.address,
-        workers=options.workers,
-        gpus_per_worker=options.gpus_per_worker,
+        address=chosen.address,
+        workers=chosen.workers,
+        gpus_per_worker=getattr(chosen, "gpus_per_worker", 0.0),
     ) as engine:
         yield engine
 
