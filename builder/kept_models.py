@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -141,7 +141,9 @@ class KeptParser(_Kept):
             parts = list(_parts(missing, PARSED_AT_ONCE))
             given = ([tokens_of[key] for key in part] for part in parts)
             for number, trees in self._engine.map(LoadedModels.parse, given):
-                yield from zip(parts[number], ((tree or "").encode() for tree in trees), strict=True)
+                yield from zip(
+                    parts[number], ((tree or "").encode() for tree in trees), strict=True
+                )
 
         kept = predictions(self._cache, f"trees {self.fingerprint}", keys, parsed)
         return [kept[key].decode() or None for key in keys]

@@ -18,7 +18,7 @@ from s2lct.builder.corpus.chained import Chained
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.curation.verdicts import Verdicts
-from s2lct.builder.fluent_form import FluentForm, Pool
+from s2lct.builder.fluent_form import ComposedFamily, FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -175,9 +175,7 @@ def _built_before(
     return described
 
 
-def _fluent_rows(
-    inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]
-) -> Rows:
+def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:
     config = inputs.config
     verdicts = None
     if config.verdict_files:
@@ -191,31 +189,36 @@ def _fluent_rows(
         form = FluentForm(
             config, own, inputs.lexicon, inputs.grammar, models, verdicts if annotated else None
         )
-        pools: dict[str, dict[str, Pool]] = {one.id: {} for one in own}
-        for slot in form.slots(inputs.sentences):
-            pools[slot.capability][slot.name] = Pool(form, slot)
-        progress = bar("compose", len(own))
-        seeds: dict[str, list[ComposedSeed]] = {}
-        for one in own:
-            seeds[one.id] = form.compose(one, pools[one.id], counted[one.id])
-            counted[one.id]["found"] = sum(pool.drawn.found for pool in pools[one.id].values())
-            progress(1)
-        used: dict[str, Source] = {
-            source.text: source for some in seeds.values() for s in some for source in s.sources
-        }
-        extended = form.extend(list(used.values()))
-        expansions = [
-            expansion
-            for one in own
-            for expansion in form.expand(
-                seeds[one.id], one.form("fluent"), extended, counted[one.id]
-            )
-        ]
-        families = form.choose(seeds, expansions, counted)
+        families = fluent_families(form, inputs.sentences, counted)
         rows |= {
             id: list(write.composed_rows(some, form.verdicts)) for id, some in families.items()
         }
     return rows
+
+
+def fluent_families(
+    form: FluentForm, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
+) -> dict[str, list[ComposedFamily]]:
+    """The families of each capability; ``counted`` takes the counts of the closing table."""
+    pools: dict[str, dict[str, Pool]] = {one.id: {} for one in form.capabilities}
+    for slot in form.slots(sentences):
+        pools[slot.capability][slot.name] = Pool(form, slot)
+    progress = bar("compose", len(form.capabilities))
+    seeds: dict[str, list[ComposedSeed]] = {}
+    for one in form.capabilities:
+        seeds[one.id] = form.compose(one, pools[one.id], counted[one.id])
+        counted[one.id]["found"] = sum(pool.drawn.found for pool in pools[one.id].values())
+        progress(1)
+    used: dict[str, Source] = {
+        source.text: source for some in seeds.values() for s in some for source in s.sources
+    }
+    extended = form.extend(list(used.values()))
+    expansions = [
+        expansion
+        for one in form.capabilities
+        for expansion in form.expand(seeds[one.id], one.form("fluent"), extended, counted[one.id])
+    ]
+    return form.choose(seeds, expansions, counted)
 
 
 def _paper_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.lines import lines_of
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import CorpusError
@@ -137,13 +136,6 @@ def test_no_more_rows_are_read_than_asked_for(tmp_path: Path, kind: str) -> None
     assert "'odd'" in error_of(f"{kind}:{path}", rows=13).problem
     assert "--rows" in error_of("embedded", rows=13).problem
     assert "--stream" in error_of(f"{kind}:{path}", stream=True).problem
-
-
-def test_options_that_nobody_gave_are_not_recorded(tmp_path: Path) -> None:
-    plain = BuildConfig.checked(out=tmp_path).result_options
-    assert {"sample", "rows", "stream"}.isdisjoint(plain)
-    part = BuildConfig.checked(out=tmp_path, sample=10, rows=20, stream=True).result_options
-    assert part == plain | {"sample": 10, "rows": 20}
 
 
 # The Hub

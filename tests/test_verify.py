@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from stub_models import stub_models
 from typer.testing import CliRunner
 
-from s2lct.builder import BuildConfig, verify, verify_fluent
+from s2lct.builder import verify, verify_fluent
+from s2lct.builder.config import BuildConfig
 from s2lct.builder.language.sentiment_scorers import shift
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import verify_suite
