@@ -161,10 +161,9 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 )
 def show_augmented(augmented: coverage.Augmented, *, out: Path) -> None:
     """How many texts came to the corpus."""
-    name, before, after = augmented.coverage
     console.print(
-        f"{augmented.added:,} texts added to {augmented.originals:,}; {name} {before:.4f} → "
-        f"{after:.4f}. Written to {out}"
+        f"{augmented.added:,} texts added to {augmented.texts:,}, made from {augmented.tried:,} of "
+        f"them. Written to {out}"
     )
 
 
