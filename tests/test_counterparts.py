@@ -15,14 +15,13 @@ from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.verify import verify_suite
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.integrations.evaluate_metric import S2lct
-from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
 from s2lct.suite.export import export_suite
 from s2lct.suite.inspect import families, lines_of
-from s2lct.suite.read import load_suite, read_suite
+from s2lct.suite.read import read_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -87,14 +86,6 @@ def test_predictions_may_come_for_counterparts_too_and_count_in_no_failure_rate(
         compute(predictions=[answers[id] for id in fewer], references=fewer, suite=suite_folder)
         == expected
     )
-
-
-def test_an_evaluator_counts_no_counterpart(suite_folder: Path) -> None:
-    data = load_suite(suite_folder)["LC4"]["test"]
-    found = CapabilityEvaluator().compute("vader", data=data)
-    expected = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
-    assert found["LC4"] == expected["LC4"]
-    assert found["overall"] == expected["overall"]
 
 
 def test_predictions_are_told_by_their_place_among_all_references(

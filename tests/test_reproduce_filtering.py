@@ -18,11 +18,11 @@ from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, read_tests
 from s2lct.analysis.reproduce.deciles import Filtered, Passed, filtered, rows_of
+from s2lct.analysis.reproduce.expectations import Expectation
 from s2lct.analysis.reproduce.filtering_report import paper_form, verdict
 from s2lct.analysis.reproduce.options import ReproduceOptions
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
-from s2lct.suite.expectations import Expectation
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.coverage.suites import given, holds_pairs, read_pairs
+from s2lct.analysis.reproduce.expectations import Expectation, expectation_of, label_probabilities
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
-from s2lct.leaderboard.scoring.relative import label_probabilities
 from s2lct.suite.checklist import holds_cases, read_checklist, read_relative_cases
-from s2lct.suite.expectations import Expectation, expectation_of
 
 
 @dataclass(frozen=True, slots=True)
