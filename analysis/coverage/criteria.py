@@ -208,7 +208,8 @@ class SectionCoverage(Coverage):
         }
         super().__init__(encoder.fingerprint, shapes)
         self.places, self.convention = places, convention
-        self.name, self._masks, self._entries = "COVER", None, np.zeros(0, dtype=np.int64)
+        self.name, self._entries = "COVER", np.zeros(0, dtype=np.int64)
+        self._masks: Masks | None = None
 
     def masked(self, encoder: EncoderModel, masks: Masks) -> SectionCoverage:
         """MNCOVER of the same neurons and ranges."""
