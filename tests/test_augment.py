@@ -193,7 +193,10 @@ def test_a_word_is_swapped_for_a_synonym_or_given_company() -> None:
 
 
 def test_what_cannot_run_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "local_wordnet", lambda: None)
+    def nowhere() -> None:
+        raise LookupError
+
+    monkeypatch.setattr(module, "local_wordnet", nowhere)
     loaded, skipped = load_transformations(["WordSwapWordNet", "WordSwapQWERTY"])
     assert [one.name for one in loaded] == ["WordSwapQWERTY"]
     assert list(skipped) == ["WordSwapWordNet"]
