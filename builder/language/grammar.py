@@ -43,7 +43,7 @@ _TREE_SUFFIXES: Final = (".mrg", ".ptb", ".penn", ".tree", ".trees", ".parse", "
 _MEND: Final = (
     "pass a file, folder or zip of bracketed trees such as (S (NP (PRP it)) (VP (VBZ works))), "
     "NLTK's treebank.zip, or a table written by "
-    "`python -m s2lct.builder.training.compute_reference_grammar`"
+    "`python scripts/compute_reference_grammar.py`"
 )
 
 

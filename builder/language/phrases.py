@@ -1,6 +1,6 @@
 """The bank of phrases: what reviewers add to a noun, a verb or a sentence, and how often.
 
-`s2lct.builder.training.harvest_phrases` counts them: neutral modifiers and adjuncts whose removal
+`scripts/harvest_phrases.py` counts them: neutral modifiers and adjuncts whose removal
 leaves a production of the reference grammar (`s2lct.builder.stages.reduce`).
 """
 

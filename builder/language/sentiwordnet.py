@@ -24,7 +24,7 @@ POS_OF_LETTER: Final[dict[str, Pos]] = {
 MEND: Final = (
     "pass SentiWordNet_3.0.0.txt, a zip that holds it, an NLTK data folder with "
     "corpora/sentiwordnet, or a table written by "
-    "`python -m s2lct.builder.training.compute_lexicon`"
+    "`python scripts/compute_lexicon.py`"
 )
 
 

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.builder.training.compute_lexicon SentiWordNet_3.0.0.txt \
+    python scripts/compute_lexicon.py SentiWordNet_3.0.0.txt \
         --out builder/data/sentiwordnet.parquet
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from s2lct.builder.language.sentiwordnet import entries_from_text, read_original
-from s2lct.builder.training.provenance import write_computed_table
+from provenance import write_computed_table
 
 _SCHEMA = pa.schema(
     {

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.builder.training.compute_reference_grammar treebank.zip \
+    python scripts/compute_reference_grammar.py treebank.zip \
         --out builder/data/reference_grammar.parquet
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from s2lct.builder.language.grammar import Rule, productions_by_tree, read_tree_files
-from s2lct.builder.training.provenance import write_computed_table
+from provenance import write_computed_table
 
 _SCHEMA = pa.schema({"lhs": pa.string(), "rhs": pa.list_(pa.string()), "count": pa.int32()})
 _SOURCE = "NLTK's Penn Treebank sample (5 % of the Wall Street Journal part, combined trees)"
