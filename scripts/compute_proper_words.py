@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from provenance import review_rows
+
 from s2lct.files import write_text
 
 LEAST_COUNT = 3

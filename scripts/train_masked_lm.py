@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from provenance import review_rows, write_card_figures
 from safetensors.torch import save
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
 from s2lct.builder.models.encoder import encoder_path
-from provenance import review_rows, write_card_figures
 from s2lct.files import sha256_of, write_bytes
 from s2lct.hub_calls import pretrained
 

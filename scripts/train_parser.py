@@ -29,8 +29,10 @@ import numpy as np
 import torch
 from benepar.decode_chart import get_labeled_spans, pad_charts
 from benepar.ptb_unescape import guess_space_after
+from provenance import write_card_figures
 from safetensors.torch import save
 from torch.nn.utils.rnn import pad_sequence
+from treebanks import gum, penn_treebank, score
 
 from s2lct.builder.models import same_lengths
 from s2lct.builder.models.chart_network import (
@@ -44,8 +46,6 @@ from s2lct.builder.models.chart_network import (
 )
 from s2lct.builder.models.chart_parser import ChartConstituencyParser
 from s2lct.builder.models.encoder import encoder_path
-from provenance import write_card_figures
-from treebanks import gum, penn_treebank, score
 from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100

@@ -335,7 +335,7 @@ def test_counts_are_those_of_the_rows(copy: Path, column: str) -> None:
     else:
         suite["counts"]["LC4"][column] += 1
     describe(copy, suite)
-    (fault,) = verify_suite(copy, quick=True)
+    (fault,) = verify_suite(copy)
     assert fault.startswith("LC4: ")
     assert column in fault
 
@@ -348,15 +348,15 @@ def test_who_read_is_said_as_the_rows_have_it(copy: Path) -> None:
 
     rewrite(copy, "LC8", read)
     assert described(copy)["reading"] == {"read": 1, "readers": {"one": 1, "two": 1}}
-    assert verify_suite(copy, quick=True) == []
+    assert verify_suite(copy) == []
     suite = described(copy)
     suite["reading"]["readers"]["three"] = 400
     describe(copy, suite)
-    (fault,) = verify_suite(copy, quick=True)
+    (fault,) = verify_suite(copy)
     assert fault.startswith("suite.json: reading is")
     del suite["reading"]
     describe(copy, suite)
-    (fault,) = verify_suite(copy, quick=True)
+    (fault,) = verify_suite(copy)
     assert fault.startswith("suite.json: reading is None")
 
 
@@ -417,7 +417,7 @@ def test_corrupted_files_are_named(copy: Path) -> None:
     shutil.copy(next((copy / "data" / "LC7").glob("*.parquet")), parquet)
     assert any("sha256" in fault for fault in verify_suite(copy))
     parquet.write_bytes(content)
-    assert verify_suite(copy, quick=True) == []
+    assert verify_suite(copy) == []
     card = copy / "README.md"
     card.write_text(card.read_text().replace("config_name: LC8", "config_name: LC88"))
     assert any("README.md: configs" in fault for fault in verify_suite(copy))
