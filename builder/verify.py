@@ -18,10 +18,9 @@ from s2lct.builder.stages.compose import labels_of
 from s2lct.builder.stages.transform import text_of
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
-from s2lct.suite.description import description_faults
-from s2lct.suite.faults import faults_told
-from s2lct.suite.read import WrittenSuite, examine
-from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE, origins_of, reading_of
+from s2lct.suite.read import WrittenSuite, description_faults, examine
+from s2lct.suite.rows import faults_told
+from s2lct.suite.tables import ALL, COUNTERPART, ORIGINS, SPLIT, SUITE_FILE, origins_of, reading_of
 
 Row = Mapping[str, Any]
 README = "README.md"
@@ -146,6 +145,8 @@ def _expansion_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
     extended = [one for one, other in pairs if one["used"] != other["used"]]
     if len(extended) != is_fluent:
         yield "not one of its sentences is extended, and it alone"
+    if row["origin"] not in ORIGINS:
+        yield f"its origin is {row['origin']!r}"
     if row["origin"] == "attested" and not all(is_part(s["used"], s["text"]) for s in extended):
         yield "its sentence is not as its author wrote it"
     words = [word for part in row["inserted"] for word in part["word"].replace(",", " ").split()]
