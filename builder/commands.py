@@ -402,10 +402,6 @@ def inspect(
 @command
 def verify(
     suite: Suite,
-    *,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out what needs tagger and parser.")
-    ] = False,
 ) -> list[str]:
     """Check that a built suite keeps every invariant.
 
@@ -413,7 +409,7 @@ def verify(
     """
     from s2lct.builder.verify import verify_suite
 
-    return list(map(str, verify_suite(suite, quick=quick)))
+    return verify_suite(suite)
 
 
 @command
@@ -440,7 +436,7 @@ def export(
     from s2lct.suite.export import export_suite
 
     if format == "lm-eval":
-        from s2lct.suite.lm_eval_tasks import export_lm_eval
+        from s2lct.suite.harness import export_lm_eval
 
         return export_lm_eval(suite, out, TASK.prompt if prompt is None else prompt)
     check_file_out(out, "--out")

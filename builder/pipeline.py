@@ -14,7 +14,6 @@ from s2lct.builder import write
 from s2lct.builder.capabilities.files import load_capabilities, recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.chained import Chained
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.curation.verdicts import Verdicts
@@ -99,7 +98,7 @@ class Inputs:
     @property
     def sentences(self) -> Sequence[Sentence]:
         """The sentences of all corpora."""
-        return Chained([corpus.sentences for corpus in self.corpora])
+        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
 
 def read_inputs(config: BuildConfig) -> Inputs:

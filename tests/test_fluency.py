@@ -28,7 +28,6 @@ from s2lct.builder.sources import Extension, Source
 from s2lct.builder.stages import confirm, extend
 from s2lct.builder.stages.mask import mask
 from s2lct.builder.stages.parse import parse
-from s2lct.suite.checks import without
 from s2lct.suite.records import (
     InsertedWord,
     MaskedSentence,
@@ -38,6 +37,7 @@ from s2lct.suite.records import (
     Sentence,
     Token,
 )
+from s2lct.suite.rows import without
 
 TAGGER, PARSER, GRAMMAR = StubTagger(), StubParser(), ReferenceGrammar.load()
 WORDS = {
