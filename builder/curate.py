@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.curation.answers import Answered, take_answers
-from s2lct.builder.curation.language_models import LanguageModelReader
-from s2lct.builder.curation.reading import check_care, read_all_rounds
+from s2lct.builder.curation.language_models import LanguageModelReader, read_all_rounds
 from s2lct.builder.curation.sheets import (
     ROUNDS,
+    Answered,
     Candidate,
     Round,
     read_sheets,
+    take_answers,
     unread,
     write_sheets,
 )
@@ -29,7 +29,6 @@ from s2lct.builder.pipeline import kept_models, read_inputs
 from s2lct.builder.unread import CandidatesOfABuild
 from s2lct.errors import BuildError, OptionError
 from s2lct.files import check_folder_out, locked
-from s2lct.progress import bar
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def curate(
         opened.enter_context(locked(own, by="s2lct curate", option="--verdicts"))
         file = VerdictFile(own, others)
         for name in filter(None, [reader, *(one.name for one in readers)]):
-            check_care(name, file.verdicts)
+            file.verdicts.check_care(name)
         answered = None
         if answers is not None:
             answered = take_answers(answers, read_sheets(config.out), reader, file)
@@ -150,7 +149,7 @@ def curate(
         )
         candidates = CandidatesOfABuild(form, inputs.sentences)
         if readers:
-            read_all_rounds(candidates.of, readers, file, seed=config.seed, bars=bar)
+            read_all_rounds(candidates.of, readers, file, seed=config.seed)
         verdicts = file.verdicts
         names = {*verdicts.care, *(one.name for one in readers), *filter(None, [reader])}
         for round in ROUNDS:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from s2lct.builder.curation.sheets import Candidate, Item, Round
+from s2lct.builder.curation.sheets import Candidate, Round
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.fluent_form import (
     EXTENDED_AT_ONCE,
@@ -25,6 +25,7 @@ from s2lct.builder.stages import attested, compose
 from s2lct.builder.stages.compose import PAIRINGS, ComposedSeed
 from s2lct.labels import Label
 from s2lct.progress import bar
+from s2lct.suite.annotation import Item
 from s2lct.suite.records import Sentence
 
 CASES_FOR_A_SEED = 2

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from s2lct.errors import OutputError
+from s2lct.identity import content_id
 
 _BLOCK = 1 << 20
 _SECONDS_FOR_A_LOCK = 0.2
