@@ -146,7 +146,9 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
     prompt = model.options.prompt
     model_scored = scored.ScoredModel(
         key=found.sha256,
-        **model.model_dump(exclude={"options", "endpoint", "predictions"}),
+        **model.model_dump(
+            exclude={"options", "endpoint", "predictions", "dtype", "device", "batch_size"}
+        ),
         endpoint=model.endpoint.url if model.endpoint else "",
         # The day of a verified row is that of its check, since nobody can check the other.
         date=untrusted.moment(verified_on or result.date).isoformat(timespec="seconds"),

@@ -15,6 +15,7 @@ from s2lct.errors import ScoringError
 from s2lct.files import whole_file
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, REFUSED, UNREADABLE
+from s2lct.leaderboard.models.classifier import DTYPES
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.outcomes import (
     LONGEST_TEXT,
@@ -70,7 +71,8 @@ class ScoredModel:
     def but_prompt(self) -> tuple[str, ...]:
         """What results have in common that differ in the prompt alone; see `prompts`."""
         rule = self.label_rule.replace(self.prompt, "", 1)
-        return self.name.casefold(), self.revision, self.weights_sha256, self.endpoint, rule
+        dtype = next((one for one in DTYPES if one in self.options.split("; ")), "")
+        return self.name.casefold(), self.revision, self.weights_sha256, dtype, self.endpoint, rule
 
 
 @dataclass(frozen=True)
