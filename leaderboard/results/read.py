@@ -22,8 +22,16 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array, Labels
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointUse
-from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.record import Result, asked
+from s2lct.leaderboard.results.untrusted import (
+    LONGEST_NAME,
+    MOST_JSON_BYTES,
+    MOST_TABLE_BYTES,
+    VERIFIED_FILE,
+    RefusedError,
+    bytes_of,
+    checked_record,
+)
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.chance import references
 from s2lct.plain_text import plain
@@ -62,16 +70,52 @@ class Suites:
             raise ScoringError(
                 f"{path}: was scored on the suite {told.name} {told.version} "
                 f"({told.fingerprint[:12] or 'unknown'}), which is not here",
-                hint="name it: --suite DIR, --suite ORG/NAME@REVISION or what else it was read from",
+                hint="name it: --suite DIR, --suite ORG/NAME@REVISION, or what it was read from",
             )
         return self._known[told.fingerprint]
+
+
+def result_files(paths: Iterable[Path]) -> list[Path]:
+    """Result files by path, each once; of a folder those that lie in it.
+
+    Raises:
+        ScoringError: a folder holds none.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        files = [path]
+        if path.is_dir():
+            files = [one for one in sorted(path.glob("*.json")) if one.name != VERIFIED_FILE]
+        if not files:
+            raise ScoringError(
+                f"{path}: holds no result file (*.json)",
+                hint=f"write some with `s2lct score MODEL --suite DIR --out {path}`",
+            )
+        for file in files:
+            found.setdefault(file.resolve(), file)
+    return list(found.values())
+
+
+def check_same_suite(results: Sequence[Result]) -> None:
+    """Refuse results of different suites."""
+    first, *others = results
+    for other in others:
+        if other.suite.fingerprint != first.suite.fingerprint:
+            suites = ", ".join(
+                f"{one.suite.version or '?'} {one.suite.fingerprint[:12]}" for one in (first, other)
+            )
+            raise ScoringError(
+                f"{first.model.name} and {other.model.name} were scored on different suites "
+                f"({suites})",
+                hint="score both on one version of the suite",
+            )
 
 
 def read_result(path: Path) -> Result:
     """Read a result file without its outcomes."""
     with _named(path):
-        data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
-        return untrusted.checked_record(data, names=False)
+        data = bytes_of(path, MOST_JSON_BYTES)
+        return checked_record(data, names=False)
 
 
 def read_scored(path: Path, suites: Suites) -> Scored:
@@ -88,22 +132,20 @@ def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcom
         ids: list[str] = table["id"].to_pylist()
         place = {one: number for number, one in enumerate(ids)}
         if len(place) < len(ids):
-            raise untrusted.RefusedError(f"{result.outcomes.path}: names an id twice")
+            raise RefusedError(f"{result.outcomes.path}: names an id twice")
         known = [case for case in suite.asked if case.id in place]
         if len(known) < len(ids):
             strange = set(ids) - {case.id for case in known}
-            raise untrusted.RefusedError(
+            raise RefusedError(
                 f"{result.outcomes.path}: has {len(strange):,} ids that the suite does not have "
                 f"({plain(min(strange), 40)})"
             )
         whole = all(case.id in place for case in suite.cases)
         if not (whole or result.partial):
-            raise untrusted.RefusedError(f"{result.outcomes.path}: lacks cases of the suite")
+            raise RefusedError(f"{result.outcomes.path}: lacks cases of the suite")
         said = [ANSWERS.get(label, -1) for label in table["label"].to_pylist()]
         if -1 in said:
-            raise untrusted.RefusedError(
-                f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}"
-            )
+            raise RefusedError(f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}")
         order = [place[case.id] for case in known]
         labels = np.array(said, dtype=np.int64)[order]
         probabilities = _probabilities(table)
@@ -214,14 +256,10 @@ def _checked_table(path: Path, result: Result, most_rows: int) -> pa.Table:
 
     name = result.outcomes.path
     if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
-        raise untrusted.RefusedError(
-            f"outcomes.path: {name!r} is no plain name of a Parquet file beside it"
-        )
-    data = untrusted.bytes_of(path.parent / name, untrusted.MOST_TABLE_BYTES)
+        raise RefusedError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
+    data = bytes_of(path.parent / name, MOST_TABLE_BYTES)
     if hashlib.sha256(data).hexdigest() != result.outcomes.sha256:
-        raise untrusted.RefusedError(
-            f"{name}: is not the file that the result names (SHA-256 differs)"
-        )
+        raise RefusedError(f"{name}: is not the file that the result names (SHA-256 differs)")
     try:
         file = pq.ParquetFile(
             pa.BufferReader(data),
@@ -235,7 +273,7 @@ def _checked_table(path: Path, result: Result, most_rows: int) -> pa.Table:
         sizes = [
             metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)
         ]
-        if max(sizes, default=0) < 0 or sum(sizes) > untrusted.MOST_TABLE_BYTES:
+        if max(sizes, default=0) < 0 or sum(sizes) > MOST_TABLE_BYTES:
             raise ValueError(f"unfolds to {sum(sizes):,} bytes")
         columns = {field.name: str(field.type) for field in file.schema_arrow}
         wanted = {
@@ -257,11 +295,11 @@ def _checked_table(path: Path, result: Result, most_rows: int) -> pa.Table:
                 ),
                 default=0,
             )
-            if longest > untrusted.LONGEST_NAME * 4 or table[column].null_count:
+            if longest > LONGEST_NAME * 4 or table[column].null_count:
                 raise ValueError(f"its column {column} has gaps or a word of {longest:,} bytes")
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         lines = str(error).splitlines() or [""]
-        raise untrusted.RefusedError(
+        raise RefusedError(
             f"{name}: is no Parquet file of outcomes ({plain(lines[0], 120)})"
         ) from None
     return table
@@ -279,7 +317,7 @@ def _probabilities(table: pa.Table) -> Array | None:
 def _named(path: Path) -> Iterator[None]:
     try:
         yield
-    except untrusted.RefusedError as refusal:
+    except RefusedError as refusal:
         raise ScoringError(
             plain(f"{path}: {refusal.reasons[0]}", 1_000),
             hint="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
