@@ -80,6 +80,7 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
+    from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -106,10 +107,16 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     relative: list[RelativeScores] = []
     cache = default_cache() if options.cache else None
     if options.predictions is not None:
-        given, given_scores = _of_predictions(options, options.predictions, chosen, tests)
+        if chosen is None:
+            raise ScoringError(
+                f"--predictions on {options.suite}: nothing is asked for that a result can hold",
+                hint="name a suite, or capabilities, with minimum-functionality cases",
+            )
+        given = outcomes_of_predictions(
+            options.predictions, chosen, options.name, label_map, options.neutral_band
+        )
         files.append(write_result(given, options.out, selection))
         sent.append(None)
-        relative += _written(given.model, given_scores, options.out, files)
     names = list(dict.fromkeys(options.models))
     here = options.engine == "process" or options.base_url is not None
     with ExitStack() as opened:
@@ -206,28 +213,6 @@ def _spread(
         return models
 
     return answered
-
-
-def _of_predictions(
-    options: ScoreOptions, path: Path, chosen: SuiteCases | None, tests: Sequence[RelativeTest]
-) -> tuple[Outcomes, tuple[RelativeScore, ...]]:
-    """What a file says that a model said."""
-    from s2lct.labels import check_label_map
-    from s2lct.leaderboard.answers.given import read_predictions
-    from s2lct.leaderboard.results.given import model_name, outcomes_of_predictions
-    from s2lct.leaderboard.scoring.relative import scores_of
-
-    name = model_name(options.name, path)
-    if chosen is None:
-        raise ScoringError(
-            f"--predictions on {options.suite}: nothing is asked for that a result can hold",
-            hint="name a suite, or capabilities, with minimum-functionality cases",
-        )
-    label_map, band = check_label_map(options.label_map), options.neutral_band
-    texts = [text for test in tests for text in test.texts]
-    given = read_predictions(path, chosen, label_map=label_map, neutral_band=band, also=texts)
-    outcomes = outcomes_of_predictions(given, name, label_map, band)
-    return outcomes, scores_of(name, tests, given.rule, given.by_text)
 
 
 def _written(
