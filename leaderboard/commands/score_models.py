@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from s2lct.errors import S2lctError, S2lctWarning, ScoringError
+from s2lct.errors import S2lctError, S2lctWarning
 from s2lct.leaderboard.commands.score_options import ScoreOptions, check_choice, loaded, prompts_of
 from s2lct.options import (
     takes,
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
-    from s2lct.leaderboard.scoring.relative import RelativeScore, RelativeScores, RelativeTest
-    from s2lct.leaderboard.scoring.score import Outcomes
     from s2lct.suite.cases import SuiteCases
 
 
@@ -32,8 +30,7 @@ if TYPE_CHECKING:
 class Scores:
     """Results that were written, in the order of the models; their files; models without one.
 
-    A language model has one for each prompt, in their order. ``relative`` has the models' scores on
-    CheckList's invariance and directional tests, if the suite has some.
+    A language model has one for each prompt, in their order.
     """
 
     results: tuple[Result, ...]
@@ -41,7 +38,6 @@ class Scores:
     failed: tuple[str, ...]
     sent: tuple[int | None, ...] = ()
     """Of the requests that a result took, how many this run sent; None without an endpoint."""
-    relative: tuple[RelativeScores, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -84,19 +80,20 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
-    from s2lct.leaderboard.scoring.relative import cases_beside, relative_tests, score_relative
     from s2lct.leaderboard.scoring.score import default_cache
     from s2lct.leaderboard.scoring.score import score as outcomes_of
+    from s2lct.suite.cases import load_cases
 
     label_map = check_label_map(options.label_map)
     prompts = prompts_of(options)
     check_choice(options)
     check_out_folder(options.out)
-    tests = relative_tests(options.suite, options.capability, options.kind, options.limit)
-    chosen = cases_beside(options.suite, tests, options.capability, options.kind, options.limit)
+    chosen = load_cases(options.suite).select(
+        options.capability or None, options.kind, options.limit
+    )
     selection = SelectionRecord(
         capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
-        if options.capability and chosen
+        if options.capability
         else None,
         kind=options.kind,
         limit=options.limit,
@@ -104,14 +101,8 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     files: list[Path] = []
     failed: list[str] = []
     sent: list[int | None] = []
-    relative: list[RelativeScores] = []
     cache = default_cache() if options.cache else None
     if options.predictions is not None:
-        if chosen is None:
-            raise ScoringError(
-                f"--predictions on {options.suite}: nothing is asked for that a result can hold",
-                hint="name a suite, or capabilities, with minimum-functionality cases",
-            )
         given = outcomes_of_predictions(
             options.predictions, chosen, options.name, label_map, options.neutral_band
         )
@@ -124,33 +115,20 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
         if names and not here:
             if cache is None:
                 cache = Path(opened.enter_context(TemporaryDirectory()), "outcomes.sqlite")
-            answered = _spread(options, prompts, chosen, tests, cache, bars)
+            answered = _spread(options, prompts, chosen, cache, bars)
         for name in names:
             try:
                 models = answered(name)
-                found: list[Outcomes | None] = [None] * len(models)
-                if chosen is not None:
-                    texts = len({case.text for case in chosen.asked})
-                    advance = bars(name, texts * len(models)) if here else None
-                    found = [
-                        outcomes_of(
-                            one,
-                            chosen,
-                            label_map=label_map,
-                            neutral_band=options.neutral_band,
-                            cache=cache,
-                            advance=advance,
-                        )
-                        for one in models
-                    ]
-                scores = [
-                    score_relative(
+                texts = len({case.text for case in chosen.asked})
+                advance = bars(name, texts * len(models)) if here else None
+                found = [
+                    outcomes_of(
                         one,
-                        tests,
+                        chosen,
                         label_map=label_map,
                         neutral_band=options.neutral_band,
                         cache=cache,
-                        bar=bars if here else None,
+                        advance=advance,
                     )
                     for one in models
                 ]
@@ -160,13 +138,10 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
                 warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
                 failed.append(name)
             else:
-                for one, outcomes, of_tests in zip(models, found, scores, strict=True):
-                    own = [write_result(outcomes, options.out, selection)] if outcomes else []
-                    relative += _written(one.name, of_tests, options.out, own)
-                    files += own
-                    sent += [getattr(one, "sent", None)] * len(own)
+                files += [write_result(outcomes, options.out, selection) for outcomes in found]
+                sent += [getattr(one, "sent", None) for one in models]
     results = tuple(map(read_result, files))
-    return Scores(results, tuple(files), tuple(failed), tuple(sent), tuple(relative))
+    return Scores(results, tuple(files), tuple(failed), tuple(sent))
 
 
 def _loaded_here(options: ScoreOptions, prompts: Sequence[LabelPrompt], name: str) -> Sequence[Any]:
@@ -183,8 +158,7 @@ def _loaded_here(options: ScoreOptions, prompts: Sequence[LabelPrompt], name: st
 def _spread(
     options: ScoreOptions,
     prompts: Sequence[LabelPrompt],
-    chosen: SuiteCases | None,
-    tests: Sequence[RelativeTest],
+    chosen: SuiteCases,
     cache: Path,
     bars: Bars,
 ) -> Callable[[str], Sequence[Any]]:
@@ -200,11 +174,10 @@ def _spread(
         Source(name, options.device, options.dtype, tuple(prompts), Path(name).exists())
         for name in dict.fromkeys(options.models)
     ]
-    cases = [case.text for case in chosen.asked] if chosen else []
-    relative = [text for test in tests for text in test.texts]
+    cases = [case.text for case in chosen.asked]
     make = partial(LoadedModels, 1 if options.gpus_per_worker else 2)
     with engine_of(options, make) as engine:
-        found = spread(engine, sources, [cases, relative], cache, bars)
+        found = spread(engine, sources, [cases], cache, bars)
 
     def answered(name: str) -> Sequence[Any]:
         models = found[name]
@@ -213,21 +186,6 @@ def _spread(
         return models
 
     return answered
-
-
-def _written(
-    name: str, scores: Sequence[RelativeScore], out: Path, results: Sequence[Path]
-) -> list[RelativeScores]:
-    """A model's scores on relative tests, beside its result if it has one; none without scores."""
-    from s2lct.leaderboard.results.write import file_name
-    from s2lct.leaderboard.scoring.relative import RelativeScores, write_scores
-
-    if not scores:
-        return []
-    stem = results[-1].stem if results else file_name(name)
-    path = out / f"{stem}.relative.csv"
-    write_scores(scores, path)
-    return [RelativeScores(name, tuple(scores), path)]
 
 
 def _why(name: str, error: Exception) -> str:
