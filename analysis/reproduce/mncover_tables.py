@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from s2lct.analysis.arrays import Arrays, kept_arrays
-from s2lct.analysis.augment.retrain import Accuracies, retrain
+from s2lct.analysis.augment.accuracy import Accuracies, accuracies
 from s2lct.analysis.augment.search import Augmenter, embedding_similarity
 from s2lct.analysis.augment.transformations import NAMES, load_transformations
 from s2lct.analysis.corpus_parts import parts_of_corpus
@@ -20,7 +19,7 @@ from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.suites import drawn, given, named_suites, reference_and_held_out
 from s2lct.analysis.coverage.wimask import learn_masks
-from s2lct.analysis.kept import kept
+from s2lct.analysis.kept import Array, kept, kept_arrays
 from s2lct.analysis.reproduce import printed
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
 from s2lct.builder.corpus.read import read_corpus
@@ -62,7 +61,7 @@ class Neurons:
         """The metrics with what the reference texts cover, in one pass that is kept."""
         states = {name: metric.emptied() for name, metric in self.metrics.items()}
 
-        def covered() -> Arrays:
+        def covered() -> dict[str, Array]:
             for one in self.encoder.shown_activations(self.reference, "training set"):
                 for state in states.values():
                     state.add(state.marks(one))
@@ -199,9 +198,8 @@ def table4(inputs: Inputs) -> Reproduction:
         rule = rule_for(neurons.encoder.classes, model=model)
         labels = {LABELS[meaning] for meaning in rule.meanings}
         parts = parts_of_corpus(read_corpus(str(inputs.reference)), inputs.seed)
-        train, dev, test = (
-            [one for one in part if one.label in labels]
-            for part in (parts.train, parts.dev, parts.test)
+        train, test = (
+            [one for one in part if one.label in labels] for part in (parts.train, parts.test)
         )
         ranked = sorted(train, key=lambda one: shuffle_key(inputs.seed, "limit", one.id, one.text))
         originals = ranked[: inputs.limit]
@@ -209,25 +207,22 @@ def table4(inputs: Inputs) -> Reproduction:
         for name, why in skipped.items():
             warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=2)
         augmenter = Augmenter(originals, transformations, embedding_similarity(), seed=inputs.seed)
-        as_printed = augmenter.as_printed(neurons.encoder, neurons.metrics[MNCOVER])
+        as_printed = augmenter.search(neurons.encoder, neurons.metrics[MNCOVER])
         if not as_printed:
             raise AnalysisError(
                 f"{inputs.name}: no text made coverage grow", hint="give more originals: --limit"
             )
-        guided = augmenter.by_coverage(neurons.encoder, neurons.trained()[MNCOVER])
         added = {
             "without": [],
             "random, as many": augmenter.at_random(len(as_printed)),
             "Algorithm 1 as printed": as_printed,
-            "our search, as many": guided[: len(as_printed)],
         }
-        found = retrain(
+        found = accuracies(
             model,
             {
                 name: _pairs(train) + [(one.text, one.original.label) for one in more]
                 for name, more in added.items()
             },
-            _pairs(dev),
             _pairs(test),
             [inputs.seed + number for number in range(inputs.seeds)],
             device=inputs.device,
@@ -236,8 +231,9 @@ def table4(inputs: Inputs) -> Reproduction:
             COUNTED,
             neurons.about_masks,
             f"From {len(originals):,} originals of {len(train):,} sentences to train on; "
-            f"{inputs.seeds} trainings of each. The paper added 6,541 texts to BERT-base on SST-2, "
-            "once, without a spread; its bounds of similarity and failures are not said.",
+            f"{inputs.seeds} trainings of each, one epoch from the model's weights. The paper "
+            "added 6,541 texts to BERT-base on SST-2, once, without a spread; its bounds of "
+            "similarity and failures are not said.",
         )
         title = f"Table 4 of MNCOVER with {model}: accuracy after augmentation"
         digits = dict.fromkeys(columns[2:], 2)
@@ -257,7 +253,7 @@ def accuracy_rows(found: Mapping[str, Accuracies]) -> list[list[Cell]]:
         return None if interval is None else 50 * (interval[1] - interval[0])
 
     base = next(iter(found.values()))
-    figures = [*printed.TABLE_4.values(), None]
+    figures = printed.TABLE_4.values()
     return [
         [
             name,
@@ -274,7 +270,7 @@ def accuracy_rows(found: Mapping[str, Accuracies]) -> list[list[Cell]]:
 
 def accuracy_verdict(found: Mapping[str, Accuracies]) -> str:
     """Whether guidance is worth more than chance."""
-    _, by_chance, guided, _ = found.values()
+    _, by_chance, guided = found.values()
     points, bounds = 100 * (guided.mean - by_chance.mean), guided.interval(by_chance)
     told = f"Algorithm 1 against as many random texts: {points:+.2f} points"
     if bounds is None:
