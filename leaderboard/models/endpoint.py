@@ -35,7 +35,7 @@ _LONGEST_WORDS = 200
 _MOST_BYTES = 4 << 20
 """Of a response: an answer has a few hundred."""
 _HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
-_FIRST_RETRIES = 2
+_FIRST_RETRIES, _CONNECT = 2, 5.0
 _ATTEMPTS = 3
 """How often a server may send what is no answer, such as the page of a proxy that is busy."""
 _LAST_ANSWERS = 10.0
@@ -277,6 +277,7 @@ class EndpointModel:
             ScoringError: the server refuses, does not answer a text however often it is asked, or
                 changes its model meanwhile.
         """
+        import httpx
         from openai import OpenAI
 
         client = OpenAI(
@@ -284,7 +285,7 @@ class EndpointModel:
             # Without one the client would look for others in the environment.
             api_key=self._key or _WITHOUT_KEY,
             max_retries=self.server.retries,
-            timeout=self.server.seconds,
+            timeout=httpx.Timeout(self.server.seconds, connect=_CONNECT),
             http_client=self._bounded_client(),
         )
         self._stopped.clear()
