@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-from s2lct.errors import S2lctError, S2lctWarning, ScoringError
-from s2lct.leaderboard.commands.score_options import ScoreOptions, check_choice, loaded, prompts_of
-from s2lct.options import (
-    Argument,
-    Printed,
-    takes,
+import typer
+
+from s2lct.command import (
+    RUNNING,
+    Capabilities,
+    Count,
+    Device,
+    EngineName,
+    LabelMap,
+    command,
 )
-from s2lct.progress import Bars
+from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError
+from s2lct.labels import LABELS, TASK, check_label_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
+    from s2lct.engines import Engine
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
-    from s2lct.leaderboard.scoring.relative import RelativeScore, RelativeScores, RelativeTest
-    from s2lct.leaderboard.scoring.score import Outcomes
+    from s2lct.leaderboard.scoring.spread import LoadedModels
     from s2lct.suite.cases import SuiteCases
+
+LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predictions"
 
 
 @dataclass(frozen=True)
 class Scores:
     """Results that were written, in the order of the models; their files; models without one.
 
-    A language model has one for each prompt, in their order. ``relative`` has the models' scores on
-    CheckList's invariance and directional tests, if the suite has some.
+    A language model has one for each prompt, in their order.
     """
 
     results: tuple[Result, ...]
@@ -44,7 +49,6 @@ class Scores:
     failed: tuple[str, ...]
     sent: tuple[int | None, ...] = ()
     """Of the requests that a result took, how many this run sent; None without an endpoint."""
-    relative: tuple[RelativeScores, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -75,177 +79,255 @@ class Scores:
         return over_prompts(self.results)
 
 
-@takes(ScoreOptions)
-def score(options: ScoreOptions, bars: Bars) -> Scores:
+@command
+def score_models(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
+            "(ID@REVISION pins one); with --base-url what the server calls it."
+        ),
+    ] = [],  # noqa: B006
+    *,
+    suite: Annotated[
+        str,
+        typer.Option(
+            help="Folder of a suite, Hub id\\[@REVISION], checklist:FILE.jsonl\\[.gz], or "
+            "csv:FILE?text=COLUMN&…"
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the result files.", file_okay=False)
+    ] = Path("results"),
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of a model: what yours said of the cases that `s2lct export SUITE "
+            "--format csv` writes. CSV, JSON lines or Parquet with id or text, and label or a "
+            "probability a class.",
+            rich_help_panel=GIVEN,
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help=r"With --predictions: what the model is called \[default: as the file].",
+            rich_help_panel=GIVEN,
+        ),
+    ] = None,
+    capability: Capabilities = [],  # noqa: B006
+    limit: Annotated[Count | None, typer.Option(help="Most cases of a capability.")] = None,
+    label_map: LabelMap = None,
+    llm: Annotated[
+        bool,
+        typer.Option(
+            help="Folders and Hub ids are language models: the likeliest label word behind a "
+            "prompt counts, with each of several prompts. --label-map names other words.",
+            rich_help_panel=LLMS,
+        ),
+    ] = False,
+    prompt: Annotated[
+        list[str],
+        typer.Option(
+            help=r"With --llm or --base-url: what is asked, with {text}; \n is a new line. May be "
+            r"given again \[default: three wordings].",
+            rich_help_panel=LLMS,
+        ),
+    ] = [],  # noqa: B006
+    max_tokens: Annotated[
+        Count | None,
+        typer.Option(
+            help="With --llm: have models answer in words of at most so many tokens, which are "
+            "read strictly. With --base-url: most tokens of an answer; models that think first "
+            r"need more \[default: 32].",
+            rich_help_panel=LLMS,
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Ask an OpenAI-compatible server, such as http://localhost:8000/v1, with the key "
+            "in OPENAI_API_KEY, if any; what models write is read strictly.",
+            rich_help_panel=ENDPOINTS,
+        ),
+    ] = None,
+    keep_answers: Annotated[
+        bool,
+        typer.Option(
+            help="With --base-url: use answers of earlier runs though they are older than a day, "
+            "or the server has another model now.",
+            rich_help_panel=ENDPOINTS,
+        ),
+    ] = False,
+    device: Device = "auto",
+    dtype: Annotated[
+        str,
+        typer.Option(
+            help="auto (bfloat16 on a GPU), float32, bfloat16 or float16.", rich_help_panel=RUNNING
+        ),
+    ] = "auto",
+    engine: EngineName = "process",
+) -> Scores:
     """Score models: a failure rate for each capability.
 
     A result file each, with what the model said of every case beside it; of a language model one
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
-    from s2lct.labels import check_label_map
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
-    from s2lct.leaderboard.scoring.relative import cases_beside, relative_tests, score_relative
-    from s2lct.leaderboard.scoring.score import default_cache
-    from s2lct.leaderboard.scoring.score import score as outcomes_of
+    from s2lct.leaderboard.scoring.score import default_cache, score
+    from s2lct.leaderboard.scoring.spread import Source, loaded
+    from s2lct.suite.cases import load_cases
 
-    label_map = check_label_map(options.label_map)
-    prompts = prompts_of(options)
-    check_choice(options)
-    check_out_folder(options.out)
-    tests = relative_tests(options.suite, options.capability, options.kind, options.limit)
-    chosen = cases_beside(options.suite, tests, options.capability, options.kind, options.limit)
-    selection = SelectionRecord(
-        capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
-        if options.capability and chosen
-        else None,
-        kind=options.kind,
-        limit=options.limit,
+    if bool(models) == (predictions is not None):
+        raise OptionError(
+            f"{len(models)} models {'with' if predictions else 'and no'} --predictions",
+            hint="name models (`s2lct score -h` says how), or else give --predictions FILE",
+        )
+    _check_use(
+        (predictions, "--predictions", {"--name": name}),
+        (llm or base_url, "--llm or --base-url", {"--prompt": prompt, "--max-tokens": max_tokens}),
+        (base_url, "--base-url", {"--keep-answers": keep_answers}),
+        (not (llm and base_url), "no --base-url", {"--llm": llm}),
+        (predictions is None, "no --predictions", {"--llm": llm, "--base-url": base_url}),
     )
+    meanings = check_label_map(label_map)
+    prompts: list[LabelPrompt] = []
+    if llm or base_url:
+        prompts, meanings = _prompts(prompt, meanings, max_tokens if llm else None), None
+    make: Callable[[str], Sequence[Any]]
+    if base_url is not None:
+        make = _of_server(base_url, prompts, max_tokens, keep_answers)
+    else:
+        of_name = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
+        sources = {one: of_name(one, is_folder=Path(one).exists()) for one in models}
+        make = lambda name: loaded(sources[name])  # noqa: E731
+    check_out_folder(out)
+    chosen = load_cases(suite).select(capability or None, None, limit)
+    names = tuple(dict.fromkeys(case.capability for case in chosen.cases))
+    selection = SelectionRecord(capabilities=names if capability else None, limit=limit)
     files: list[Path] = []
     failed: list[str] = []
     sent: list[int | None] = []
-    relative: list[RelativeScores] = []
-    cache = default_cache() if options.cache else None
-    if options.predictions is not None:
-        given, given_scores = _of_predictions(options, options.predictions, chosen, tests)
-        files.append(write_result(given, options.out, selection))
+    if predictions is not None:
+        files.append(write_result(_given(predictions, name, chosen, meanings), out, selection))
         sent.append(None)
-        relative += _written(given.model, given_scores, options.out, files)
-    names = list(dict.fromkeys(options.models))
-    here = options.engine == "process" or options.base_url is not None
-    with ExitStack() as opened:
-        answered: Callable[[str], Sequence[Any]] = partial(_loaded_here, options, prompts)
-        if names and not here:
-            if cache is None:
-                cache = Path(opened.enter_context(TemporaryDirectory()), "outcomes.sqlite")
-            answered = _spread(options, prompts, chosen, tests, cache, bars)
-        for name in names:
-            try:
-                models = answered(name)
-                found: list[Outcomes | None] = [None] * len(models)
-                if chosen is not None:
-                    texts = len({case.text for case in chosen.asked})
-                    advance = bars(name, texts * len(models)) if here else None
-                    found = [
-                        outcomes_of(
-                            one,
-                            chosen,
-                            label_map=label_map,
-                            neutral_band=options.neutral_band,
-                            cache=cache,
-                            advance=advance,
-                        )
-                        for one in models
-                    ]
-                scores = [
-                    score_relative(
-                        one,
-                        tests,
-                        label_map=label_map,
-                        neutral_band=options.neutral_band,
-                        cache=cache,
-                        bar=bars if here else None,
-                    )
-                    for one in models
-                ]
-            except Exception as error:  # somebody's model may fail in any way
-                if len(names) == 1:
-                    raise
-                warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
-                failed.append(name)
-            else:
-                for one, outcomes, of_tests in zip(models, found, scores, strict=True):
-                    own = [write_result(outcomes, options.out, selection)] if outcomes else []
-                    relative += _written(one.name, of_tests, options.out, own)
-                    files += own
-                    sent += [getattr(one, "sent", None)] * len(own)
+    elif engine == "ray" and base_url is None:
+        make = _spread([*sources.values()], chosen)
+    for model in dict.fromkeys(models):
+        try:
+            found = [
+                (one, score(one, chosen, label_map=meanings, cache=default_cache()))
+                for one in make(model)
+            ]
+        except Exception as error:  # somebody's model may fail in any way
+            if len(set(models)) == 1:
+                raise
+            warnings.warn(_why(model, error), S2lctWarning, stacklevel=2)
+            failed.append(model)
+        else:
+            files += [write_result(outcomes, out, selection) for _, outcomes in found]
+            sent += [getattr(one, "sent", None) for one, _ in found]
     results = tuple(map(read_result, files))
-    return Scores(results, tuple(files), tuple(failed), tuple(sent), tuple(relative))
+    return Scores(results, tuple(files), tuple(failed), tuple(sent))
 
 
-def _loaded_here(options: ScoreOptions, prompts: Sequence[LabelPrompt], name: str) -> Sequence[Any]:
-    """The model of a name, once for each prompt if it takes some."""
-    from s2lct.leaderboard.models.endpoint import EndpointModel
-    from s2lct.leaderboard.models.language_model import LanguageModel
+def _check_use(*rules: tuple[object, str, Mapping[str, object]]) -> None:
+    """Refuse options that go with something that is not given."""
+    for goes, what, options in rules:
+        if not goes and (idle := [option for option, value in options.items() if value]):
+            raise OptionError(
+                f"{' and '.join(idle)} go{'es' if len(idle) == 1 else ''} with {what}",
+                hint="add that, or leave it out",
+            )
 
-    model = loaded(options, name, prompts[0] if prompts else None)
-    if isinstance(model, (LanguageModel, EndpointModel)):
-        return [model.asking(asks) for asks in prompts]
-    return [model]
+
+def _prompts(
+    own: Sequence[str], meanings: Mapping[str, str] | None, most_tokens: int | None
+) -> list[LabelPrompt]:
+    """What language models are asked, one prompt after the other."""
+    from s2lct.leaderboard.models.language_model import LabelPrompt
+
+    words = LABELS
+    if meanings is not None:
+        of_label = {label: word for word, label in meanings.items()}
+        words = tuple(of_label[label] for label in LABELS if label in of_label)
+        if len(of_label) != len(meanings) or not of_label.keys() >= {*TASK.ends}:
+            raise OptionError(
+                f"--label-map: {', '.join(meanings)} are no words of a question",
+                hint=f"give one for {' and '.join(TASK.ends)} each, and one for neutral if at all",
+            )
+    wordings = dict.fromkeys(one.replace("\\n", "\n") for one in own) or TASK.prompts
+    return [LabelPrompt(one, words, most_tokens=most_tokens) for one in wordings]
 
 
-def _spread(
-    options: ScoreOptions,
-    prompts: Sequence[LabelPrompt],
-    chosen: SuiteCases | None,
-    tests: Sequence[RelativeTest],
-    cache: Path,
-    bars: Bars,
+def _of_server(
+    base_url: str, prompts: Sequence[LabelPrompt], most_tokens: int | None, keeps_answers: bool
 ) -> Callable[[str], Sequence[Any]]:
+    from s2lct.leaderboard.models.endpoint import EndpointModel, Server
+    from s2lct.leaderboard.models.language_model import MOST_TOKENS
+    from s2lct.leaderboard.results.untrusted import faults_of_names
+
+    server = Server(base_url, most_tokens or MOST_TOKENS, keeps_answers)
+
+    def asked(name: str) -> Sequence[Any]:
+        if fault := next(faults_of_names({"model.name": name}), ""):
+            raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
+        return [EndpointModel(name, prompt, server) for prompt in prompts]
+
+    return asked
+
+
+def _spread(sources: Sequence[Any], chosen: SuiteCases) -> Callable[[str], Sequence[Any]]:
     """Have workers answer all that models are to be asked: what then gives these by name.
 
     That raises what kept a model from being loaded or asked.
     """
-    from s2lct.leaderboard.models.loaded_models import LoadedModels, Source
+    from s2lct.leaderboard.scoring.score import default_cache
     from s2lct.leaderboard.scoring.spread import spread
-    from s2lct.ray_engine import engine_of
 
-    sources = [
-        Source(name, options.device, options.dtype, tuple(prompts), Path(name).exists())
-        for name in dict.fromkeys(options.models)
-    ]
-    cases = [case.text for case in chosen.asked] if chosen else []
-    relative = [text for test in tests for text in test.texts]
-    make = partial(LoadedModels, 1 if options.gpus_per_worker else 2)
-    with engine_of(options, make) as engine:
-        found = spread(engine, sources, [cases, relative], cache, bars)
+    with ray_workers() as workers:
+        found = spread(workers, sources, [case.text for case in chosen.asked], default_cache())
 
-    def answered(name: str) -> Sequence[Any]:
+    def asked(name: str) -> Sequence[Any]:
         models = found[name]
         if isinstance(models, Exception):
             raise models
         return models
 
-    return answered
+    return asked
 
 
-def _of_predictions(
-    options: ScoreOptions, path: Path, chosen: SuiteCases | None, tests: Sequence[RelativeTest]
-) -> tuple[Outcomes, tuple[RelativeScore, ...]]:
-    """What a file says that a model said."""
-    from s2lct.labels import check_label_map
+@contextmanager
+def ray_workers() -> Iterator[Engine[LoadedModels]]:
+    """Workers of the cluster that RAY_ADDRESS names, or of one that is started here.
+
+    Where it has GPUs, each worker has one.
+    """
+    from s2lct.leaderboard.scoring.spread import LoadedModels
+    from s2lct.ray_cluster import AUTO, ray_cluster
+    from s2lct.ray_engine import RayEngine
+
+    with ray_cluster(AUTO if os.environ.get("RAY_ADDRESS") else None, None) as ray:
+        gpus = min(1.0, ray.cluster_resources().get("GPU", 0.0))
+        with RayEngine(partial(LoadedModels, 1 if gpus else 2), gpus_per_worker=gpus) as engine:
+            yield engine
+
+
+def _given(
+    path: Path, name: str | None, chosen: SuiteCases, meanings: Mapping[str, str] | None
+) -> Any:
+    """What a file says that a model said, as outcomes."""
     from s2lct.leaderboard.answers.given import read_predictions
+    from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
     from s2lct.leaderboard.results.given import model_name, outcomes_of_predictions
-    from s2lct.leaderboard.scoring.relative import scores_of
 
-    name = model_name(options.name, path)
-    if chosen is None:
-        raise ScoringError(
-            f"--predictions on {options.suite}: nothing is asked for that a result can hold",
-            hint="name a suite, or capabilities, with minimum-functionality cases",
-        )
-    label_map, band = check_label_map(options.label_map), options.neutral_band
-    texts = [text for test in tests for text in test.texts]
-    given = read_predictions(path, chosen, label_map=label_map, neutral_band=band, also=texts)
-    outcomes = outcomes_of_predictions(given, name, label_map, band)
-    return outcomes, scores_of(name, tests, given.rule, given.by_text)
-
-
-def _written(
-    name: str, scores: Sequence[RelativeScore], out: Path, results: Sequence[Path]
-) -> list[RelativeScores]:
-    """A model's scores on relative tests, beside its result if it has one; none without scores."""
-    from s2lct.leaderboard.results.write import file_name
-    from s2lct.leaderboard.scoring.relative import RelativeScores, write_scores
-
-    if not scores:
-        return []
-    stem = results[-1].stem if results else file_name(name)
-    path = out / f"{stem}.relative.csv"
-    write_scores(scores, path)
-    return [RelativeScores(name, tuple(scores), path)]
+    called = model_name(name, path)
+    given = read_predictions(path, chosen, label_map=meanings, neutral_band=NEUTRAL_BAND)
+    return outcomes_of_predictions(given, called, meanings, NEUTRAL_BAND)
 
 
 def _why(name: str, error: Exception) -> str:
@@ -256,13 +338,6 @@ def _why(name: str, error: Exception) -> str:
     return f"{told}\n  → score it alone to see where it fails"
 
 
-class CompareOptions(Printed):
-    """Options of `compare`."""
-
-    first: Annotated[Path, Argument("A result file.", path="existing file")]
-    second: Annotated[Path, Argument("Another, on the same suite.", path="existing file")]
-
-
 @dataclass(frozen=True)
 class Compared:
     """The results of two files, how many cases both have, and a comparison a capability.
@@ -270,6 +345,7 @@ class Compared:
     ``both_sides`` has one for each that has counterparts which both models were asked.
     """
 
+    files: tuple[Path, Path]
     results: tuple[Result, Result]
     cases: int
     by_capability: dict[str, Comparison]
@@ -289,22 +365,25 @@ class Compared:
         }
 
 
-@takes(CompareOptions)
-def compare(options: CompareOptions, bars: Bars) -> Compared:
-    """Say which differences between two models are real."""
+ResultFile = Annotated[Path, typer.Argument(help="A result file.", exists=True, dir_okay=False)]
+
+
+@command
+def compare(first: ResultFile, second: ResultFile) -> Compared:
+    """Say which differences between two models on the same suite are real."""
     from s2lct.leaderboard.results.comparison import compare as compared
     from s2lct.leaderboard.results.comparison import compare_sides, paired
-    from s2lct.leaderboard.results.read import read_scored
+    from s2lct.leaderboard.results.read import read_outcomes, read_result
     from s2lct.leaderboard.site.report import check_same_suite
 
-    paths = (options.first, options.second)
-    (first, one), (second, other) = map(read_scored, paths)
-    check_same_suite([first, second])
+    results = (read_result(first), read_result(second))
+    check_same_suite(results)
+    one, other = map(read_outcomes, (first, second))
     cases, *failed = paired(one, other)
     if not cases:
         raise ScoringError(
-            f"{paths[0]} and {paths[1]} have no case in common",
-            hint="score both on the same capabilities and kinds",
+            f"{first} and {second} have no case in common",
+            hint="score both on the same capabilities",
         )
-    by_capability = compared(cases, *failed)
-    return Compared((first, second), len(cases), by_capability, compare_sides(one, other))
+    by_capability, sides = compared(cases, *failed), compare_sides(one, other)
+    return Compared((first, second), results, len(cases), by_capability, sides)

@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.endpoint import address_of
-from s2lct.leaderboard.results.record import EndpointRecord, Result, asked
+from s2lct.leaderboard.models.endpoint import EndpointUse, address_of
+from s2lct.leaderboard.results.record import Result, asked
 from s2lct.leaderboard.scoring.chance import RANDOM
 from s2lct.suite.capability_ids import is_capability_id
 
@@ -203,7 +203,7 @@ def faults_of_words(result: Result) -> Iterator[str]:
         yield f"date: {result.date!r} {error}"
 
 
-def _faults_of_endpoint(endpoint: EndpointRecord) -> Iterator[str]:
+def _faults_of_endpoint(endpoint: EndpointUse) -> Iterator[str]:
     try:
         if (address := address_of(endpoint.url)) != endpoint.url:
             yield f"model.endpoint.url: {endpoint.url!r} is written {address!r}"

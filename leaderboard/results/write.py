@@ -25,6 +25,7 @@ _SUITE_FOLDER = re.compile(r"(?:^|-)[0-9a-f]{12}$")
 _FAITHFUL = re.compile(r"(?:(?!.*--)[\w.-]+/)?(?!.*--)\w[\w.-]*", re.ASCII)
 _LONGEST_SLUG = 100
 _FACTS = (
+    "endpoint",
     "revision",
     "weights_sha256",
     "label_rule",
@@ -70,10 +71,7 @@ def write_result(
         max_tokens=asks.most_tokens if asks else None,
     )
     facts = {name: getattr(outcomes, name) for name in _FACTS}
-    endpoint = None
-    if outcomes.endpoint is not None:
-        endpoint = record.EndpointRecord.model_validate(outcomes.endpoint, from_attributes=True)
-    model = record.ModelRecord(name=outcomes.model, options=options, endpoint=endpoint, **facts)
+    model = record.ModelRecord(name=outcomes.model, options=options, **facts)
     stem = _stem(model, suite, outcomes, folder)
     path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
     write_outcomes(outcomes, table)
