@@ -12,8 +12,9 @@ from rich.text import Text
 from s2lct.analysis.commands import report as reporting
 from s2lct.cli.console import console, note, show, show_json
 from s2lct.cli.options import Panel
+from s2lct.command import Format
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.commands import gates, score_models, score_options
+from s2lct.leaderboard.commands import gates, score_models
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import Result
@@ -24,19 +25,20 @@ SCORING = Panel(app, "Score models")
 
 
 @SCORING.shows(
-    score_models.score,
+    score_models.score_models,
     "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
     "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
     "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
     "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
+    name="score",
 )
-def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions) -> None:
+def show_scores(scores: score_models.Scores, *, format: Format = "table") -> None:
     """Failure rates side by side, and where they were written."""
     from s2lct.leaderboard.results.write import plain_path
     from s2lct.leaderboard.site.report import ResultsTable
 
-    as_json = options.format == "json"
-    if as_json:
+    tell = note if format == "json" else console.print
+    if format == "json":
         show_json(scores.as_json())
     elif scores.results:
         console.print(ResultsTable(scores.results))
@@ -47,32 +49,24 @@ def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions
     for result, sent in zip(scores.results, scores.sent, strict=True):
         if (of := result.model.endpoint) is not None:
             days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
-            console.print(
+            tell(
                 f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
                 f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
                 f"tokens read, {of.completion_tokens:,} written, on {days}; {of.reused:,} answers "
                 "are kept from earlier runs. It cannot be scored again."
             )
         if (given := result.model.predictions) is not None:
-            console.print(
+            tell(
                 f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
                 "again, and are no submission to a leaderboard."
             )
-    if scores.relative:
-        from s2lct.leaderboard.site.relative_table import relative_table
-
-        console.print(relative_table(scores.relative))
-        console.print(f"Case by case: {', '.join(str(one.file) for one in scores.relative)}")
     for path, result in zip(scores.files, scores.results, strict=True):
-        plain = plain_path(result.model, options.out)
+        plain = plain_path(result.model, path.parent)
         if not result.partial and plain not in (None, path):
-            (note if as_json else console.print)(
-                f"{plain} stays as it is: it holds another result."
-            )
+            tell(f"{plain} stays as it is: it holds another result.")
     if scores.failed:
         raise ScoringError(
-            f"{len(scores.failed)} of {len(set(options.models))} models could not be scored: "
-            f"{', '.join(scores.failed)}",
+            f"{len(scores.failed)} models could not be scored: {', '.join(scores.failed)}",
             hint=("the others' results are written; " if scores.files else "")
             + "mend what is told above and score these again",
         )
@@ -107,14 +101,14 @@ def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -
 
 
 @SCORING.shows(score_models.compare, "s2lct compare results/vader.json results/afinn.json")
-def show_comparison(compared: score_models.Compared, options: score_models.CompareOptions) -> None:
+def show_comparison(compared: score_models.Compared, *, format: Format = "table") -> None:
     """A table of differences, and on what cases they rest."""
     from s2lct.leaderboard.site.report import comparison_table
 
-    if options.format == "json":
+    if format == "json":
         show_json(compared.as_json())
         return
-    for path, result in zip((options.first, options.second), compared.results, strict=True):
+    for path, result in zip(compared.files, compared.results, strict=True):
         if result.partial:
             console.print(
                 f"{path} is partial ({result.selection}): the comparison is of the "

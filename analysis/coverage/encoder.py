@@ -24,9 +24,8 @@ import numpy.typing as npt
 from s2lct.analysis.judge import load_model
 from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.models.fingerprint import model_fingerprint
-from s2lct.leaderboard.models.network import Network
-from s2lct.leaderboard.models.word_lists import WORD_LISTS
+from s2lct.leaderboard.models.built_in import WORD_LISTS
+from s2lct.leaderboard.models.network import Network, model_fingerprint
 from s2lct.threads import batches_at_once
 
 TOKENS_A_BATCH = 512  # on a CPU larger batches are no faster

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.coverage.pairs import holds_pairs, read_pairs
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
-from s2lct.leaderboard.scoring.relative import label_probabilities
+from s2lct.leaderboard.answers.label_rules import LabelRule, label_probabilities, rule_for
 from s2lct.suite.checklist import holds_cases, read_checklist, read_relative_cases
 from s2lct.suite.expectations import Expectation, expectation_of
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import Field
 
 from s2lct.command import (
     RUNNING,
     Capabilities,
-    Count,
     Device,
     EngineName,
     LabelMap,
@@ -96,9 +96,9 @@ def score_models(
             "csv:FILE?text=COLUMN&…"
         ),
     ],
-    out: Annotated[
-        Path, typer.Option(help="Folder for the result files.", file_okay=False)
-    ] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the result files.", file_okay=False)] = Path(
+        "results"
+    ),
     predictions: Annotated[
         Path | None,
         typer.Option(
@@ -118,11 +118,14 @@ def score_models(
         ),
     ] = None,
     capability: Capabilities = [],  # noqa: B006
-    limit: Annotated[Count | None, typer.Option(help="Most cases of a capability.")] = None,
+    limit: Annotated[
+        int | None, Field(ge=1), typer.Option(help="Most cases of a capability.")
+    ] = None,
     label_map: LabelMap = None,
     llm: Annotated[
         bool,
         typer.Option(
+            "--llm",
             help="Folders and Hub ids are language models: the likeliest label word behind a "
             "prompt counts, with each of several prompts. --label-map names other words.",
             rich_help_panel=LLMS,
@@ -137,7 +140,8 @@ def score_models(
         ),
     ] = [],  # noqa: B006
     max_tokens: Annotated[
-        Count | None,
+        int | None,
+        Field(ge=1),
         typer.Option(
             help="With --llm: have models answer in words of at most so many tokens, which are "
             "read strictly. With --base-url: most tokens of an answer; models that think first "
@@ -156,6 +160,7 @@ def score_models(
     keep_answers: Annotated[
         bool,
         typer.Option(
+            "--keep-answers",
             help="With --base-url: use answers of earlier runs though they are older than a day, "
             "or the server has another model now.",
             rich_help_panel=ENDPOINTS,

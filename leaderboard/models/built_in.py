@@ -1,4 +1,4 @@
-"""Models that come with s2lct: baselines that add up the scores of words, and two small networks."""
+"""Models that come with s2lct: sums of the scores of words, and two small networks."""
 
 from __future__ import annotations
 

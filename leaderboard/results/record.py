@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.labels import LABELS, TASK, Label
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
+from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
-from s2lct.leaderboard.models.built_in import WORD_LISTS
 
 FORMAT: Literal[3] = 3
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"

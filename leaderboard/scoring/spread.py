@@ -110,9 +110,7 @@ class LoadedModels:
         self._most, self._texts_a_piece = most, texts_a_piece
         self._loaded: dict[Source, list[Any]] = {}
 
-    def describe(
-        self, given: tuple[Source, Sequence[str]]
-    ) -> tuple[Described, ...] | Exception:
+    def describe(self, given: tuple[Source, Sequence[str]]) -> tuple[Described, ...] | Exception:
         """Describe a model, once for each of its prompts, and the pieces of texts."""
         source, texts = given
         try:

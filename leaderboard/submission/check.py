@@ -21,7 +21,6 @@ from typing import Any
 from s2lct.errors import ScoringError
 from s2lct.files import write_text
 from s2lct.leaderboard.answers.label_rules import Labels
-from s2lct.leaderboard.models.text_model import answer_rule
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.outcomes import NO_ANSWER, case_columns, decoded, said_ids
 from s2lct.leaderboard.results.read import outcomes_of, wrong_figures
@@ -137,7 +136,7 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
     with suppress(ScoringError):  # said before
         asks = asked(options)
         writes = model.endpoint is not None or options.generate
-        rule = answer_rule(asks) if asks and writes else str(asks)
+        rule = asks.answer_rule() if asks and writes else str(asks)
         if asks is not None and not model.label_rule.endswith(f"; {rule}"):
             yield "model.label_rule: is not that of the prompt and the label words"
     with suppress(ValueError):  # said before
