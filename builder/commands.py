@@ -237,7 +237,6 @@ class VerifyOptions(Options):
     """Options of `verify`."""
 
     suite: Annotated[Path, Argument(SUITE)]
-    quick: Annotated[bool, Option("Leave out what needs tagger and parser.")] = False
 
 
 @takes(VerifyOptions)
@@ -248,7 +247,7 @@ def verify(options: VerifyOptions, bars: Bars) -> list[str]:
     """
     from s2lct.builder.verify import verify_suite
 
-    return list(map(str, verify_suite(options.suite, quick=options.quick, progress=Progress(bars))))
+    return verify_suite(options.suite)
 
 
 class ExportOptions(Options):
@@ -284,7 +283,7 @@ def export(options: ExportOptions, bars: Bars) -> int:
     from s2lct.suite.export import export_suite
 
     if options.format == "lm-eval":
-        from s2lct.suite.lm_eval_tasks import export_lm_eval
+        from s2lct.suite.harness import export_lm_eval
 
         prompt = TASK.prompt if options.prompt is None else options.prompt
         return export_lm_eval(options.suite, options.out, prompt)

@@ -28,7 +28,7 @@ SKIPPED = {
     r"sst[:/]|\bsst\b|checklist|hatecheck": "needs data that cannot be shipped",
     r"\bhf:|\bHOST\b|s3:": "needs somebody's data or machines",
     r"reviews|--preset paper|answers/|disputed|key\.json": "needs files of the reader's own",
-    r"--base-url|--llm|--generate|CHAT": "needs a server or a language model",
+    r"--base-url|--llm|CHAT": "needs a server or a language model",
     r"predicted\.csv|mine\.json": "needs what a reader's own stack wrote",
     r"^s2lct build": "takes minutes; the suite is there",
     r"^s2lct (coverage|minimize|masks|augment|retrain|reproduce|explain|curate|study|diversity)": (

@@ -282,7 +282,7 @@ def test_published_results_do_not_meet_either(tmp_path: Path) -> None:
 
 
 def run(*arguments: object) -> Any:
-    return runner.invoke(app, ["score", *map(str, arguments), "--no-cache"])
+    return runner.invoke(app, ["score", *map(str, arguments)])
 
 
 def test_a_part_does_not_touch_the_whole_result(suite_folder: Path, tmp_path: Path) -> None:

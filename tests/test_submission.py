@@ -712,7 +712,7 @@ def test_verified_results_are_recorded(sent: Submission) -> None:
 def scored_folder(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("results")
     arguments = ["score", "vader", "afinn", "--suite", str(suite_folder), "--out", str(out)]
-    done = runner.invoke(commands, [*arguments, "--no-cache"])
+    done = runner.invoke(commands, [*arguments])
     assert done.exit_code == 0, done.output
     return out
 
@@ -750,7 +750,7 @@ def test_the_command_answers_by_lines_json_and_exit_code(
 
 
 def test_a_part_of_the_suite_is_no_submission(suite_folder: Path, tmp_path: Path) -> None:
-    arguments = ["--suite", str(suite_folder), "--out", str(tmp_path), "--no-cache"]
+    arguments = ["--suite", str(suite_folder), "--out", str(tmp_path)]
     done = runner.invoke(commands, ["score", "vader", "--capability", "LC9", *arguments])
     assert done.exit_code == 0, done.output
     (path,) = tmp_path.glob("*.json")

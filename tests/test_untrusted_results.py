@@ -397,7 +397,7 @@ def test_without_a_named_suite_verified_results_decide_then_their_number(tmp_pat
 
 def test_the_command_names_the_official_suite(suite_folder: Path, tmp_path: Path) -> None:
     scored = ["score", "vader", "--suite", str(suite_folder), "--out", str(tmp_path / "in")]
-    assert runner.invoke(app, [*scored, "--no-cache"]).exit_code == 0
+    assert runner.invoke(app, [*scored]).exit_code == 0
     made_up(tmp_path / "in", count=3)
     arguments = ["leaderboard", "build", str(tmp_path / "in"), "--out", str(tmp_path / "site")]
     done = runner.invoke(app, [*arguments, "--suite", str(suite_folder)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 from string import ascii_lowercase
@@ -15,8 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, is_polarity_shifter
-from s2lct.builder.language.sentiwordnet import POSES
+from s2lct.builder.language.lexicon import OPINIONATED, POSES, Lexicon, is_polarity_shifter
 from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
 from s2lct.builder.models.spacy_tagger import EMBEDDED_PACKAGE, embedded_pipeline
 from s2lct.errors import AnalysisError
@@ -138,17 +138,6 @@ _RULES: dict[str, tuple[Callable[[str], list[Span]], Callable[[str, Random], str
 }
 PLAIN = tuple(Transformation(f"WordSwap{name}", _changer(*rule)) for name, rule in _RULES.items())
 """Those that need no model and no data."""
-NAMES = (
-    *(transformation.name for transformation in PLAIN),
-    "WordSwapChangeName",
-    "WordSwapChangeLocation",
-    "WordSwapMaskedLM",
-    "WordSwapWordNet",
-    "WordSwapEmbedding",
-    "RandomSynonymInsertion",
-    "RandomSwap",
-)
-"""The sixteen of Sekhon et al. 2022 (MNCOVER), experiment 4."""
 
 
 class Entities:
@@ -207,50 +196,42 @@ def _swappable(text: str) -> list[re.Match[str]]:
     ]
 
 
-def masked_word_swap(model: TransformersMaskedLM) -> Change:
-    """Swaps a word for one that a masked language model puts there.
-
-    Neither word may be opinionated: the model likes "dull" as much as "great".
-    """
-
-    def apply(text: str, rng: Random) -> str | None:
-        words = _swappable(text)
-        if not words or MASK in text:
-            return None
-        word = rng.choice(words)
-        before, after = text[: word.start()], text[word.end() :]
-        new = [
-            proposal
-            for proposal, _ in model.suggest([f"{before}{MASK}{after}"], PROPOSALS)[0]
-            if proposal != word.group() and len(proposal) >= 3 and not is_opinionated(proposal)
-        ]
-        return f"{before}{rng.choice(new)}{after}" if new else None
-
-    return apply
-
-
-def synonym_swap(wordnet: Any) -> Change:
-    """Swaps a word for a synonym of WordNet; neither may be opinionated."""
+def swap(others: Callable[[str, re.Match[str]], Sequence[str]]) -> Change:
+    """Swaps a word for one of those that are found for it in its text; none may be opinionated."""
 
     def apply(text: str, rng: Random) -> str | None:
         words = _swappable(text)
         rng.shuffle(words)
         for word in words:
-            if others := _synonyms(wordnet, word.group()):
-                return f"{text[: word.start()]}{rng.choice(others)}{text[word.end() :]}"
+            if found := [other for other in others(text, word) if not is_opinionated(other)]:
+                return f"{text[: word.start()]}{rng.choice(found)}{text[word.end() :]}"
         return None
 
     return apply
 
 
+def masked_word_swap(model: TransformersMaskedLM) -> Change:
+    """Swaps a word for one that a masked language model puts there: it likes "dull" and "great"."""
+
+    def others(text: str, word: re.Match[str]) -> list[str]:
+        if MASK in text:
+            return []
+        masked = f"{text[: word.start()]}{MASK}{text[word.end() :]}"
+        proposals = (proposal for proposal, _ in model.suggest([masked], PROPOSALS)[0])
+        return [one for one in proposals if one != word.group() and len(one) >= 3]
+
+    return swap(others)
+
+
+def synonym_swap(wordnet: Any) -> Change:
+    """Swaps a word for a synonym of WordNet."""
+    return swap(lambda text, word: _synonyms(wordnet, word.group()))
+
+
 def _synonyms(wordnet: Any, word: str) -> list[str]:
-    """WordNet's other words for a word that are not opinionated, in the order of the alphabet."""
+    """WordNet's other words for a word, in the order of the alphabet."""
     lemmas = {lemma for synset in wordnet.synsets(word) for lemma in synset.lemma_names()}
-    return sorted(
-        lemma
-        for lemma in lemmas - {word}
-        if lemma.isalpha() and lemma.islower() and not is_opinionated(lemma)
-    )
+    return sorted(lemma for lemma in lemmas - {word} if lemma.isalpha() and lemma.islower())
 
 
 def synonym_insertion(wordnet: Any) -> Change:
@@ -260,9 +241,10 @@ def synonym_insertion(wordnet: Any) -> Change:
         words, places = _swappable(text), list(_LETTERS.finditer(text))
         rng.shuffle(words)
         for word in words:
-            if others := _synonyms(wordnet, word.group()):
+            found = [one for one in _synonyms(wordnet, word.group()) if not is_opinionated(one)]
+            if found:
                 place = rng.choice(places).start()
-                return f"{text[:place]}{rng.choice(others)} {text[place:]}"
+                return f"{text[:place]}{rng.choice(found)} {text[place:]}"
         return None
 
     return apply
@@ -288,8 +270,8 @@ def random_swap(text: str, rng: Random) -> str | None:
 def embedding_swap() -> Change:
     """Swaps a word for one whose input embedding in the embedded encoder is near; see `NEAREST`.
 
-    TextAttack takes counter-fitted vectors, which are not on this machine. Neither word may be
-    opinionated, since opposites are near each other.
+    TextAttack takes counter-fitted vectors, which are not on this machine; opposites are near each
+    other, too.
 
     Raises:
         ModelError: the encoder's package is missing or carries another file.
@@ -311,68 +293,59 @@ def embedding_swap() -> Change:
     row_of = {word: row for row, word in enumerate(names)}
     vectors = torch.nn.functional.normalize(weights[[number for number, _ in known]], dim=1)
 
-    def apply(text: str, rng: Random) -> str | None:
-        words = [word for word in _swappable(text) if word.group() in row_of]
-        if not words:
-            return None
-        word = rng.choice(words)
-        cosines = vectors @ vectors[row_of[word.group()]]
-        near = [names[row] for row in cosines.topk(NEAREST + 1).indices.tolist()]
-        others = [name for name in near if name != word.group() and not is_opinionated(name)]
-        return f"{text[: word.start()]}{rng.choice(others)}{text[word.end() :]}" if others else None
+    def others(text: str, word: re.Match[str]) -> list[str]:
+        if (row := row_of.get(word.group())) is None:
+            return []
+        nearest = (vectors @ vectors[row]).topk(NEAREST + 1).indices.tolist()
+        return [names[near] for near in nearest if near != row]
 
-    return apply
+    return swap(others)
 
 
-def local_wordnet() -> Any | None:
-    """NLTK's WordNet, where its data lie on this machine; None otherwise. Nothing is fetched."""
+def local_wordnet() -> Any:
+    """NLTK's WordNet, whose data must lie on this machine, else LookupError; nothing is fetched."""
     from nltk.corpus import wordnet
 
-    try:
-        wordnet.synsets("film")
-    except LookupError:
-        return None
+    wordnet.synsets("film")
     return wordnet
 
 
+_entities = cache(Entities)
+_MAKERS: dict[str, Callable[[], Change]] = {
+    "WordSwapChangeName": lambda: _entities().change_name,
+    "WordSwapChangeLocation": lambda: _entities().change_location,
+    "WordSwapMaskedLM": lambda: masked_word_swap(TransformersMaskedLM.load("embedded")),
+    "WordSwapWordNet": lambda: synonym_swap(local_wordnet()),
+    "WordSwapEmbedding": embedding_swap,
+    "RandomSynonymInsertion": lambda: synonym_insertion(local_wordnet()),
+    "RandomSwap": lambda: random_swap,
+}
+NAMES = (*(transformation.name for transformation in PLAIN), *_MAKERS)
+"""The sixteen of Sekhon et al. 2022 (MNCOVER), experiment 4."""
+
+
 def load_transformations(
-    names: Sequence[str] = NAMES, *, mlm: str = "embedded"
+    names: Sequence[str] = NAMES,
 ) -> tuple[tuple[Transformation, ...], dict[str, str]]:
     """The transformations by name.
-
-    The masked language model of WordSwapMaskedLM is ``embedded``, a Hub id or a folder.
 
     Returns:
         Those that work here, in the order of the names, and why each of the others does not.
 
     Raises:
         AnalysisError: there is no transformation of a name.
-        ModelError: the masked language model cannot be loaded.
+        ModelError: a shipped model cannot be loaded.
     """
-    if unknown := [name for name in names if name not in NAMES]:
-        raise AnalysisError(
-            f"no transformation is called {unknown[0]!r}", hint=f"name one of {', '.join(NAMES)}"
-        )
-    changes: dict[str, Change] = {one.name: one.apply for one in PLAIN}
-    changes["RandomSwap"] = random_swap
+    plain = {one.name: one for one in PLAIN}
+    loaded: list[Transformation] = []
     skipped: dict[str, str] = {}
-    if {"WordSwapChangeName", "WordSwapChangeLocation"} & {*names}:
-        entities = Entities()
-        changes["WordSwapChangeName"] = entities.change_name
-        changes["WordSwapChangeLocation"] = entities.change_location
-    if "WordSwapMaskedLM" in names:
-        changes["WordSwapMaskedLM"] = masked_word_swap(TransformersMaskedLM.load(mlm))
-    if "WordSwapEmbedding" in names:
-        changes["WordSwapEmbedding"] = embedding_swap()
-    makers = {"WordSwapWordNet": synonym_swap, "RandomSynonymInsertion": synonym_insertion}
-    if asked := [name for name in makers if name in names]:
-        wordnet = local_wordnet()
-        for name in asked:
-            if wordnet is not None:
-                changes[name] = makers[name](wordnet)
-            else:
-                skipped[name] = (
-                    "NLTK's WordNet is not on this machine: python -m nltk.downloader wordnet"
-                )
-    works = [name for name in dict.fromkeys(names) if name not in skipped]
-    return tuple(Transformation(name, changes[name]) for name in works), skipped
+    for name in dict.fromkeys(names):
+        if name not in NAMES:
+            raise AnalysisError(
+                f"--transformation {name}: no such", hint=f"name one of {', '.join(NAMES)}"
+            )
+        try:
+            loaded.append(plain.get(name) or Transformation(name, _MAKERS[name]()))
+        except LookupError:
+            skipped[name] = "NLTK's WordNet is not here: python -m nltk.downloader wordnet"
+    return tuple(loaded), skipped

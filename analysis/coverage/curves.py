@@ -1,19 +1,24 @@
-"""Coverage against the number of cases, and of suites alone and together."""
+"""What suites cover of a model, alone and together, and as they grow."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from s2lct.analysis.arrays import check_memory
-from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.criteria import Coverage, Marks, SectionCoverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
-from s2lct.analysis.progress import Advance, silently
+from s2lct.analysis.plots import COLOURS, picture, style
+from s2lct.files import write_bytes
 
-_MOST_SUITES_COMBINED = 4
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Measured:
 
 
 class _Recorder:
-    """Takes cases in any order and gives curves; holds a state for each shuffle and point."""
+    """Takes cases in their order and gives curves; holds a state for each shuffle and point."""
 
     def __init__(self, metric: Coverage, cases: int, shuffles: int, points: int, seed: int) -> None:
         self._metric = metric
@@ -57,7 +62,7 @@ class _Recorder:
         check_memory(
             shuffles * len(sizes) * sum(bits.nbytes for bits in metric.state.values()),
             f"curves of {shuffles} shuffles and {len(sizes)} points",
-            "fewer --shuffles or --points",
+            "--metric boundary, or leave out --curve",
         )
         rng = np.random.default_rng(seed)
         ranks = np.stack([rng.permutation(cases) for _ in range(shuffles)])
@@ -103,7 +108,6 @@ def measure(
     seed: int = 0,
     *,
     kinds: Sequence[str] = (),
-    advance: Advance = silently,
 ) -> Measured:
     """Run a suite's texts once, for all metrics and their curves; 0 shuffles give none.
 
@@ -113,44 +117,115 @@ def measure(
     Raises:
         AnalysisError: the curves would not fit into memory.
     """
-    states = {metric: of.emptied() for metric, of in metrics.items()}
     both = sorted(set(kinds), reverse=True) if len(set(kinds)) > 1 else []
-    apart = {kind: {metric: of.emptied() for metric, of in metrics.items()} for kind in both}
+    states = {
+        part: {metric: of.emptied() for metric, of in metrics.items()} for part in ("", *both)
+    }
     recorders = {
         metric: _Recorder(of, len(texts), shuffles, points, seed)
         for metric, of in metrics.items()
         if shuffles
     }
-    for one in encoder.activations(texts, advance):
-        for metric, state in states.items():
-            marks = state.marks(one)
-            state.add(marks)
-            if apart:
-                apart[kinds[one.number]][metric].add(marks)
+    for number, one in enumerate(encoder.shown_activations(texts, name)):
+        parts = ("", kinds[number]) if both else ("",)
+        for metric, of in metrics.items():
+            marks = of.marks(one)
+            for part in parts:
+                states[part][metric].add(marks)
             if shuffles:
-                recorders[metric].add(one.number, marks)
+                recorders[metric].add(number, marks)
     curves = {
         figure: curve
         for recorder in recorders.values()
         for figure, curve in recorder.curves().items()
     }
-    parts = (Measured(f"{name}, {kind}s", kinds.count(kind), of, {}) for kind, of in apart.items())
-    return Measured(name, len(texts), states, curves, tuple(parts))
+    apart = (
+        Measured(f"{name}, {kind}s", list(kinds).count(kind), states[kind], {}) for kind in both
+    )
+    return Measured(name, len(texts), states[""], curves, tuple(apart))
 
 
 def together(measured: Sequence[Measured]) -> list[Measured]:
-    """Each suite alone, with its parts, then every union of two or more.
-
-    Of more than four suites there is one union, of all.
-    """
+    """Each suite alone, with its parts, then the union of all."""
     rows = [row for one in measured for row in (one, *one.parts)]
-    first = 2 if len(measured) <= _MOST_SUITES_COMBINED else len(measured)
-    for count in range(first, len(measured) + 1):
-        for chosen in itertools.combinations(measured, count):
-            states = {metric: state.emptied() for metric, state in chosen[0].states.items()}
-            for metric, state in states.items():
-                for one in chosen:
-                    state.merge(one.states[metric])
-            names, cases = " + ".join(one.suite for one in chosen), sum(o.cases for o in chosen)
-            rows.append(Measured(names, cases, states, {}))
-    return rows
+    if len(measured) == 1:
+        return rows
+    states = {metric: state.emptied() for metric, state in measured[0].states.items()}
+    for one in measured:
+        for metric, state in states.items():
+            state.merge(one.states[metric])
+    names, cases = " + ".join(one.suite for one in measured), sum(one.cases for one in measured)
+    return [*rows, Measured(names, cases, states, {})]
+
+
+@dataclass(frozen=True)
+class CoverageReport:
+    """What `s2lct coverage` found of a model, by name and SHA-256 over tokenizer and weights."""
+
+    model: str
+    fingerprint: str
+    reference: str  # name of the corpus that set bounds, and how many of its sentences did
+    measured: Sequence[Measured]  # each suite
+    notes: Sequence[str]  # what was changed in order to look into the model
+
+    @cached_property
+    def rows(self) -> list[Measured]:
+        """Of the table: each suite alone, then unions."""
+        return together(self.measured)
+
+    @property
+    def title(self) -> str:
+        """What the table shows, and of which neurons COVER and MNCOVER are shares."""
+        title = f"Coverage of {self.model}, %"
+        for state in self.measured[0].states.values():
+            if isinstance(state, SectionCoverage) and state.convention == "paper":
+                return f"{title} (COVER, MNCOVER: of all neurons of 128 places, as the paper)"
+            if isinstance(state, SectionCoverage):
+                return f"{title} (COVER, MNCOVER: of neurons that the reference reaches)"
+        return title
+
+
+def percent(value: float) -> str:
+    """A share in percent: two decimals, more where they would say nothing."""
+    return f"{100 * value:.2g}" if 0 < value < 0.001 else f"{100 * value:.2f}"
+
+
+def drawing(title: str, panels: Mapping[str, Mapping[str, Curve]], columns: int = 3) -> Figure:
+    """A plot a panel, in which each curve stands by its name."""
+    with style():
+        from matplotlib.figure import Figure
+
+        columns = min(len(panels), columns)
+        rows = -(-len(panels) // columns)
+        figure = Figure(figsize=(4.4 * columns, 3.4 * rows), dpi=110, layout="constrained")
+        for place, (name, curves) in enumerate(panels.items()):
+            axes = figure.add_subplot(rows, columns, place + 1)
+            for (label, curve), colour in zip(curves.items(), cycle(COLOURS)):
+                sizes = (0, *curve.sizes)
+                low, mean, high = (
+                    [0, *(100 * value for value in line)]
+                    for line in (curve.low, curve.mean, curve.high)
+                )
+                axes.plot(sizes, mean, color=colour, label=label)
+                axes.fill_between(sizes, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.set_title(name, fontsize=11)
+            axes.set_xlabel("cases")
+            axes.set_ylabel("coverage, %")
+            axes.set_xlim(left=0)
+            axes.set_ylim(bottom=0)
+            axes.spines[["top", "right"]].set_visible(False)
+            if place == 0:
+                axes.legend(frameon=False, fontsize=9)
+        figure.suptitle(title, fontsize=12)
+    return figure
+
+
+def write_curves(report: CoverageReport, path: Path) -> None:
+    """Draw each suite's curves, a plot a figure, as ``.png`` or ``.svg``."""
+    panels = {
+        figure: {one.suite: one.curves[figure] for one in report.measured}
+        for figure in report.measured[0].values
+    }
+    title = f"{report.model}: coverage against the number of cases"
+    with style():
+        write_bytes(path, picture(drawing(title, panels), path.suffix[1:]))

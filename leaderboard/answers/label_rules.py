@@ -124,27 +124,6 @@ class LabelRule:
         return np.asarray((place[lowest] <= place[labels]) & (place[labels] <= place[highest]))
 
 
-def label_probabilities(rule: LabelRule, probabilities: Array) -> Array:
-    """Probabilities of the three labels, shape (texts, 3), of those of a model's classes.
-
-    A model without a neutral class gets one as CheckList's authors gave theirs: within the neutral
-    band the probability of neutral rises from 0.5 at its ends to 1 in its middle, and the rest is
-    that of the nearer end; outside it is 0.
-    """
-    folded = rule.folded(probabilities)
-    (low, high), task = rule.neutral_band, rule.task
-    positive, middle = folded[:, task.high].copy(), (low + high) / 2
-    within = (low < positive) & (positive < high)
-    if rule.has_neutral or not within.any():
-        return folded
-    neutral = 1 - np.abs(positive[within] - middle) / (high - low)
-    upper = positive[within] >= middle
-    folded[within, task.middle] = neutral
-    folded[within, task.high] = np.where(upper, 1 - neutral, 0)
-    folded[within, task.low] = np.where(upper, 0, 1 - neutral)
-    return folded
-
-
 def _check_probabilities(table: Array, called: str) -> None:
     finite = np.asarray(np.isfinite(table).all(axis=1))
     inside = np.asarray(((table >= -ROUNDING) & (table <= 1 + ROUNDING)).all(axis=1))

@@ -41,7 +41,7 @@ class GeneratingModel(LanguageModel):
         (asks or LabelPrompt()).check_words()
         super().__init__(name, asks, **loading)
         if not self.model.can_generate():
-            raise ScoringError(f"model {name}: writes no text", hint="leave --generate out")
+            raise ScoringError(f"model {name}: writes no text", hint="leave --max-tokens out")
         from transformers import GenerationConfig
 
         # Penalties, sampling and searches that the model's own file names would change answers.
