@@ -271,8 +271,10 @@ class EndpointModel:
     def _client(self) -> Any:
         """A client whose responses end, in time and in bytes."""
         import httpx
-        from openai import OpenAI
+        import openai
 
+        # The client takes connections of httpx and of httpx2, and names either in its types.
+        make: Any = openai.OpenAI
         model, seconds = self, self.server.seconds
 
         class Bounded(httpx.Client):
@@ -296,7 +298,7 @@ class EndpointModel:
                     response.status_code, headers=headers, content=bytes(body), request=request
                 )
 
-        return OpenAI(
+        return make(
             base_url=self.server.url,
             # Without one the client would look for others in the environment.
             api_key=self._key or _WITHOUT_KEY,
