@@ -28,7 +28,6 @@ from s2lct.labels import LABELS, TASK, check_label_map
 if TYPE_CHECKING:
     from s2lct.engines import Engine
     from s2lct.leaderboard.models.language_model import LabelPrompt
-    from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
     from s2lct.leaderboard.scoring.spread import LoadedModels
@@ -180,6 +179,7 @@ def score_models(
     A result file each, with what the model said of every case beside it; of a language model one
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
+    from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -218,7 +218,11 @@ def score_models(
     failed: list[str] = []
     sent: list[int | None] = []
     if predictions is not None:
-        files.append(write_result(_given(predictions, name, chosen, meanings), out, selection))
+        files.append(
+            write_result(
+                outcomes_of_predictions(predictions, chosen, name, meanings), out, selection
+            )
+        )
         sent.append(None)
     elif engine == "ray" and base_url is None:
         make = _spread([*sources.values()], chosen)
@@ -313,26 +317,11 @@ def ray_workers() -> Iterator[Engine[LoadedModels]]:
     Where it has GPUs, each worker has one.
     """
     from s2lct.leaderboard.scoring.spread import LoadedModels
-    from s2lct.ray_cluster import AUTO, ray_cluster
     from s2lct.ray_engine import RayEngine
 
-    with ray_cluster(AUTO if os.environ.get("RAY_ADDRESS") else None, None) as ray:
-        gpus = min(1.0, ray.cluster_resources().get("GPU", 0.0))
-        with RayEngine(partial(LoadedModels, 1 if gpus else 2), gpus_per_worker=gpus) as engine:
-            yield engine
-
-
-def _given(
-    path: Path, name: str | None, chosen: SuiteCases, meanings: Mapping[str, str] | None
-) -> Any:
-    """What a file says that a model said, as outcomes."""
-    from s2lct.leaderboard.answers.given import read_predictions
-    from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
-    from s2lct.leaderboard.results.given import model_name, outcomes_of_predictions
-
-    called = model_name(name, path)
-    given = read_predictions(path, chosen, label_map=meanings, neutral_band=NEUTRAL_BAND)
-    return outcomes_of_predictions(given, called, meanings, NEUTRAL_BAND)
+    address = "auto" if os.environ.get("RAY_ADDRESS") else None
+    with RayEngine(LoadedModels, address=address, gpus_per_worker=None) as engine:
+        yield engine
 
 
 def _why(name: str, error: Exception) -> str:
@@ -341,54 +330,3 @@ def _why(name: str, error: Exception) -> str:
     first = next(iter(str(error).strip().splitlines()), "")
     told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
     return f"{told}\n  → score it alone to see where it fails"
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The results of two files, how many cases both have, and a comparison a capability.
-
-    ``both_sides`` has one for each that has counterparts which both models were asked.
-    """
-
-    files: tuple[Path, Path]
-    results: tuple[Result, Result]
-    cases: int
-    by_capability: dict[str, Comparison]
-    both_sides: dict[str, SidesCompared]
-
-    def as_json(self) -> dict[str, Any]:
-        """What a program is told; see docs/ci.md."""
-        tests = self.both_sides.items()
-        return {
-            "suite": self.results[0].suite.model_dump(),
-            "models": [result.model.name for result in self.results],
-            "cases": self.cases,
-            "capabilities": {n: one.as_json() for n, one in self.by_capability.items()},
-            "both_sides": {
-                n: {"shares": list(one.shares), **one.test.as_json()} for n, one in tests
-            },
-        }
-
-
-ResultFile = Annotated[Path, typer.Argument(help="A result file.", exists=True, dir_okay=False)]
-
-
-@command
-def compare(first: ResultFile, second: ResultFile) -> Compared:
-    """Say which differences between two models on the same suite are real."""
-    from s2lct.leaderboard.results.comparison import compare as compared
-    from s2lct.leaderboard.results.comparison import compare_sides, paired
-    from s2lct.leaderboard.results.read import read_outcomes, read_result
-    from s2lct.leaderboard.site.report import check_same_suite
-
-    results = (read_result(first), read_result(second))
-    check_same_suite(results)
-    one, other = map(read_outcomes, (first, second))
-    cases, *failed = paired(one, other)
-    if not cases:
-        raise ScoringError(
-            f"{first} and {second} have no case in common",
-            hint="score both on the same capabilities",
-        )
-    by_capability, sides = compared(cases, *failed), compare_sides(one, other)
-    return Compared((first, second), results, len(cases), by_capability, sides)
