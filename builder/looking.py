@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.patterns import named_in_errors
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.stages import search
@@ -105,9 +104,8 @@ def screen(
     for row, sentence in enumerate(sentences, start=first):
         keys: dict[str, int] = {}
         for slot in slots:
-            with named_in_errors(slot.named):
-                if not any(search.may_meet(sentence, rule) for rule in slot.rules):
-                    continue
+            if not any(search.may_meet(sentence, rule) for rule in slot.rules):
+                continue
             if slot.capability not in keys:
                 key = shuffle_key(seed, slot.capability, sentence.corpus, sentence.id)
                 keys[slot.capability] = int.from_bytes(key[:_BYTES_OF_A_KEY], "big")
@@ -172,8 +170,7 @@ def _by_words(
     alike = [TaggedSentence(sentence, tokens) for sentence in asked.alike]
     met: dict[str, SearchRule] = {}
     for name in (*asked.wanted, *asked.others):
-        with named_in_errors(slots[name].named):
-            found = search.find(alike, slots[name].rules, lexicon)[:1]
+        found = search.find(alike, slots[name].rules, lexicon)[:1]
         if found and found[0][0] is alike[asked.number]:
             met[name] = found[0][1]
     return met

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from s2lct.builder.capabilities.beside_checklist import cases_beside
+from s2lct.builder.capabilities.files import cases_beside
 from s2lct.builder.corpus.read import read_again, read_corpus
 from s2lct.errors import AnalysisError, S2lctError
 from s2lct.leaderboard.scoring.statistics import families_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from s2lct.builder.capabilities.beside_checklist import cases_beside
+from s2lct.builder.capabilities.files import cases_beside
 from s2lct.errors import AnalysisError
 from s2lct.identity import content_id, shuffle_key
 from s2lct.labels import LABELS
