@@ -61,14 +61,12 @@ def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Pa
         )
 
 
-def newest_commit(name: str) -> str:
-    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now."""
-    repo, _, revision = name.partition("@")
-    with told_hub_errors(name):
-        return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
+def on_hub(name: str) -> bool:
+    """Whether a name is that of a dataset on the Hub, and of nothing here."""
+    return HUB_ID.fullmatch(name) is not None and not Path(name).exists()
 
 
-def official_suites(names: Sequence[str]) -> list[SuiteCases]:
+def suites_named(names: Sequence[str]) -> list[SuiteCases]:
     """The suites that an operator names, each once.
 
     Args:
@@ -86,7 +84,7 @@ def official_suites(names: Sequence[str]) -> list[SuiteCases]:
 
 
 def _suites_named(name: str) -> Iterator[SuiteCases]:
-    if Path(name).is_dir() or not HUB_ID.fullmatch(name):
+    if not on_hub(name):
         yield load_cases(name)
         return
     repo, _, revision = name.partition("@")
