@@ -50,6 +50,7 @@ from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS, TransformersMaske
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.sources import Source
 from s2lct.builder.stages import mask, parse, search
+from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.builder.stages.fill import fill
 from s2lct.builder.stages.search import TaggedSentence
 from s2lct.builder.write import composed_rows
@@ -216,7 +217,7 @@ class SentenceAtATime(FluentForm):
                 if tree is not None and search.meets_tree(read_tree(tree), tokens, rule):
                     found.append(Source(sentence, sentence.text, tokens, tree))
         forms: list[list[Source]] = []
-        for source in found[: min(stages.config.pairings, stages.config.seeds * TRIED_FOR_A_SEED)]:
+        for source in found[: min(PAIRINGS, stages.config.seeds * TRIED_FOR_A_SEED)]:
             shorter = stages.shortened([source], most=SHORTER_FORMS).get(source.text, [])
             forms.append(stages.forms(source, shorter))
         in_turn = (some[turn : turn + 1] for turn in range(OF_A_SENTENCE) for some in forms)
@@ -299,7 +300,7 @@ def part_scale() -> None:
             write_corpus(corpus, sample_sentences(count))
             command = [sys.executable, "-m", "s2lct.cli.main", "build"]
             command += ["--corpus", f"csv:{corpus}", "--out", str(Path(folder) / str(count))]
-            command += ["--seeds", str(count // 80), "--pairings", str(count // 13)]
+            command += ["--seeds", str(count // 80)]
             started = time.perf_counter()
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)

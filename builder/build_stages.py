@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Generic, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter
@@ -18,7 +18,6 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.wordnet import WordNet
 from s2lct.builder.models import (
     ConstituencyParser,
     MaskedLanguageModel,
@@ -28,6 +27,7 @@ from s2lct.builder.models import (
     load_tagger,
 )
 from s2lct.builder.stages import fill, mask, parse, search, select, transform, validate
+from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.builder.stages.search import Match
 from s2lct.builder.stages.validate import Rejection
 from s2lct.suite.records import (
@@ -116,7 +116,7 @@ class Selected:
 
 
 class Models:
-    """Parser, tagger, masked language model and WordNet, each loaded once, when first needed."""
+    """Parser, tagger and masked language model, each loaded once, when first needed."""
 
     def __init__(self, config: BuildConfig) -> None:
         self._config = config
@@ -139,11 +139,6 @@ class Models:
     def mlm(self) -> MaskedLanguageModel:
         """The masked language model."""
         return load_masked_language_model(self._config.mlm, batch_size=self._config.batch_size)
-
-    @cached_property
-    def wordnet(self) -> WordNet:
-        """WordNet."""
-        return WordNet()
 
 
 @dataclass(frozen=True)
@@ -174,14 +169,11 @@ def stages_of(
     # What was computed once is kept while the build runs: that saves time and changes nothing.
     trees = search.Trees(lambda: models.parser)
     fillings: dict[fill.Problem, list[fill.Filling]] = {}
-
-    @cache
-    def fitting(tag: str) -> frozenset[str]:
-        return validate.fitting_words(models.mlm.words, tag, lexicon)
+    most_drawn = max(config.most_seeds, PAIRINGS)
 
     def draw(capability: str, matches: Sequence[Match]) -> Found:
         return Found(
-            search.draw(matches, forms[capability], trees, most=config.pairings, seed=config.seed)
+            search.draw(matches, forms[capability], trees, most=most_drawn, seed=config.seed)
         )
 
     def make_seeds(capability: str, found: Found) -> Transformed:
@@ -201,7 +193,7 @@ def stages_of(
             grammar,
             masked_per_seed=config.masks,
             masks_per_sentence=config.masks_per_sentence,
-            order=config.mask_order,
+            order="random",
             tags=config.mask_tags,
             seed=config.seed,
             anywhere=True,
@@ -215,22 +207,13 @@ def stages_of(
         return fill.fill(
             [sentence for one in seeds for sentence in one.sentences],
             models.mlm,
-            suggestions=config.suggestions,
-            fitting=fitting if config.suggest == "fitting" else None,
-            synonyms=models.wordnet.synonyms if config.synonyms else None,
+            suggestions=fill.SUGGESTIONS,
             known=fillings,
         )
 
     def judge(seeds: Sequence[MaskedSeed], filled: Sequence[FilledSentence]) -> Validated:
         parents = {one.parsed.seed.id: one.parsed for one in seeds}
-        passed, rejected = validate.validate(
-            filled,
-            parents,
-            forms,
-            models.tagger,
-            lexicon,
-            least_score=config.least_score,
-        )
+        passed, rejected = validate.validate(filled, parents, forms, models.tagger, lexicon)
         left_out = {
             one.id: LeftOut(parents[one.seed_id].seed.capability, one.id)
             for one in passed
@@ -243,7 +226,6 @@ def stages_of(
         families = select.select(
             expansions,
             [one.parsed for one in seeds],
-            how=config.select,
             per_seed=config.expansions,
             seed=config.seed,
         )

@@ -160,6 +160,10 @@ class Checkpoints:
             )
         return cls(folder, files)
 
+    def within(self, name: str) -> Checkpoints:
+        """Others beside these."""
+        return Checkpoints(self.folder, Folder(self.folder / name))
+
     def get(self, name: str, adapter: TypeAdapter[Result], compute: Callable[[], Result]) -> Result:
         """The kept result of that name, or the computed one, kept from now on."""
         found = self.kept(name, adapter)

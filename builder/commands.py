@@ -38,9 +38,9 @@ class Built:
     plan: Plan | None = None
 
     @property
-    def is_read(self) -> bool:
-        """Whether readers' verdicts chose its cases; the paper form knows none."""
-        return bool(self.config.verdict_files) and self.config.templates == "fluent"
+    def unread(self) -> list[str]:
+        """The capabilities whose cases no readers' verdicts chose."""
+        return [name for name in self.counts if not self.config.is_read(name)]
 
     @property
     def tried(self) -> int:
@@ -49,12 +49,12 @@ class Built:
 
     @property
     def unlikely(self) -> int:
-        """How many of them nobody read and ``config.least_score`` left out."""
+        """How many of them nobody read and were too unlikely."""
         return sum(count.rejected_unlikely for count in self.counts.values())
 
     @property
     def moving(self) -> int:
-        """How many of them ``config.sentiment_shift`` left out."""
+        """How many of them moved the sentiment."""
         return sum(count.rejected_sentiment for count in self.counts.values())
 
     @property

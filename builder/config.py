@@ -21,7 +21,7 @@ NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 """Tags that no neutral word of a masked language model can fill."""
 NO_WORD_OF_LETTERS = frozenset({"POS"})
 """Tags that no word of letters has."""
-PAPER_ONLY = frozenset({"grammar", "synonyms"})
+PAPER_ONLY = frozenset({"grammar"})
 """Options that the fluent form does not have."""
 MOST = 1_000_000
 ALL = 0
@@ -42,6 +42,10 @@ def _label_map(value: Any) -> Any:
 
 def _number_of_seeds(value: Any) -> Any:
     return ALL if value == "all" else value
+
+
+def _number_of_masks(value: Any) -> Any:
+    return None if value == "any" else value
 
 
 class BuildConfig(PartOfCorpus, OnEngine):
@@ -95,42 +99,22 @@ class BuildConfig(PartOfCorpus, OnEngine):
         BeforeValidator(_number_of_seeds),
         Option("Most seeds of a capability; all: every one that is found.", KEPT, text=True),
     ] = 50
-    pairings: Annotated[
-        Count,
-        Option(
-            "Most sentences drawn for a template's slot; with --seeds all, for its second.", KEPT
-        ),
-    ] = 1_000
     masks: Annotated[
         int,
         Field(ge=1, le=10_000),
         Option(
-            r"Masked sentences drawn for a seed, the paper's k \[default: 24; paper form: 10].",
+            r"Masked sentences drawn for a seed, the paper's k \[default: 24; paper form: 20].",
             MASKED,
             filled=True,
         ),
     ]
-    phrases: Annotated[
-        int,
-        Field(ge=0, le=1000),
-        Option(
-            "Phrases of reviewers tried in a sentence; used where --verdicts passes them.", MASKED
-        ),
-    ] = 60
     masks_per_sentence: Annotated[
         Annotated[int, Field(ge=1, le=100)] | None,
+        BeforeValidator(_number_of_masks),
         Option(
-            r"Most masks in one sentence \[default: 2; paper form: any number].",
+            r"Most masks in one sentence; any: as many as fit \[default: 2; paper form: 1].",
             MASKED,
-            filled=True,
-        ),
-    ]
-    mask_order: Annotated[
-        Literal["random", "probability"],
-        Option(
-            "How masked sentences are drawn: all alike, or by the reference production's "
-            r"probability \[default: probability; paper form: random].",
-            MASKED,
+            text=True,
             filled=True,
         ),
     ]
@@ -143,59 +127,9 @@ class BuildConfig(PartOfCorpus, OnEngine):
             filled=True,
         ),
     ]
-    suggestions: Annotated[
-        int,
-        Field(ge=1, le=1000),
-        Option("Words asked of the masked language model for a mask.", MASKED),
-    ] = 30
-    suggest: Annotated[
-        Literal["any", "fitting"],
-        Option(
-            "any: the model's first words; fitting: its first among those the lexicon lets stand "
-            r"there \[default: fitting; paper form: any].",
-            MASKED,
-            filled=True,
-        ),
-    ]
-    select: Annotated[
-        Literal["score", "random", "all"],
-        Option(
-            r"Which expansions to take \[default: score; paper form: random].",
-            MASKED,
-            filled=True,
-        ),
-    ]
     expansions: Annotated[
         Count,
         Option(r"Most expansions of a seed \[default: 7; paper form: 50].", MASKED, filled=True),
-    ]
-    synonyms: Annotated[
-        bool,
-        Option(
-            "Paper form: also take synonyms, from NLTK's WordNet, of the masked language model's "
-            "words.",
-            MASKED,
-        ),
-    ] = False
-    least_score: Annotated[
-        float | None,
-        Field(allow_inf_nan=False),
-        Option(
-            "Leave out words that nobody read, of a lower mean log probability than this "
-            r"\[default: -7; paper form: none].",
-            MASKED,
-            filled=True,
-        ),
-    ]
-    sentiment_shift: Annotated[
-        float | None,
-        Field(ge=0, le=2),
-        Option(
-            "Leave out words that move the sentiment (-1 to 1) which VADER or TextBlob gives the "
-            r"sentence by more than this \[default: 0.3; paper form: none].",
-            MASKED,
-            filled=True,
-        ),
     ]
     seed: Annotated[Seed, Option("Seed of every random draw.", KEPT)] = 0
     parser: Annotated[
@@ -205,14 +139,6 @@ class BuildConfig(PartOfCorpus, OnEngine):
         EMBEDDED
     )
     tagger: Annotated[str, Option("Tagger: embedded, spaCy pipeline, folder.", MODELS)] = EMBEDDED
-    sentiwordnet: Annotated[
-        Path | None,
-        Option("SentiWordNet file to compute the lexicon from.", MODELS, path="existing"),
-    ] = None
-    reference_trees: Annotated[
-        Path | None,
-        Option("Bracketed trees to learn the reference grammar from.", MODELS, path="existing"),
-    ] = None
     grammar: Annotated[
         Literal["reference", "none"],
         Option(
@@ -274,8 +200,7 @@ class BuildConfig(PartOfCorpus, OnEngine):
     def _fill_in_form_defaults(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        stated = {name: value for name, value in data.items() if value is not None}
-        stated = PRESETS.get(str(stated.get("preset", "")), {}) | stated
+        stated = PRESETS.get(str(data.get("preset")), {}) | data
         form = str(stated.get("templates", "fluent"))
         corpus = str(stated.get("corpus", EMBEDDED))
         beside_sst = form == "fluent" and corpus.startswith("sst:")
@@ -297,12 +222,15 @@ class BuildConfig(PartOfCorpus, OnEngine):
 
     @model_validator(mode="after")
     def _check_form(self) -> BuildConfig:
-        if self.templates == "fluent" and (self.synonyms or self.grammar == "none"):
-            raise ValueError("synonyms and grammar: only the paper form has them")
-        if self.grammar == "none" and self.mask_order == "probability":
-            raise ValueError("mask_order: without a grammar there are no probabilities")
-        if self.grammar == "none" and self.reference_trees is not None:
-            raise ValueError("grammar: give it or reference_trees, not both")
+        if self.templates == "fluent" and self.grammar == "none":
+            raise ValueError("grammar: only the paper form goes without")
+        of_readers = self.verdicts or self.unread or self.grades != STRICTEST
+        if self.templates == "paper" and of_readers:
+            raise ValueError("verdicts, grades and unread: nobody reads the paper form")
+        if self.unread and self.verdicts:
+            raise ValueError("unread and verdicts: give one of them")
+        if self.grades != STRICTEST and not self.verdict_files:
+            raise ValueError("grades: there are no verdicts; give verdicts too")
         return self
 
     @property
@@ -327,12 +255,23 @@ class BuildConfig(PartOfCorpus, OnEngine):
     @property
     def verdict_files(self) -> tuple[Path, ...]:
         """The files of verdicts that decide what is kept; none where nobody read the corpus."""
-        if self.verdicts or self.unread or self.templates == "paper" or self.capability_files:
+        if self.verdicts or self.unread or self.templates == "paper":
             return self.verdicts
         is_read = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
         if not is_read or self.neutral not in ("none", SUBJECTIVITY):
             return ()
         return tuple(sorted(SHIPPED_VERDICTS.glob("*.jsonl")))
+
+    def is_read(self, capability: str) -> bool:
+        """Whether the files of verdicts were made for a capability.
+
+        Those that are shipped were made for the shipped capabilities.
+        """
+        from s2lct.builder.capabilities.files import capability_files
+
+        return bool(self.verdict_files) and (
+            bool(self.verdicts) or capability in capability_files()
+        )
 
     @property
     def result_options(self) -> dict[str, Any]:
@@ -356,26 +295,16 @@ def form_defaults(form: str) -> dict[str, Any]:
 
     if form == "paper":
         return {
-            "masks": 10,
-            "masks_per_sentence": None,
-            "mask_order": "random",
+            "masks": 20,
+            "masks_per_sentence": 1,
             "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED - NO_WORD_OF_LETTERS)),
-            "select": "random",
             "expansions": 50,
-            "least_score": None,
-            "sentiment_shift": None,
-            "suggest": "any",
         }
     return {
         "masks": 24,
         "masks_per_sentence": 2,
-        "mask_order": "probability",
         "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED)),
-        "select": "score",
         "expansions": 7,
-        "least_score": -7.0,
-        "sentiment_shift": 0.3,
-        "suggest": "fitting",
     }
 
 

@@ -18,7 +18,7 @@ from s2lct.builder.drawing import LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN
 from s2lct.builder.fluent_form import TRIED_FOR_A_SEED
 from s2lct.builder.looking import Slot
 from s2lct.builder.sampled import SampledBuild
-from s2lct.builder.stages.compose import MOST_OF_A_SOURCE
+from s2lct.builder.stages.compose import MOST_OF_A_SOURCE, PAIRINGS
 
 WEIGHT_OF_ALL = 4.0
 """Sentences for which the share of all slots counts in the share of one."""
@@ -92,8 +92,8 @@ class Expectations:
         if config.takes_all:
             return math.inf
         if self._sample.stages.verdicts is not None:
-            return config.pairings
-        return min(config.pairings, config.seeds * TRIED_FOR_A_SEED)
+            return PAIRINGS
+        return min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
 
     @cached_property
     def _usable(self) -> dict[str, int]:
@@ -187,7 +187,7 @@ class Expectations:
                 own = min(self.enough, fitting[slot])
                 if wanted < once * reach and usable[slot]:
                     # Behind the first column stand as many as may be partners.
-                    sentences = self._config.pairings if number else wanted / once
+                    sentences = PAIRINGS if number else wanted / once
                     own = min(own, sentences / usable[slot])
                 needed[slot] = max(needed[slot], own)
         return needed, seeds
@@ -292,7 +292,7 @@ class Expectations:
         pairs = 0.0
         for group in self._groups:
             first, *others = (self.slots[slot] for slot in group.slots)
-            partners = sum(min(self._config.pairings, one.drawn * one.usable) for one in others)
+            partners = sum(min(PAIRINGS, one.drawn * one.usable) for one in others)
             pairs += MOST_OF_A_SOURCE * first.drawn * first.usable * partners
         return pairs
 

@@ -23,7 +23,7 @@ from s2lct.builder.language.tree import read_tree
 from s2lct.builder.scratch import Scratch
 from s2lct.builder.sources import Source, sentence_id
 from s2lct.builder.stages import compose
-from s2lct.builder.stages.compose import ComposedExpansion, ComposedSeed
+from s2lct.builder.stages.compose import PAIRINGS, ComposedExpansion, ComposedSeed
 from s2lct.builder.stages.counterparts import Counterpart, counterpart_of
 from s2lct.builder.stages.judge import Extended
 from s2lct.builder.stages.variety import choose
@@ -125,8 +125,8 @@ class FluentForm:
         """For each capability and slot what it is filled with, drawn when it is asked for."""
         config = self.stages.config
         enough: int | None = None
-        if not config.takes_all:
-            enough = config.pairings
+        if config.most_seeds <= PAIRINGS:
+            enough = PAIRINGS
             if self.stages.verdicts is None:
                 enough = min(enough, config.seeds * TRIED_FOR_A_SEED)
         search = self.search(sentences)

@@ -24,11 +24,14 @@ from s2lct.builder.looking import Asked, Candidates, Looked, Slot
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages import attested, compose, confirm, extend, search
 from s2lct.builder.stages.compose import ComposedSeed
+from s2lct.builder.stages.fill import SUGGESTIONS
 from s2lct.builder.stages.judge import Extended, Judge
 from s2lct.labels import Label
 from s2lct.suite.records import Sentence, Token
 
 SHORTER_FORMS = 4
+PHRASES_TRIED = 60
+"""Of a sentence, those that reviewers add most often."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +163,7 @@ class FluentStages:
     @property
     def judge(self) -> Judge:
         """What decides on extensions that tagger and parser bear out."""
-        return Judge(
-            read=self.verdicts is not None,
-            least_score=self.config.least_score,
-            most_shift=self.config.sentiment_shift,
-        )
+        return Judge(read=self.verdicts is not None)
 
     def candidates(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or read yet.
@@ -180,14 +179,13 @@ class FluentStages:
             tags=self.config.mask_tags,
             masks=self.config.masks,
             masks_per_sentence=self.config.masks_per_sentence,
-            order=self.config.mask_order,
-            suggestions=self.config.suggestions,
+            suggestions=SUGGESTIONS,
             seed=self.config.seed,
         )
         bank = shipped_bank()
         found: list[list[Extension]] = []
         for source, of_masks in zip(sources, masked, strict=True):
-            phrases = extend.phrase_extensions(source, bank, self.grammar, most=self.config.phrases)
+            phrases = extend.phrase_extensions(source, bank, self.grammar, most=PHRASES_TRIED)
             distinct = {
                 (one.text, one.origin, tuple(word.tag for word in one.inserted)): one
                 for one in (*of_masks, *phrases, *source.extensions)
@@ -229,6 +227,6 @@ class FluentStages:
             form,
             pools,
             most=self.config.most_seeds,
-            partners=self.config.pairings,
+            partners=compose.PAIRINGS,
             accept=accept,
         )

@@ -30,8 +30,8 @@ _PLAIN = re.compile(r"[a-z' .,-]+")
 _WORD = re.compile(r"[a-z']+")
 LONGEST_UNKNOWN = 2
 _MEND = (
-    "fetch it (python -c \"import nltk; nltk.download('subjectivity')\"), set NLTK_DATA to the "
-    "folder that has it, or build without it: --neutral none"
+    "fetch it: python -m nltk.downloader subjectivity; or set NLTK_DATA to the folder that has "
+    "it; or build without it: --neutral none"
 )
 
 
@@ -79,7 +79,7 @@ def read_subjectivity() -> Corpus:
     have, is left out, since a name in it would lack its capital.
 
     Raises:
-        CorpusError: NLTK's data folders lack it, and it cannot be downloaded.
+        CorpusError: NLTK's data folders lack it.
     """
     collector = Collector("subjectivity", skip_duplicates=True)
     for number, line in enumerate(_lines(), start=1):
@@ -108,10 +108,7 @@ def _lines() -> list[str]:
     try:
         path = _found(nltk.data.path)
         if path is None:
-            nltk.download("subjectivity", quiet=True)
-            path = _found(nltk.data.path)
-        if path is None:
-            raise CorpusError("NLTK's subjectivity data is not here", hint=_MEND)
+            raise CorpusError(f"{SUBJECTIVITY}: is not in NLTK's data folders", hint=_MEND)
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 content = archive.read(_MEMBER)

@@ -20,7 +20,7 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.checkpoint import Checkpoints, build_folder, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.chained import Chained
-from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.fluent_form import FluentForm
@@ -121,12 +121,19 @@ class Inputs:
             stages_of, self.config, self.capabilities, self.lexicon, self.grammar, self.models
         )
 
-    def make_fluent_stages(self, verdicts: Verdicts | None) -> Callable[[], FluentStages]:
-        """Makes the stages of the fluent form; it can be sent to workers, without the corpus."""
+    def make_fluent_stages(
+        self, verdicts: Verdicts | None, capabilities: Sequence[Capability] | None = None
+    ) -> Callable[[], FluentStages]:
+        """Makes the stages of the fluent form; it can be sent to workers, without the corpus.
+
+        Args:
+            verdicts: of readers.
+            capabilities: those to make; by default all.
+        """
         return partial(
             FluentStages,
             self.config,
-            self.capabilities,
+            self.capabilities if capabilities is None else capabilities,
             self.lexicon,
             self.grammar,
             self.models,
@@ -149,12 +156,19 @@ def read_inputs(config: BuildConfig, progress: Progress, models: Models | None =
     if config.capabilities:
         config = config.model_copy(update={"capabilities": tuple(c.id for c in capabilities)})
     options = config.result_options
-    lexicon = Lexicon.load(config.sentiwordnet)
+    lexicon = Lexicon.load()
     if config.grammar == "none":
         grammar: ReferenceGrammar = AnyWordAnywhere()
     else:
-        grammar = ReferenceGrammar.load(config.reference_trees)
+        grammar = ReferenceGrammar.load()
     progress.start("corpus", 1)
+    # First what may be missing: reading the corpus can take long.
+    neutral = read_neutral(
+        config.neutral,
+        text_column=config.text_column,
+        label_column=config.label_column,
+        label_map=config.label_map,
+    )
     corpus = read_corpus(
         config.corpus,
         text_column=config.text_column,
@@ -166,13 +180,7 @@ def read_inputs(config: BuildConfig, progress: Progress, models: Models | None =
         stream=config.stream,
         told=lambda rows: progress.advance("corpus", 0, f"{rows:,} rows read"),
     )
-    neutral = read_neutral(
-        config.neutral,
-        text_column=config.text_column,
-        label_column=config.label_column,
-        label_map=config.label_map,
-    )
-    corpora = [corpus, *([neutral] if neutral else [])]
+    corpora = without_conflicts(corpus, neutral) if neutral else [corpus]
     number = sum(len(one.sentences) for one in corpora)
     progress.advance("corpus", note=f"{number:,} sentences")
     models = models or Models(config)
@@ -183,17 +191,13 @@ def read_inputs(config: BuildConfig, progress: Progress, models: Models | None =
         "neutral": neutral.fingerprint if neutral else "",
         "lexicon": lexicon.fingerprint,
         "grammar": grammar.fingerprint,
-        "scorers": [
-            one.described for one in SCORERS.values() if config.sentiment_shift is not None
-        ],
+        "scorers": [one.described for one in SCORERS.values() if config.templates == "fluent"],
         "tagger": models.tagger.fingerprint,
         "parser": models.parser.fingerprint,
         "mlm": models.mlm.fingerprint,
         "versions": write.package_versions(),
         "package": package_fingerprint(),
     }
-    if config.synonyms:
-        found["wordnet"] = models.wordnet.fingerprint
     return Inputs(config, capabilities, corpora, lexicon, grammar, models, found)
 
 
@@ -246,11 +250,17 @@ def _made(
     if inputs.config.templates == "paper":
         with engine_of(inputs.config, inputs.make_stages) as engine:
             return _made_in_paper_form(inputs, engine, checkpoints, progress, counted)
-    make = inputs.make_fluent_stages(verdicts)
-    with engine_of(inputs.config, make) as engine:
-        form = FluentForm(make(), engine, checkpoints, progress)
-        composed = form.families(inputs.sentences, counted)
-    rows = {name: list(write.composed_rows(some, verdicts)) for name, some in composed.items()}
+    rows: dict[str, list[dict[str, Any]]] = {one.id: [] for one in capabilities}
+    # What nobody read is made by itself: it changes nothing of what was read.
+    for name, read in (("read", verdicts), ("unread", None)):
+        own = [one for one in capabilities if inputs.config.is_read(one.id) == (name == "read")]
+        if not own:
+            continue
+        make = inputs.make_fluent_stages(read, own)
+        with engine_of(inputs.config, make) as engine:
+            form = FluentForm(make(), engine, checkpoints.within(name), progress)
+            composed = form.families(inputs.sentences, counted)
+        rows |= {id: list(write.composed_rows(some, read)) for id, some in composed.items()}
     if not any(rows.values()):
         raise _nothing_found(inputs.config)
     return Suite(capabilities, rows, _counts_of(counted))

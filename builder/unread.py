@@ -46,7 +46,7 @@ class CandidatesOfABuild:
         self._form = form
         self._unread = replace(form.stages, verdicts=None)
         search = form.search(sentences)
-        most = form.stages.config.pairings
+        most = compose.PAIRINGS
         self._drawn = {
             (slot.capability, slot.slot): DrawnSentences(
                 search, slot, most=most, at_once=DRAWN_AT_ONCE
@@ -155,7 +155,7 @@ class CandidatesOfABuild:
                     capability.form("fluent"),
                     own,
                     most=len(passing) + CASES_FOR_A_SEED * missing,
-                    partners=form.config.pairings,
+                    partners=compose.PAIRINGS,
                     accept=self._collector(form, considered),
                 )
             found += [

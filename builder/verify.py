@@ -250,8 +250,7 @@ def _model_faults(
     """What takes a tagger and a parser to see."""
     options = described["options"]
     tagger, parser = load_tagger(options["tagger"]), load_parser(options["parser"])
-    recomputed = options["sentiwordnet"]
-    lexicon = Lexicon.load(Path(recomputed) if recomputed else None)
+    lexicon = Lexicon.load()
     progress.start("parse", sum(map(len, rows_of.values())))
     for name, rows in rows_of.items():
         form = forms[name]
@@ -260,7 +259,7 @@ def _model_faults(
             some = rows[start : start + _ROWS_AT_ONCE]
             if options["templates"] == "fluent":
                 yield from verify_fluent.model_faults(
-                    some, seeds, form, tagger, parser, lexicon, options.get("sentiment_shift")
+                    some, seeds, form, tagger, parser, lexicon, bool(described.get("scorers"))
                 )
                 progress.advance("parse", len(some), name)
                 continue

@@ -19,6 +19,7 @@ from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages.compose import compose, labels_of
 from s2lct.builder.stages.confirm import confirmed_all
+from s2lct.builder.stages.judge import MOST_SHIFT
 from s2lct.builder.stages.search import meets_text
 from s2lct.labels import LABELS
 from s2lct.suite.checks import without
@@ -170,7 +171,7 @@ def model_faults(
     tagger: Tagger,
     parser: ConstituencyParser,
     lexicon: Lexicon,
-    most_shift: float | None = None,
+    sentiment_kept: bool = True,
 ) -> Iterator[str]:
     """What takes a tagger and a parser: texts are composed, and extensions confirmed, anew.
 
@@ -181,7 +182,7 @@ def model_faults(
         tagger: the suite's.
         parser: the suite's.
         lexicon: the suite's.
-        most_shift: how far an extension may move its sentence's sentiment; None for any.
+        sentiment_kept: whether the build left out what moves a sentence's sentiment.
     """
     families = [*rows, *(seeds[row["seed_id"]] for row in rows)]
     texts = list(dict.fromkeys(source["used"] for row in families for source in row["sources"]))
@@ -203,7 +204,7 @@ def model_faults(
         [(base, [extension]) for _, base, extension in extended], tagger, parser, lexicon
     )
     for (row, base, extension), found in zip(extended, confirmed, strict=True):
-        if most_shift is not None and (moved := shift(base.text, extension.text)) > most_shift:
+        if sentiment_kept and (moved := shift(base.text, extension.text)) > MOST_SHIFT:
             yield f"{_where(row)}: its words move the sentiment by {moved:.2f}"
         if not found:
             yield f"{_where(row)}: tagged and parsed again, its words do not stand as they should"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 LOW_FIDELITY = 0.9
 app = typer.Typer()
 study_app = typer.Typer(
-    help="Have people rate cases, and see whether they agree.", no_args_is_help=True
+    help="Have people annotate cases, and see whether they agree.", no_args_is_help=True
 )
 INSIDE = Panel(app, "Look inside models")
 JUDGING = Panel(app, "Judge a suite")
@@ -204,38 +205,35 @@ def show_reproduced(found: reproducing.Reproduced, options: ReproduceOptions) ->
 
 
 @STUDY.shows(study.export_study, "s2lct study export dist/s2lct --out study/", name="export")
-def show_study(written: study.WrittenStudy, options: study.ExportOptions) -> None:
-    """What goes to raters, and what stays."""
+def show_study(written: study.WrittenStudy, *, out: Path, sets: int, seeds: int) -> None:
+    """What goes to annotators, and what stays."""
     pages = ", ".join(path.name for path in written.forms if path.suffix == ".html")
-    console.print(
-        f"Study {written.id}: {options.sets} sets of {2 * options.seeds} cases, in {options.out}"
-    )
-    console.print(f"Give raters {pages} (or the CSV of that name).")
+    console.print(f"Study {written.id}: {sets} sets of {2 * seeds} cases, in {out}")
+    console.print(f"Give annotators {pages} (or the CSV of that name).")
     show(
-        f"Keep {written.key.name} to yourself; then: s2lct study import ANSWERS… "
-        f"--key {written.key}"
+        f"Keep {written.key.name} to yourself; then: s2lct study import FILES… --key {written.key}"
     )
 
 
 @STUDY.shows(
-    study.import_answers, "s2lct study import answers.json --key study/key.json", name="import"
+    study.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
 )
-def show_agreement(result: StudyResult, options: study.ImportOptions) -> None:
-    """Agreement of raters with the suite and each other, and what they dispute."""
-    from s2lct.analysis.study.tables import agreement_table, disputed_lines
+def show_agreement(result: StudyResult, *, out: Path | None, disputed: Path | None) -> None:
+    """Agreement of annotators with the suite and each other, and what they dispute."""
+    from s2lct.analysis.study.agreement import agreement_table, disputed_lines
 
     console.print(agreement_table(result))
     console.print(
-        f"{len(result.raters)} raters, {result.kinds['all'].answers} ratings of sentiment, "
-        f"{result.missing} ratings left out. [95 % intervals]: bootstrap of seed families. "
+        f"{len(result.annotators)} annotators, {result.kinds['all'].answers} ratings of sentiment, "
+        f"{result.missing} ratings left out. [95 % intervals]: bootstrap of families. "
         "α: Krippendorff's, ordinal.",
     )
     for line in disputed_lines(result):
         show(line)
-    if options.out is not None:
-        console.print(f"Figures written to {options.out}")
-    if options.disputed is not None:
+    if out is not None:
+        console.print(f"Figures written to {out}")
+    if disputed is not None:
         show(
-            f"{len(result.disputed)} disputed cases written to {options.disputed}; leave them "
-            f"out with: s2lct build --exclude {options.disputed}"
+            f"{len(result.disputed)} disputed cases written to {disputed}; leave them "
+            f"out with: s2lct build --exclude {disputed}"
         )

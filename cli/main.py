@@ -95,18 +95,16 @@ def show_build(built: commands.Built, config: BuildConfig) -> None:
 
 def _of_judging(built: commands.Built) -> Iterator[str]:
     """What was left out of the extensions, and whether anybody has read what was not."""
-    config = built.config
-    told: list[str] = []
-    if config.least_score is not None and not built.is_read:
-        told.append(f"{built.unlikely:,} as unlikely (--least-score {config.least_score:g})")
-    if config.sentiment_shift is not None:
-        shift = f"--sentiment-shift {config.sentiment_shift:g}"
-        told.append(f"{built.moving:,} as moving the sentiment of VADER and TextBlob ({shift})")
-    if told:
+    is_fluent = built.config.templates == "fluent"
+    if is_fluent:
+        told = [f"{built.unlikely:,} as unlikely"] if built.unread else []
+        told.append(f"{built.moving:,} as moving the sentiment of VADER and TextBlob")
         yield f"Of {built.tried:,} extensions tried, {' and '.join(told)} were left out."
-    if not built.is_read:
-        yield "Nobody has read these cases, and the suite says so."
-    if not built.is_read and config.templates == "fluent":
+    if built.unread:
+        some = len(built.unread) < len(built.counts)
+        cases = f"the cases of {', '.join(built.unread)}" if some else "these cases"
+        yield f"Nobody has read {cases}, and the suite says so."
+    if built.unread and is_fluent:
         yield "To keep only what readers pass, have it read (s2lct curate) and add --verdicts."
 
 

@@ -86,8 +86,7 @@ class Panel:
         self, function: Callable[..., Any], *lines: str, name: str | None
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         def add(show: Callable[..., None]) -> Callable[..., None]:
-            asked, shown = parameters_of(function), parameters_of(show)
-            shown = {name: one for name, one in shown.items() if one.kind is one.KEYWORD_ONLY}
+            asked, shown = parameters_of(function), parameters_of(show, keyword_only=True)
 
             def run(**values: Any) -> None:
                 # An option that may be repeated and was not is None for typer, an empty list here.

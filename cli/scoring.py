@@ -46,10 +46,12 @@ def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions
         )
     for result, sent in zip(scores.results, scores.sent, strict=True):
         if (of := result.model.endpoint) is not None:
+            days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
             console.print(
                 f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
                 f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
-                f"tokens read, {of.completion_tokens:,} written. It cannot be scored again."
+                f"tokens read, {of.completion_tokens:,} written, on {days}; {of.reused:,} answers "
+                "are kept from earlier runs. It cannot be scored again."
             )
         if (given := result.model.predictions) is not None:
             console.print(

@@ -47,7 +47,7 @@ _MODULES = {
     "analysis.commands.report": ("report",),
     "analysis.commands.retrain": ("retrain",),
     "analysis.reproduce.commands": ("reproduce",),
-    "analysis.commands.study": ("export_study", "import_answers"),
+    "analysis.commands.study": ("export_study", "import_annotations"),
     "dataset_script.commands": (
         "install",
         "publish_dataset",

@@ -106,18 +106,31 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     return call
 
 
-def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The parameters of a function by name, with annotations that are types and no text."""
+def parameters_of(
+    function: Callable[..., Any], *, keyword_only: bool = False
+) -> dict[str, inspect.Parameter]:
+    """The parameters of a function by name, with annotations that are types and no text.
+
+    Args:
+        function: what it returns may be imported for type checkers alone.
+        keyword_only: leave out the others, whose types may be imported so too.
+    """
     written = inspect.unwrap(function)
-    # What a function returns may be imported for type checkers alone.
-    without_return = FunctionType(written.__code__, written.__globals__)
-    without_return.__annotations__ = {
-        name: annotation for name, annotation in written.__annotations__.items() if name != "return"
+    parameters = {
+        name: each
+        for name, each in inspect.signature(written).parameters.items()
+        if each.kind is each.KEYWORD_ONLY or not keyword_only
     }
-    types = get_type_hints(without_return, include_extras=True)
+    of_these = FunctionType(written.__code__, written.__globals__)
+    of_these.__annotations__ = {
+        name: annotation
+        for name, annotation in written.__annotations__.items()
+        if name in parameters
+    }
+    types = get_type_hints(of_these, include_extras=True)
     return {
         name: each.replace(annotation=types[name])
-        for name, each in inspect.signature(written).parameters.items()
+        for name, each in parameters.items()
         if name in types
     }
 

@@ -79,6 +79,10 @@ class GateError(ScoringError):
     exit_status = 2
 
 
+class AnnotationError(S2lctError):
+    """A filled-in form cannot be read, or holds something that is no answer."""
+
+
 class AnalysisError(S2lctError):
     """A model, suite or corpus cannot be analysed as asked."""
 

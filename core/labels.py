@@ -49,50 +49,31 @@ class Task:
 
     @classmethod
     def read(cls, path: Path) -> Task:
-        """The task that a JSON file defines, as ``sentiment.json`` does.
+        """The task that ``sentiment.json`` defines."""
+        content = json.loads(path.read_text(encoding="utf-8"))
+        number = {label: n for n, label in enumerate(content["labels"])}
 
-        Raises:
-            ScoringError: it defines none.
-        """
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            labels, scale = tuple(map(str, content["labels"])), content["scale"]
-            number = {label: n for n, label in enumerate(labels)}
-            low, high = map(float, scale["middle_band"])
-            # Results keep a label in two bits, with one value for texts that were not asked.
-            if not 2 <= len(number) == len(labels) <= 3 or not 0 <= low <= high <= 1:
-                raise ValueError("labels are two or three, and bounds of a band in order")
-            others = tuple(content.get("other_prompts", ()))
-            if not all(SLOT in prompt for prompt in (content["prompt"], *others)):
-                raise ValueError(f"a prompt has no {SLOT}")
+        def numbers(names: Iterable[str]) -> tuple[int, ...]:
+            return tuple(number[name] for name in names)
 
-            def numbers(names: Iterable[str]) -> tuple[int, ...]:
-                return tuple(number[name] for name in names)
-
-            return cls(
-                name=str(content["name"]),
-                labels=labels,
-                prompt=content["prompt"],
-                other_prompts=others,
-                low=number[scale["low"]],
-                middle=number[scale["middle"]],
-                high=number[scale["high"]],
-                middle_band=(low, high),
-                columns={len(names): numbers(names) for names in content["columns"]},
-                class_names={
-                    str(name): number[label]
-                    for label, names in content["class_names"].items()
-                    for name in names
-                },
-                known_models={
-                    model: numbers(names) for model, names in content["known_models"].items()
-                },
-            )
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ScoringError(
-                f"{path}: defines no task ({type(error).__name__}: {error})",
-                hint=f"write it like {_TASK_FILE}",
-            ) from error
+        low, high = content["scale"]["middle_band"]
+        return cls(
+            name=content["name"],
+            labels=tuple(number),
+            prompt=content["prompt"],
+            other_prompts=tuple(content["other_prompts"]),
+            low=number[content["scale"]["low"]],
+            middle=number[content["scale"]["middle"]],
+            high=number[content["scale"]["high"]],
+            middle_band=(low, high),
+            columns={len(names): numbers(names) for names in content["columns"]},
+            class_names={
+                name: number[label]
+                for label, names in content["class_names"].items()
+                for name in names
+            },
+            known_models={m: numbers(names) for m, names in content["known_models"].items()},
+        )
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -66,12 +66,9 @@ class _Options(_Described):
     label_map: dict[str, Label] | None
     templates: FormName
     masks: Number
-    suggestions: Number
-    select: Name
     parser: Text
     tagger: Text
     mlm: Text
-    sentiwordnet: Text | None
     sample: Number | None = None
     rows: Number | None = None
     seed: Number = 0

@@ -40,15 +40,18 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
 
 
 def lines_of(family: Family) -> Iterator[Text]:
-    """A seed, its counterpart and its expansions, the inserted words highlighted."""
+    """A seed, its counterpart and its expansions, the inserted words in brackets."""
     for row in family:
         if row["kind"] != "expansion":
             labels = " or ".join(LABELS[label] for label in row["labels"])
             sign = "  ↔ " if row["kind"] == COUNTERPART else ""
             yield Text.assemble(sign, row["text"], (f"  ({labels})", "dim"))
             continue
-        text, production = Text(row["text"]), row["production"]
+        text, last, production = Text(), 0, row["production"]
         for word in row["inserted"]:
-            text.stylize("bold reverse green", word["start"], word["end"])
+            text.append(row["text"][last : word["start"]])
+            text.append(f"[{row['text'][word['start'] : word['end']]}]", "bold green")
+            last = word["end"]
+        text.append(row["text"][last:])
         licence = f"  {production['lhs']} → {' '.join(production['reference_rhs'])}"
         yield Text.assemble("  + ", text, (licence, "dim"))

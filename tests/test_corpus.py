@@ -11,7 +11,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -821,12 +821,16 @@ the zyxwvuts arrives at the station .
 """
 
 
+def _goes_out(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("nothing goes out unless it is named")
+
+
 @pytest.fixture
 def nltk_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     import nltk
 
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
-    monkeypatch.setattr(nltk, "download", lambda *_, **__: False)
+    monkeypatch.setattr(nltk, "download", _goes_out)
     (tmp_path / "nltk_data" / "corpora").mkdir(parents=True)
     return tmp_path / "nltk_data" / "corpora"
 
@@ -858,6 +862,7 @@ def test_subjectivity_data_that_is_none_is_told(nltk_folder: Path, content: byte
         (nltk_folder / "subjectivity.zip").write_bytes(content)
     with pytest.raises(CorpusError) as caught:
         read_neutral("nltk:subjectivity")
+    assert "python -m nltk.downloader subjectivity" in caught.value.hint
     assert "--neutral none" in caught.value.hint
 
 

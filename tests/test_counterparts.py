@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,9 @@ def test_inspecting_a_suite_shows_each_counterpart_behind_its_seed(suite_folder:
         shown = [str(line) for line in lines_of(family)]
         assert len(shown) == len(family)
         assert shown[1].startswith(f"  ↔ {counterpart['text']}  (")
+        for line, row in zip(shown, family, strict=True):
+            marked = [word["word"] for word in row["inserted"]]
+            assert [one.strip("[]") for one in re.findall(r"\[[^]]+\]", line)] == marked
 
 
 def test_a_reduced_suite_has_no_counterpart_and_says_so(suite_folder: Path, tmp_path: Path) -> None:

@@ -10,18 +10,14 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import Reply, SentimentServer
-from hypothesis import given
-from hypothesis import strategies as st
 from suite_edits import edited_suite
 from typer.testing import CliRunner
 
@@ -29,7 +25,7 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.identity import content_id, fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.models.endpoint import EndpointModel, Server, Waits, retry_after
+from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
@@ -47,7 +43,6 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 KEY = "sk-proj-AKeyOfTheTests0123456789abcdefghij"
 PROMPT = "Sentiment of: {text}"
-QUICK = Waits(requests=4, first=0.01, longest=0.02, patience=5.0, answer=0.5)
 CASES = tuple(
     Case(f"{name}-{n}", name, "seed", f"{name}-{n}", f"Sentence {n} of {name}.", frozenset({label}))
     for name, label in (("LC4", 2), ("LC9", 0))
@@ -66,8 +61,15 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return KEY
 
 
-def model_of(server: SentimentServer, waits: Waits = QUICK, **more: Any) -> EndpointModel:
-    place = replace(Server(server.base_url, waits=waits), **more)
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client sends again at once."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.02)
+
+
+def model_of(server: SentimentServer, **more: Any) -> EndpointModel:
+    place = replace(Server(server.base_url, retries=3, seconds=0.5), **more)
     return EndpointModel("tiny-chat", LabelPrompt(PROMPT), place)
 
 
@@ -94,7 +96,15 @@ def test_what_is_asked_is_deterministic_and_one_text_at_a_time(key: str) -> None
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_no_more_requests_are_under_way_than_asked_for(concurrency: int) -> None:
     together = threading.Barrier(concurrency)
-    with SentimentServer(always(Reply(seconds=0.02, together=together))) as server:
+
+    def reply(text: str, before: int) -> Reply:
+        # The first question goes alone; with one that is sent again the rest shares out to three.
+        if text == CASES[0].text:
+            return Reply()
+        busy = Reply(status=500) if text == CASES[1].text and not before else Reply()
+        return replace(busy, seconds=0.02, together=together)
+
+    with SentimentServer(reply) as server:
         score(model_of(server, concurrency=concurrency), SUITE)
     assert server.most_at_once == concurrency
 
@@ -120,40 +130,6 @@ def test_what_passes_is_asked_again(fault: str) -> None:
     assert outcomes.labels.tolist() == [0] * 12
     assert {server.requests[case.text] for case in CASES if "3 of" in case.text} == {3}
     assert outcomes.endpoint is not None and outcomes.endpoint.requests == 12 + 2 * 2
-
-
-def test_retry_after_is_obeyed_by_every_request() -> None:
-    times: list[float] = []
-
-    def reply(text: str, before: int) -> Reply:
-        times.append(time.monotonic())
-        return Reply(status=429, headers={"Retry-After": "0.6"}) if len(times) == 1 else Reply()
-
-    with SentimentServer(reply) as server:
-        score(model_of(server, concurrency=1), SUITE)
-    assert times[1] - times[0] >= 0.6  # as long as the server said, not the 0.01 of `QUICK`
-
-
-def test_a_server_that_wants_too_much_quiet_is_given_up() -> None:
-    with pytest.raises(ScoringError, match="wants 3,600 seconds of quiet"):
-        outcomes_with(always(Reply(status=429, headers={"Retry-After": "3600"})))
-
-
-@given(st.floats(min_value=0.001, max_value=1e6))
-def test_retry_after_in_seconds(seconds: float) -> None:
-    assert retry_after({"retry-after": f"{seconds}"}) == pytest.approx(seconds)
-
-
-@given(st.text(max_size=30))
-def test_any_retry_after_is_a_time_to_wait(told: str) -> None:
-    assert retry_after({"retry-after": told}) >= 0
-
-
-def test_retry_after_as_a_date() -> None:
-    then = datetime.now(timezone.utc) + timedelta(seconds=90)
-    assert 80 < retry_after({"retry-after": format_datetime(then)}) <= 91
-    for nothing in ("", "soon", "-1", "nan", "inf", "Thu, 01 Jan 1970 00:00:00 GMT"):
-        assert retry_after({"retry-after": nothing}) == 0
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
@@ -184,18 +160,151 @@ def test_what_fails_for_good_tells_what_is_kept_and_goes_on(tmp_path: Path, key:
         outcomes = score(model_of(server, concurrency=1), SUITE, cache=cache)
         assert outcomes.labels.tolist() == [0] * 12
         assert set(server.answered.values()) == {1}
-        # Nothing is asked a third time, and what it took stays the same.
-        again = score(model_of(server), SUITE, cache=cache)
-        assert again.endpoint == outcomes.endpoint and set(server.answered.values()) == {1}
+        assert outcomes.endpoint is not None and outcomes.endpoint.reused == 8
+
+
+KEPT = [
+    ({}, {}, {}, 1),
+    ({"keeps_answers": True}, {}, {}, 0),
+    ({}, {"model": "tiny-chat-2"}, {}, 12),
+    ({}, {"system_fingerprint": "fp_2"}, {}, 12),
+    ({"keeps_answers": True}, {"model": "tiny-chat-2"}, {}, 0),
+    ({}, {}, {"days": 2}, 12),
+    ({"keeps_answers": True}, {}, {"days": 2}, 0),
+]
+
+
+@pytest.mark.parametrize(("option", "more", "age", "asked"), KEPT)
+def test_kept_answers_are_of_the_model_that_answers_now(
+    option: dict[str, bool],
+    more: dict[str, str],
+    age: dict[str, int],
+    asked: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cache, served = tmp_path / "kept.sqlite", Reply("positive")
+    with SentimentServer(lambda text, before: served) as server:
+        score(model_of(server), SUITE, cache=cache)
+        then = datetime.now(timezone.utc) - timedelta(**age)
+        with sqlite3.connect(cache) as connection:
+            connection.execute(
+                "UPDATE written SET answer = json_set(answer, '$.time', ?)", [then.isoformat()]
+            )
+        served = Reply("negative", more=more)
+        outcomes = score(model_of(server, **option), SUITE, cache=cache)
+        assert len(server.bodies) == 12 + asked
+    path = write_result(outcomes, tmp_path / "results")
+    endpoint = read_result(path).model.endpoint
+    assert endpoint is not None and endpoint.reused == 12 - asked
+    assert (
+        endpoint.first_day
+        == (then if asked < 12 else datetime.now(timezone.utc)).date().isoformat()
+    )
+    assert outcomes.labels.tolist().count(0) == asked
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_no_result_is_of_two_models(keeps: bool, tmp_path: Path) -> None:
+    cache, change = tmp_path / "kept.sqlite", 6
+
+    def reply(text: str, before: int) -> Reply:
+        return Reply(more={"model": "other-chat"} if len(server.bodies) > change else {})
+
+    with SentimentServer(reply) as server:
+        for last in (6, 0):
+            change = last
+            with pytest.raises(ScoringError) as caught:
+                score(model_of(server, concurrency=1, keeps_answers=keeps), SUITE, cache=cache)
+            assert "other-chat" in str(caught.value) and server.model_reported in str(caught.value)
+            if not keeps:
+                break
+        else:
+            return
+        outcomes = score(model_of(server), SUITE, cache=cache)
+    assert outcomes.endpoint is not None and outcomes.endpoint.model_reported == "other-chat"
+    assert outcomes.endpoint.reused == 0
+
+
+def completion(**more: Any) -> bytes:
+    message = {"role": "assistant", "content": "positive"} | more.pop("message", {})
+    return json.dumps({"model": "m", "choices": [{"message": message}]} | more).encode()
+
+
+HOSTILE = {
+    "deep JSON": Reply(body=b"[" * 100_000),
+    "a list as content": Reply(body=completion(message={"content": [["positive"]]})),
+    "a list as name": Reply(body=completion(model=["m"])),
+    "fewer than no tokens": Reply(body=completion(usage={"prompt_tokens": -5})),
+    "no end": Reply(drips=0.000_001),
+    "no end, drop by drop": Reply(drips=0.05),
+    "an error without end": Reply(status=401, drips=0.000_001),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_no_server_should_send_is_a_single_error(name: str) -> None:
+    with SentimentServer(always(HOSTILE[name])) as server, pytest.raises(ScoringError) as caught:
+        score(model_of(server, retries=1), SUITE)
+    assert server.base_url in str(caught.value)
+
+
+def test_where_no_server_is_nothing_is_asked_for_long() -> None:
+    with SentimentServer(always(Reply())) as server:
+        pass
+    model = model_of(server, retries=7)
+    with pytest.raises(ScoringError) as caught:
+        score(model, SUITE)
+    assert server.base_url in str(caught.value) and 1 <= model.sent <= 3
+
+
+def test_what_a_server_refuses_to_be_told_is_left_out(tmp_path: Path) -> None:
+    refused = {"max_tokens", "temperature", "seed"}
+
+    def reply(text: str, before: int) -> Reply:
+        name = next((name for name in sorted(refused) if name in server.bodies[-1]), None)
+        error = {"error": {"message": f"Unsupported: '{name}'.", "param": name}}
+        return Reply(status=400, body=json.dumps(error).encode()) if name else Reply()
+
+    with SentimentServer(reply) as server:
+        outcomes = score(model_of(server), SUITE)
+    whole = [body for body in server.bodies if refused.isdisjoint(body)]
+    assert len(whole) == 12 and {body["max_completion_tokens"] for body in whole} == {32}
+    endpoint = read_result(write_result(outcomes, tmp_path)).model.endpoint
+    assert endpoint is not None and endpoint.max_tokens == 32
+    assert (endpoint.temperature, endpoint.seed) == (None, None)
+
+
+SPELLINGS = {
+    "http://vllm_server:8000/v1": ["HTTP://VLLM_SERVER:8000/v1/", "http://vllm_server.:8000//v1"],
+    "https://api.example.com/v1": [
+        "https://API.example.com:443/v1",
+        "https://api.example.com/v1//",
+    ],
+    "http://[::1]/v1": ["http://[::1]:80/v1"],
+}
+
+
+@pytest.mark.parametrize("address", SPELLINGS)
+def test_spellings_of_an_address_are_one_that_results_may_have(
+    address: str, silent_result: Path
+) -> None:
+    for spelling in (address, *SPELLINGS[address]):
+        assert Server(spelling).url == address
+    told = json.loads(silent_result.read_text())
+    told["model"]["endpoint"]["url"] = address
+    silent_result.write_text(json.dumps(told))
+    verdict = check(silent_result, SUITE)
+    assert verdict.accepted, verdict.reasons
 
 
 def test_another_question_model_or_server_is_asked_anew(tmp_path: Path) -> None:
     cache = tmp_path / "kept.sqlite"
     with SentimentServer(always(Reply())) as server, SentimentServer(always(Reply())) as other:
         for asked, place, name, prompt, tokens in (
-            (12, server, "a", PROMPT, 32), (12, server, "a", PROMPT, 32),
-            (24, server, "b", PROMPT, 32), (36, server, "a", "Say of: {text}", 32),
-            (48, server, "a", PROMPT, 64), (12, other, "a", PROMPT, 32),
+            (12, server, "a", PROMPT, 32), (13, server, "a", PROMPT, 32),
+            (25, server, "b", PROMPT, 32), (37, server, "a", "Say of: {text}", 32),
+            (49, server, "a", PROMPT, 64), (12, other, "a", PROMPT, 32),
         ):  # fmt: skip
             model = EndpointModel(
                 name, LabelPrompt(prompt), Server(place.base_url, most_tokens=tokens)
@@ -207,12 +316,12 @@ def test_another_question_model_or_server_is_asked_anew(tmp_path: Path) -> None:
 def test_kept_answers_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "kept.sqlite"
     with SentimentServer(always(Reply("Grade: bad"))) as server:
-        place = Server(server.base_url, waits=QUICK)
+        place = Server(server.base_url)
         first = score(EndpointModel("m", LabelPrompt(PROMPT), place), SUITE, cache=cache)
         words = LabelPrompt(PROMPT, ("bad", "so-so", "good"))
         second = score(EndpointModel("m", words, place), SUITE, cache=cache)
     assert set(first.labels) == {UNREADABLE} and set(second.labels) == {0}
-    assert len(server.bodies) == 12
+    assert len(server.bodies) == 13  # the first question is asked again
 
 
 def silent(text: str, before: int) -> Reply:
@@ -383,8 +492,10 @@ def test_two_servers_are_two_rows_and_a_tag_is_part_of_a_name(tmp_path: Path) ->
     [
         (["--base-url", "http://h/v1", "--llm"], "--llm with --base-url"),
         (["--base-url", "localhost:8000"], "is no address of a server"),
-        (["--base-url", "http://me:secret@h/v1"], "more than a host and a path"),
-        (["--base-url", "https://h/v1?key=secret"], "more than a host and a path"),
+        (["--base-url", "http://h h/v1"], "is no address of a server"),
+        (["--base-url", "http://h:99999/v1"], "--base-url"),
+        (["--base-url", "http://me:secret@h/v1"], "host and path alone"),
+        (["--base-url", "https://h/v1?key=secret"], "host and path alone"),
         (["--base-url", "http://h/v1", "--api-key-env", "NO_SUCH_KEY"], "no such variable"),
         (["--base-url", "http://h/v1", "--label-map", "0=negative"], "no label map"),
         (["--base-url", "http://h/v1", "--label-words", "Good,good"], "capital letters"),
@@ -469,7 +580,7 @@ def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
     together = threading.Barrier(8)
 
     def reply(text: str, before: int) -> Reply:
-        if server.requests.total() < 8:
+        if 1 <= server.requests.total() < 9:  # the first is asked alone
             return replace(answered_by_rule(text, before), together=together)
         for event, share in ((quarter, 4), (half, 2)):
             if sum(server.answered.values()) >= MANY // share:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stub_models import StubParser, StubTagger
 
+from s2lct.builder import fluent_stages as fluent_stages_module
 from s2lct.builder.build_stages import Models
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.fluent_stages import FluentStages
@@ -91,7 +92,6 @@ def fluent_stages() -> FluentStages:
         masks=10_000,
         masks_per_sentence=1,
         mask_tags=tuple(WORDS),
-        suggestions=1_000,
     )
     models = Models(config)
     models.__dict__.update(tagger=TAGGER, parser=PARSER, mlm=EveryWord())
@@ -106,7 +106,8 @@ def source_of(text: str) -> Source:
 
 def extensions_of(text: str) -> list[Extension]:
     """Everything that passes without a reader, of all words at every place."""
-    with patch.object(extend, "WORDS_OF_A_MASK", 1_000):
+    many = patch.object(fluent_stages_module, "SUGGESTIONS", 1_000)
+    with many, patch.object(extend, "WORDS_OF_A_MASK", 1_000):
         (found,) = fluent_stages().extended([source_of(text)]).values()
     return [one.extension for one in found if one.rejected is None]
 

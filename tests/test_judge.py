@@ -11,15 +11,15 @@ from stub_models import StubTagger
 
 from s2lct.builder.language.sentiment_scorers import SCORERS, shift, subjectivity
 from s2lct.builder.sources import Extension, Origin, sentence_id
-from s2lct.builder.stages.judge import LIKELIEST_FOR_AN_EXPANSION, Extended, Judge
+from s2lct.builder.stages.judge import LIKELIEST_FOR_AN_EXPANSION, MOST_SHIFT, Extended, Judge
 from s2lct.builder.stages.validate import Rejection
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.word_lists import WORD_LISTS
 from s2lct.suite.records import InsertedWord, Production
 
 TAGGER = StubTagger()
-UNREAD = Judge(read=False, least_score=-7.0, most_shift=0.3)
-READ = Judge(read=True, least_score=-7.0, most_shift=0.3)
+UNREAD = Judge(read=False)
+READ = Judge(read=True)
 PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
 ORIGINS: tuple[Origin, ...] = ("masked", "phrase", "attested")
 SENTENCES = ("The plot is dull.", "The film is a lovely story.", "A great and happy evening.")
@@ -57,17 +57,12 @@ def test_the_worst_that_nobody_read_is_left_out(
     marked: str, score: float, expected: Rejection | None
 ) -> None:
     assert reason(UNREAD, marked, score=score) == expected
-    if expected is Rejection.UNLIKELY:
-        any_score = Judge(read=False, least_score=None, most_shift=None)
-        assert reason(any_score, marked, score=score) is None
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_what_readers_passed_stays_unless_it_moves_the_sentiment(origin: Origin) -> None:
     assert reason(READ, "The [unusual] plot is dull.", origin, -20.0) is None
     assert reason(READ, "The [awful] plot is dull.", origin) == Rejection.SENTIMENT
-    no_shift = Judge(read=True, least_score=None, most_shift=None)
-    assert reason(no_shift, "The [awful] plot is dull.", origin) is None
 
 
 def test_what_an_author_wrote_is_only_asked_for_its_sentiment() -> None:
@@ -75,15 +70,14 @@ def test_what_an_author_wrote_is_only_asked_for_its_sentiment() -> None:
     assert reason(UNREAD, "The [awful] plot is dull.", "attested") == Rejection.SENTIMENT
 
 
-@given(st.sampled_from(SENTENCES), st.sampled_from(SENTENCES), st.floats(0, 2))
-def test_nothing_that_is_kept_moves_a_scorer_further_than_allowed(
-    text: str, longer: str, most: float
+@given(st.sampled_from(SENTENCES), st.sampled_from(SENTENCES))
+def test_nothing_that_is_kept_moves_the_scorers_further_than_allowed(
+    text: str, longer: str
 ) -> None:
-    judge = Judge(read=True, least_score=None, most_shift=most)
     extension = Extension(sentence_id(longer), longer, (), "attested", PRODUCTION)
     moves = [abs(one.load()(longer) - one.load()(text)) for one in SCORERS.values()]
-    kept = judge.reject(text, extension, ()) is None
-    assert kept == (fmean(moves) <= most)
+    kept = READ.reject(text, extension, ()) is None
+    assert kept == (fmean(moves) <= MOST_SHIFT)
     assert shift(text, longer) == fmean(moves) == shift(longer, text)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
+import nltk
+import nltk.downloader
 import pytest
 import torch
 
@@ -129,3 +132,14 @@ def test_a_published_model_parses(model_folder: Path) -> None:
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no benepar model"):
         load_parser(str(tmp_path))
+
+
+def test_a_model_that_is_not_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def goes_out(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("nothing goes out unless it is named")
+
+    monkeypatch.setattr(nltk, "download", goes_out)
+    monkeypatch.setattr(nltk.downloader.Downloader, "download", goes_out)
+    with pytest.raises(ModelError, match="--parser benepar_zz9") as error:
+        load_parser("benepar_zz9")
+    assert "benepar.download('benepar_zz9')" in error.value.hint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,34 @@ def test_tables_of_any_number_of_models_fit_80_columns(results: list[Result], co
         low, high = one.overall.ci
         interval = f"[{percent(low)}, {percent(high)}]"
         assert any(percent(one.overall.failure_rate) in x and interval in x for x in lines)
+
+
+def test_names_stay_whole_where_they_fit_though_there_are_many_columns(
+    results: list[Result], tmp_path: Path
+) -> None:
+    both = tuple(replace(case, id=f"{case.id}-c", kind="counterpart") for case in CASES[:12])
+    suite = replace(SUITE, counterparts=both)
+    labels = np.random.default_rng(0).integers(0, 3, len(CASES))
+    for prompt in ("{text} So:", "{text} Thus:"):
+        asked = Outcomes(
+            "embedded-2class", "r1", "0" * 64, "", suite, labels, failed_cases(CASES, labels),
+            asks=LabelPrompt(prompt), counterpart_labels=labels[: len(both)],
+        )  # fmt: skip
+        write_result(asked, tmp_path)
+    prompts = [read_result(path) for path in sorted(tmp_path.glob("*.json"))]
+    assert prompts[0].overall.both_sides
+    lines = printed(ResultsTable([*prompts, *results[:3]]))
+    assert max(map(len, lines)) <= WIDTH
+    figures = [line for line in lines if re.search(r" \d+\.\d ", line)]
+    for name in ("(always-negative)", "vader", "afinn"):
+        assert any(line.startswith(f"{name} ") for line in figures)
+    # A wide name is cut where the figures are, and stands whole above them.
+    assert any("cardiffnlp" in line for line in figures)
+    assert any(line.endswith(LONG) for line in lines)
+    # What figures mean is a line that says where it stands.
+    end = max(number for number, line in enumerate(lines) if line.startswith("LC11"))
+    (method,) = filter(None, lines[end + 1 :])
+    assert "docs/scoring.md" in method
 
 
 def test_what_chance_comes_to_stands_beside_the_models(results: list[Result]) -> None:

@@ -70,6 +70,7 @@ DIFFERENT: dict[str, Callable[[], Outcomes]] = {
     "label map": lambda: outcomes("x/y", label_map={"A": "negative", "B": "positive"}),
     "other label map": lambda: outcomes("x/y", label_map={"A": "positive", "B": "negative"}),
     "band": lambda: outcomes("x/y", neutral_band=(0.2, 0.8)),
+    "bfloat16": lambda: outcomes("x/y", dtype="bfloat16"),
     "prompt": lambda: outcomes("x/y", asks=LabelPrompt("{text} So:", ("bad", "good"))),
     "other prompt": lambda: outcomes("x/y", asks=LabelPrompt("{text} Thus:", ("bad", "good"))),
     "words": lambda: outcomes("x/y", asks=LabelPrompt("{text} So:", ("poor", "good"))),
@@ -350,3 +351,27 @@ def test_one_model_that_fails_does_not_cost_the_others_results(
     assert "mean %" in done.output
     done = run("no/such-model", *suite)
     assert done.exit_code == 1 and "models could not be scored" not in done.output
+
+
+def test_another_type_of_numbers_is_another_result_beside_the_first(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    model = save_tiny_classifier(tmp_path / "somebody" / "tiny")
+    out = tmp_path / "results"
+    for dtype in ("float32", "bfloat16"):
+        done = runner.invoke(
+            app,
+            [
+                *("score", str(model), "--suite", str(suite_folder), "--capability", "LC4"),
+                *("--dtype", dtype, "--device", "cpu", "--out", str(out)),
+            ],
+        )
+        assert done.exit_code == 0, done.output
+    files = sorted(out.glob("*.json"))
+    assert len(files) == 2 and all(file.name.startswith("tiny--") for file in files)
+    results = {read_result(file).model.dtype: (file, read_result(file)) for file in files}
+    assert "bfloat16" in results["bfloat16"][0].name and "float" not in results["float32"][0].name
+    for _, result in results.values():
+        assert result.model.device == "cpu" and result.model.batch_size
+    report = runner.invoke(app, ["report", *map(str, files)])
+    assert "(bfloat16)" in report.output and "(float32)" not in report.output

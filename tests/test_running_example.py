@@ -59,7 +59,7 @@ def masked(parsed: ParsedSeed) -> MaskedSentence:
         ReferenceGrammar.load(),
         masked_per_seed=10_000,
         masks_per_sentence=defaults["masks_per_sentence"],
-        order=defaults["mask_order"],
+        order="random",
         tags=defaults["mask_tags"],
         seed=0,
         anywhere=True,

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
-from s2lct.labels import Task, check_label_map
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.integrations.metric import compute
@@ -90,55 +89,6 @@ def test_binary_models_answer_neutral_between_a_third_and_two_thirds(
 ) -> None:
     rule = rule_for(["NEGATIVE", "POSITIVE"])
     assert rule.labels(np.array([[1 - positive, positive]])).tolist() == [label]
-
-
-FORMALITY = {
-    "name": "formality",
-    "labels": ["formal", "plain", "casual"],
-    "prompt": "{text}\nIs this formal, plain or casual?",
-    "scale": {"low": "casual", "middle": "plain", "high": "formal", "middle_band": [0.4, 0.6]},
-    "columns": [["casual", "formal"]],
-    "class_names": {"formal": ["formal", "polite"], "plain": ["plain"], "casual": ["casual"]},
-    "known_models": {"org/unnamed": ["casual", "plain", "formal"]},
-}
-
-
-def test_another_task_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "task.json").write_text(json.dumps(FORMALITY))
-    task = Task.read(tmp_path / "task.json")
-    rule = rule_for(["CASUAL", "Polite"], task=task)
-    told = rule.labels(np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]))
-    assert [task.labels[label] for label in told] == ["casual", "plain", "formal"]
-    assert str(rule).endswith("(from the model's id2label); plain where 0.4 < p(formal) < 0.6")
-    assert rule.could_be(np.array([1]), np.array([[0.39, 0.61]]), 0.02).tolist() == [True]
-    assert rule.could_be(np.array([2]), np.array([[0.39, 0.61]]), 0.02).tolist() == [False]
-    assert rule_for(["a", "b", "c"], model="org/unnamed", task=task).meanings == (2, 1, 0)
-    labels, words = labels_of_predictions(["casual", "polite"], 2, task=task)
-    assert labels.tolist() == [2, 0] and words == "label names"
-    labels, _ = labels_of_predictions([[0.45, 0.55], [0.3, 0.7]], 2, task=task)
-    assert labels.tolist() == [1, 0]
-    mapped = rule_for(["x", "y"], label_map="x=casual,y=formal", task=task)
-    assert mapped.meanings == (2, 0)
-    with pytest.raises(ScoringError, match="lack casual or formal"):
-        rule_for(["plain", "polite"], task=task)
-    with pytest.raises(ScoringError, match="'negative' is no label"):
-        check_label_map({"x": "negative"}, task)
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"labels": ["formal"]},
-        {"labels": ["formal", "formal", "casual"]},
-        {"scale": {"low": "casual"}},
-        {"prompt": "no place for a text"},
-        {"class_names": {"rude": ["rude"]}},
-    ],
-)
-def test_a_broken_task_is_refused(broken: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "task.json").write_text(json.dumps(FORMALITY | broken))
-    with pytest.raises(ScoringError, match="defines no task"):
-        Task.read(tmp_path / "task.json")
 
 
 def test_the_neutral_band_is_an_option() -> None:

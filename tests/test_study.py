@@ -1,4 +1,4 @@
-"""Blind forms for raters, and what their answers say."""
+"""Blind forms for annotators, and what their answers say."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -29,32 +28,34 @@ from s2lct.analysis.study.agreement import (
     label_of,
     mean_estimate,
 )
-from s2lct.analysis.study.answers import Answer, read_answers
 from s2lct.analysis.study.form import (
     Key,
     KeyItem,
     Study,
-    descriptions_for_raters,
+    capability_texts,
     draw,
-    form_csv,
-    form_html,
     read_key,
-    suite_titles,
     write_study,
 )
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.cli.main import app
-from s2lct.errors import AnalysisError
+from s2lct.errors import AnalysisError, OutputError
 from s2lct.labels import LABELS
+from s2lct.suite.annotation import Annotation
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.exclude import read_excluded
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
-DESCRIPTIONS = descriptions_for_raters()
+DESCRIPTIONS = capability_texts("", "raters")
 TITLES = {one.id: one.title for one in load_capabilities()}
 HOSTILE = (
     "</script><script>document.title='broken'</script><img src=x onerror=alert(1)> \u2028 & \"x\""
 )
+
+
+def answer(annotator: str, item: str, relevance: int | None, sentiment: int | None) -> Annotation:
+    given = {"relevance": relevance, "sentiment": sentiment}
+    return Annotation(annotator, item, {name: str(one) for name, one in given.items() if one})
 
 
 def made_up_suite(
@@ -83,16 +84,16 @@ def made_up_suite(
 
 
 def drawn(sets: int = 2, seeds: int = 6, seed: int = 0) -> Study:
-    return draw(made_up_suite(), TITLES, sets=sets, seeds=seeds, seed=seed)
+    return draw(made_up_suite(), sets=sets, seeds=seeds, seed=seed)
 
 
 def sets_of(study: Study) -> list[list[KeyItem]]:
-    numbers = sorted({item.set for item in study.key.items.values()})
-    return [list(study.form(number).values()) for number in numbers]
+    items = study.key.items.values()
+    return [[item for item in items if item.set == n] for n in sorted({i.set for i in items})]
 
 
 def test_each_set_holds_seeds_with_one_expansion_each_and_no_seed_is_drawn_twice() -> None:
-    study = draw(made_up_suite(seeds=60), TITLES)
+    study = draw(made_up_suite(seeds=60))
     assert [len(items) for items in sets_of(study)] == [100, 100, 100]
     assert len({item.case for item in study.key.items.values()}) == 300
     for items in sets_of(study):
@@ -104,7 +105,7 @@ def test_each_set_holds_seeds_with_one_expansion_each_and_no_seed_is_drawn_twice
 
 
 def test_a_seed_and_its_expansion_stand_far_apart_and_either_comes_first() -> None:
-    for items in sets_of(draw(made_up_suite(seeds=60), TITLES)):
+    for items in sets_of(draw(made_up_suite(seeds=60))):
         places: dict[str, list[int]] = {}
         first: Counter[str] = Counter()
         for place, item in enumerate(items):
@@ -120,7 +121,7 @@ def test_the_draw_depends_on_its_seed_and_on_nothing_else() -> None:
     shuffled = list(suite.cases)
     random.Random(1).shuffle(shuffled)
     again = draw(
-        SuiteCases("its-name", "1.2.3", "f" * 64, tuple(shuffled)), TITLES, sets=2, seeds=6, seed=0
+        SuiteCases("its-name", "1.2.3", "f" * 64, tuple(shuffled)), sets=2, seeds=6, seed=0
     )
     assert again == drawn()
     assert drawn(seed=1).key.study != drawn().key.study
@@ -131,40 +132,27 @@ def test_capabilities_with_few_seeds_are_used_up_and_too_few_are_refused() -> No
     many = made_up_suite(("LC8",), seeds=30)
     bare = made_up_suite(("LC9",), seeds=30, expansions=0)
     suite = SuiteCases("films", "", "", few.cases + many.cases + bare.cases)
-    study = draw(suite, TITLES, sets=1, seeds=20)
+    study = draw(suite, sets=1, seeds=20)
     assert Counter(item.capability for item in sets_of(study)[0]) == {"LC1": 4, "LC8": 36}
     with pytest.raises(AnalysisError, match="32 of its seeds have expansions") as error:
-        draw(suite, TITLES, sets=3, seeds=11)
+        draw(suite, sets=3, seeds=11)
     assert "--sets 3 --seeds 10" in error.value.hint
-    assert len(sets_of(draw(suite, TITLES, sets=3, seeds=10))) == 3
+    assert len(sets_of(draw(suite, sets=3, seeds=10))) == 3
 
 
-def form_data(page: str) -> dict[str, Any]:
-    match = re.search(r'<script type="application/json" id="form">(.*?)</script>', page, re.DOTALL)
-    assert match
-    data: dict[str, Any] = json.loads(match[1])
-    return data
-
-
-def test_a_page_holds_nothing_but_texts_and_capabilities() -> None:
+def test_forms_hold_nothing_but_texts_and_capabilities() -> None:
     study = drawn()
-    for number, items in enumerate(sets_of(study), 1):
-        page = form_html(study, number)
-        data = form_data(page)
-        assert set(data) == {"study", "set", "capabilities", "items"}
-        assert [set(item) for item in data["items"]] == [{"id", "capability", "text"}] * len(items)
-        assert [item["text"] for item in data["items"]] == [item.text for item in items]
-        for name, shown in data["capabilities"].items():
-            assert shown == {"title": TITLES[name], "description": DESCRIPTIONS[name]}
+    titles = capability_texts("", "title")
+    for form, items in zip(study.forms().values(), sets_of(study), strict=True):
+        assert [(item.text, item.title, item.description) for item in form.items] == [
+            (item.text, titles[item.capability], DESCRIPTIONS[item.capability]) for item in items
+        ]
+        page = form.html() + form.csv()
         for item in items:
             for secret in (item.case, item.seed_id, "NP ->"):
                 assert secret not in page
         for word in ("expansion", "seed", "passes", "its-name", "1.2.3", "f" * 64, "inserted"):
             assert word not in page, word
-        rows = list(csv.reader(io.StringIO(form_csv(study, number))))
-        assert rows[0] == ["id", "capability", "description", "text", "relevance", "sentiment"]
-        assert {tuple(row[4:]) for row in rows[1:]} == {("", "")}
-        assert [row[3] for row in rows[1:]] == [item.text for item in items]
 
 
 def test_no_description_names_the_label_that_passes() -> None:
@@ -188,7 +176,7 @@ def test_written_files_are_the_same_again_and_another_study_is_refused(tmp_path:
         write_study(drawn(seed=1), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     (tmp_path / "file").touch()
-    with pytest.raises(AnalysisError, match="is no folder"):
+    with pytest.raises(OutputError, match="--out"):
         write_study(drawn(), tmp_path / "file")
 
 
@@ -204,8 +192,8 @@ ANSWERS = st.dictionaries(
     max_size=30,
 ).map(
     lambda given: [
-        Answer(rater, item, relevance, sentiment)
-        for (rater, item), (relevance, sentiment) in given.items()
+        answer(annotator, item, relevance, sentiment)
+        for (annotator, item), (relevance, sentiment) in given.items()
     ]
 )
 
@@ -242,16 +230,18 @@ def naive_alpha(ratings: Iterable[tuple[str, int]]) -> float | None:
 
 @settings(deadline=None, max_examples=25)
 @given(ANSWERS)
-def test_figures_are_those_of_the_formulas(answers: list[Answer]) -> None:
-    if all(one.relevance is None and one.sentiment is None for one in answers):
-        with pytest.raises(AnalysisError, match="hold no rating"):
+def test_figures_are_those_of_the_formulas(answers: list[Annotation]) -> None:
+    if not any(one.answers for one in answers):
+        with pytest.raises(AnalysisError):
             evaluate(answers, KEY)
         return
     result = evaluate(answers, KEY)
     for kind, agreement in result.kinds.items():
         own = [one for one in answers if kind in ("all", KEY.items[one.item].kind)]
-        said = [(one.item, one.sentiment) for one in own if one.sentiment]
-        relevant = [(one.item, one.relevance) for one in own if one.relevance]
+        said, relevant = (
+            [(one.item, int(one.answers[name])) for one in own if name in one.answers]
+            for name in ("sentiment", "relevance")
+        )
         assert agreement.answers == len(said)
         assert agreement.cases == len({item for item, _ in said + relevant})
         # Equation 1: the share of cases whose mean rating is a label that passes.
@@ -274,13 +264,13 @@ def test_figures_are_those_of_the_formulas(answers: list[Answer]) -> None:
         assert agreement.alpha_sentiment.value == pytest.approx(naive_alpha(said))
         assert agreement.alpha_relevance.value == pytest.approx(naive_alpha(relevant))
     assert set(result.capabilities) == {
-        KEY.items[one.item].capability for one in answers if one.relevance or one.sentiment
+        KEY.items[one.item].capability for one in answers if one.answers
     }
 
 
 def test_krippendorffs_own_example() -> None:
     """Krippendorff (2011), section C and on: alpha is 0.815 for ordinal data."""
-    raters = [
+    annotators = [
         "1 2 3 3 2 1 4 1 2 . . .",
         "1 2 3 3 2 2 4 1 2 5 . 3",
         ". 3 3 3 2 3 4 2 2 5 1 .",
@@ -288,7 +278,7 @@ def test_krippendorffs_own_example() -> None:
     ]
     ratings = [
         (str(unit), int(rating))
-        for row in raters
+        for row in annotators
         for unit, rating in enumerate(row.split())
         if rating != "."
     ]
@@ -323,9 +313,9 @@ def test_seeds_of_the_same_sentences_are_a_family_in_a_study() -> None:
             replace(case, sources=(f"sst:{int(case.seed_id[-4:]) // share}",))
             for case in suite.cases
         )
-        key = draw(replace(suite, cases=cases), TITLES, sets=1, seeds=40).key
+        key = draw(replace(suite, cases=cases), sets=1, seeds=40).key
         answers = [
-            Answer("a", name, 1 + 4 * (int(item.seed_id[-4:]) // 4 % 2), 1)
+            answer("a", name, 1 + 4 * (int(item.seed_id[-4:]) // 4 % 2), 1)
             for name, item in key.items.items()
         ]
         low, high = evaluate(answers, key).kinds["all"].relevance.ci or (0.0, 0.0)
@@ -359,10 +349,10 @@ def test_labels_of_ratings() -> None:
         ((3, 3, 4, 4, 4), "positive"),
     ],
 )
-def test_the_mean_of_a_cases_raters_is_its_label(ratings: tuple[int, ...], label: str) -> None:
+def test_the_mean_of_a_cases_annotators_is_its_label(ratings: tuple[int, ...], label: str) -> None:
     """Their labels one by one would say otherwise of ratings 2 and 4."""
     for item in {entry.passes: name for name, entry in KEY.items.items()}.values():
-        answers = [Answer(str(number), item, 5, rating) for number, rating in enumerate(ratings)]
+        answers = [answer(str(number), item, 5, rating) for number, rating in enumerate(ratings)]
         found = evaluate(answers, KEY).kinds["all"].label_consistency.value
         assert found == float(label in KEY.items[item].passes)
 
@@ -392,104 +382,12 @@ def test_a_case_is_disputed_unless_a_majority_agrees(
 ) -> None:
     item = item_with("negative")
     answers = [
-        Answer(str(number), item, relevance, sentiment)
+        answer(str(number), item, relevance, sentiment)
         for number, (sentiment, relevance) in enumerate(zip(sentiments, relevances, strict=True))
     ]
     for by, expected in (("majority", by_majority), ("any", by_any)):
         reasons = [case.reasons for case in disputed_cases(answers, KEY, by=by)]  # type: ignore[arg-type]
         assert reasons == ([expected] if expected else [])
-
-
-# Files that raters hand in.
-
-
-def as_json(answers: Sequence[Answer], rater: str) -> str:
-    return json.dumps(
-        {
-            "study": KEY.study,
-            "set": 1,
-            "rater": rater,
-            "answers": [
-                {"id": one.item, "relevance": one.relevance, "sentiment": one.sentiment}
-                for one in answers
-            ],
-        }
-    )
-
-
-def as_csv(answers: Sequence[Answer], rater: str, delimiter: str, bom: bool) -> str:
-    table = io.StringIO()
-    writer = csv.writer(table, delimiter=delimiter)
-    writer.writerow(["id", "rater", "relevance", "sentiment"])
-    for one in answers:
-        writer.writerow([one.item, rater, one.relevance or "", one.sentiment or ""])
-    return ("\ufeff" if bom else "") + table.getvalue()
-
-
-@settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(answers=ANSWERS, data=st.data())
-def test_answers_come_back_whatever_the_files_and_their_order(
-    tmp_path: Path, answers: list[Answer], data: st.DataObject
-) -> None:
-    by_rater: dict[str, list[Answer]] = {}
-    for one in data.draw(st.permutations(answers)):
-        by_rater.setdefault(one.rater, []).append(one)
-    paths: list[Path] = []
-    for number, (rater, own) in enumerate(by_rater.items()):
-        cut = data.draw(st.integers(0, len(own)))
-        # What was handed in before is handed in again with the rest.
-        for part in (own[:cut], own):
-            path = tmp_path / f"{number}-{len(paths)}.answers"
-            written = (
-                as_json(part, rater)
-                if data.draw(st.booleans())
-                else as_csv(
-                    part, rater, data.draw(st.sampled_from(",;\t")), data.draw(st.booleans())
-                )
-            )
-            path.write_text(written, encoding="utf-8")
-            paths.append(path)
-    read = read_answers(data.draw(st.permutations(paths)), KEY)
-    assert sorted(read, key=str) == sorted(answers, key=str)
-    if any(one.relevance or one.sentiment for one in answers):
-        assert evaluate(read, KEY) == evaluate(answers, KEY)
-
-
-def test_a_filled_table_without_names_is_called_as_its_file(tmp_path: Path) -> None:
-    table = form_csv(STUDY, 1).splitlines()
-    path = tmp_path / "Ada.csv"
-    path.write_text("\r\n".join([table[0], table[1][:-1] + "4,2", table[2]]), encoding="utf-8-sig")
-    answers = read_answers([path], KEY)
-    assert answers == [Answer("Ada", ITEMS[0], 4, 2), Answer("Ada", ITEMS[1], None, None)]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"\xff\xfe\x00", "is not UTF-8"),
-        (b"", "has no column id, relevance, sentiment"),
-        (b"id,relevance\n", "has no column sentiment"),
-        (b"id,relevance,sentiment\nx-1-001,1,1\n", "'x-1-001' is no item of study"),
-        (f"id,relevance,sentiment\n{ITEMS[0]},6,1\n".encode(), "row 1, relevance: '6'"),
-        (f"id,relevance,sentiment\n{ITEMS[0]},1,good\n".encode(), "row 1, sentiment: 'good'"),
-        (f"id,relevance,sentiment\n{ITEMS[0]},1,1\n{ITEMS[0]},1,2\n".encode(), "two answers"),
-        (b"{", "Invalid JSON"),
-        (b"[]", "Input should be an object"),
-        (b'{"rater": "A"}', "answers: Field required"),
-        (b'{"answers": [{"id": "a", "sentiment": 0}]}', "answers.0.sentiment"),
-        (b'{"answers": [{"id": "a", "sentiment": true}]}', "answers.0.sentiment"),
-        (b'{"answers": [{"relevance": 1}]}', "answers.0.id"),
-    ],
-)
-def test_a_bad_file_gets_one_clear_error(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "bad.answers"
-    path.write_bytes(content)
-    with pytest.raises(AnalysisError) as error:
-        read_answers([path], KEY)
-    assert "bad.answers" in error.value.problem
-    assert message in error.value.problem
 
 
 def test_missing_or_broken_keys_and_files_are_named(tmp_path: Path) -> None:
@@ -498,8 +396,6 @@ def test_missing_or_broken_keys_and_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "key.json").write_text('{"study": 1}')
     with pytest.raises(AnalysisError, match=r"key\.json: study: "):
         read_key(tmp_path / "key.json")
-    with pytest.raises(AnalysisError, match=r"none\.csv: No such file"):
-        read_answers([tmp_path / "none.csv"], KEY)
 
 
 def test_the_commands_from_a_built_suite_to_a_list_to_exclude(
@@ -509,7 +405,7 @@ def test_the_commands_from_a_built_suite_to_a_list_to_exclude(
     command = ["study", "export", str(suite_folder), "--out", str(out), "--sets", "2"]
     exported = RUNNER.invoke(app, [*command, "--seeds", "4"])
     assert exported.exit_code == 0, exported.output
-    assert suite_titles(str(suite_folder)) == TITLES
+    assert capability_texts(str(suite_folder), "title") == capability_texts("", "title")
     key = read_key(out / "key.json")
     of_id = {case.id: case for case in load_cases(suite_folder).cases}
     files: list[str] = []
@@ -517,12 +413,12 @@ def test_the_commands_from_a_built_suite_to_a_list_to_exclude(
         rows = list(csv.DictReader((out / f"set-{number}.csv").open(encoding="utf-8-sig")))
         assert len(rows) == 8
         for row in rows:
-            case = of_id[key.items[row["id"]].case]
+            case = of_id[key.items[row["id"].removeprefix("i")].case]
             assert row["text"] == case.text
             right = {0: "2", 1: "3", 2: "4"}[min(case.passes)]
             row |= {"relevance": "5", "sentiment": right}
         rows[0]["sentiment"] = {"2": "5", "3": "1", "4": "1"}[rows[0]["sentiment"]]
-        path = tmp_path / f"rater{number}.csv"
+        path = tmp_path / f"annotator{number}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
@@ -547,191 +443,14 @@ def test_what_a_case_holds_is_shown_as_text_in_the_terminal() -> None:
         KEY.model_dump()
         | {"items": {item: KEY.items[item].model_dump() | {"text": "[bold]x[/] [/nothing]"}}}
     )
-    assert "[/nothing]" in disputed_json(evaluate([Answer("A", item, 1, 5)], key).disputed, key)
-    from s2lct.analysis.study.tables import disputed_lines
+    assert "[/nothing]" in disputed_json(evaluate([answer("A", item, 1, 5)], key).disputed, key)
+    from s2lct.analysis.study.agreement import disputed_lines
     from s2lct.cli.console import PlainConsole
 
     console = PlainConsole(file=io.StringIO(), width=200)
-    for line in disputed_lines(evaluate([Answer("A", item, 1, 5)], key)):
+    for line in disputed_lines(evaluate([answer("A", item, 1, 5)], key)):
         console.print(line)
     assert "[bold]x[/] [/nothing]" in console.file.getvalue()  # type: ignore[attr-defined]
-
-
-# The form, in a browser.
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Any:
-    path = Path("/usr/bin/chromium")
-    if not path.exists():
-        pytest.skip("no Chromium at /usr/bin/chromium")
-    from playwright.sync_api import sync_playwright
-
-    flags = (
-        "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-        "--disable-background-networking --disable-component-update"
-    )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(path), args=flags.split())
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def study_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "study"
-    write_study(drawn(sets=2, seeds=3), folder)
-    return folder
-
-
-def opened(chromium: Any, page_file: Path, width: int = 1000) -> Any:
-    context = chromium.new_context(viewport={"width": width, "height": 844})
-    page = context.new_page()
-    failures: list[str] = []
-    page.on("pageerror", lambda error: failures.append(str(error)))
-    page.on("request", lambda request: failures.append(request.url))
-    page.goto(page_file.as_uri())
-    failures.remove(page_file.as_uri())
-    page.failures = failures
-    return page
-
-
-def press(page: Any, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
-
-
-def saved(page: Any, key: str, folder: Path) -> Path:
-    with page.expect_download() as download:
-        page.keyboard.press(key)
-    path = folder / download.value.suggested_filename
-    download.value.save_as(path)
-    return path
-
-
-@pytest.mark.browser
-def test_the_form_is_filled_with_the_keyboard_alone(
-    chromium: Any, study_folder: Path, tmp_path: Path
-) -> None:
-    key = read_key(study_folder / "key.json")
-    items = [name for name, item in key.items.items() if item.set == 1]
-    page = opened(chromium, study_folder / "set-1.html")
-    page.keyboard.type("Ada Łovelace")
-    press(page, "Enter")
-    expected: list[Answer] = []
-    for number, name in enumerate(items):
-        assert page.inner_text("#text") == key.items[name].text
-        title = TITLES[key.items[name].capability]
-        assert page.inner_text("#capability") == title
-        assert page.inner_text("#description") == DESCRIPTIONS[key.items[name].capability]
-        sentiment, relevance = 1 + number % 5, 5 - number % 3
-        press(page, str(sentiment), str(relevance), "Enter")
-        expected.append(Answer("Ada Łovelace", name, relevance, sentiment))
-    assert page.inner_text("#end-title") == "Thank you, that was all"
-    for ending in "jc":
-        assert read_answers([saved(page, ending, tmp_path)], key) == expected
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
-        f"study-{key.study}-set-1-Ada-Łovelace.csv",
-        f"study-{key.study}-set-1-Ada-Łovelace.json",
-    ]
-    assert page.failures == []
-    page.context.close()
-
-
-@pytest.mark.browser
-def test_going_back_changing_and_leaving_out(
-    chromium: Any, study_folder: Path, tmp_path: Path
-) -> None:
-    key = read_key(study_folder / "key.json")
-    items = [name for name, item in key.items.items() if item.set == 1]
-    page = opened(chromium, study_folder / "set-1.html")
-    press(page, "Enter")
-    assert page.is_visible("#start")  # a name is asked for
-    page.keyboard.type("B")
-    press(page, "Enter", "4", "5", "ArrowRight", "2", "ArrowRight", "3", "3")
-    press(page, "Backspace", "ArrowLeft")
-    assert page.inner_text("#text") == key.items[items[0]].text
-    checked = page.locator('[aria-checked="true"]')
-    assert checked.all_inner_texts() == ["4\npositive", "5\nfully"]
-    press(page, "ArrowDown", "1", "ArrowUp", "5", "ArrowRight", "ArrowRight", "ArrowDown", "0", "e")
-    assert page.inner_text("#end-title") == "Not all is answered yet"
-    assert page.locator("#open button").all_inner_texts() == ["2", "3", "4", "5", "6"]
-    path = saved(page, "j", tmp_path)
-    answers = read_answers([path], key)
-    assert answers[:3] == [
-        Answer("B", items[0], 1, 5),
-        Answer("B", items[1], None, 2),
-        Answer("B", items[2], None, 3),
-    ]
-    assert {(one.relevance, one.sentiment) for one in answers[3:]} == {(None, None)}
-    page.click("#open button >> nth=0")
-    assert page.inner_text("#text") == key.items[items[1]].text
-    press(page, "4", "e")
-    assert page.locator("#open button").all_inner_texts() == ["3", "4", "5", "6"]
-    page.context.close()
-
-
-@pytest.mark.browser
-def test_a_reload_keeps_answers_and_place_and_sets_do_not_mix(
-    chromium: Any, study_folder: Path, tmp_path: Path
-) -> None:
-    key = read_key(study_folder / "key.json")
-    items = [name for name, item in key.items.items() if item.set == 1]
-    page = opened(chromium, study_folder / "set-1.html")
-    page.keyboard.type("C")
-    press(page, "Enter", "1", "2", "Enter", "3")
-    page.reload()
-    assert page.inner_text("#text") == key.items[items[1]].text
-    assert page.locator('[aria-checked="true"]').all_inner_texts() == ["3\nneutral or mixed"]
-    press(page, "5", "e")
-    answers = read_answers([saved(page, "j", tmp_path)], key)
-    assert answers[:2] == [Answer("C", items[0], 2, 1), Answer("C", items[1], 5, 3)]
-    page.goto((study_folder / "set-2.html").as_uri())
-    assert page.is_visible("#start")
-    assert page.inner_text("#count") == "0 of 6 answered"
-    page.goto((study_folder / "set-1.html").as_uri())
-    assert page.inner_text("#count") == "text 2 of 6, 2 answered"
-    page.on("dialog", lambda dialog: dialog.accept())
-    press(page, "e")
-    page.click("#anew")
-    page.reload()
-    assert page.inner_text("#count") == "0 of 6 answered"
-    page.context.close()
-
-
-@pytest.mark.browser
-def test_a_phone_shows_it_whole_and_texts_are_only_texts(chromium: Any, tmp_path: Path) -> None:
-    cases = (
-        Case("s1", "LC8", "seed", "s1", HOSTILE, frozenset({0})),
-        Case("e1", "LC8", "expansion", "s1", "W" * 300, frozenset({0})),
-    )
-    study = draw(
-        SuiteCases("hostile", "", "", cases), {"LC8": "<b>title</b>"}, sets=1, seeds=1, seed=3
-    )
-    write_study(study, tmp_path / "study")
-    page = opened(chromium, tmp_path / "study" / "set-1.html", width=390)
-    page.fill("#rater", "<i>D</i>")
-    page.click("#begin")
-    texts: list[str] = []
-    for _ in range(2):
-        texts.append(page.text_content("#text"))
-        assert page.inner_text("#capability") == "<b>title</b>"
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
-        page.click('[data-scale="sentiment"] button >> nth=4')
-        page.click('[data-scale="relevance"] button >> nth=0')
-        page.click("#next")
-    assert sorted(texts) == sorted([HOSTILE, "W" * 300])
-    assert page.title() == "S²LCT reading study, set 1"
-    with page.expect_download() as download:
-        page.click("#save-csv")
-    path = tmp_path / "d.csv"
-    download.value.save_as(path)
-    answers = read_answers([path], study.key)
-    assert [(one.rater, one.relevance, one.sentiment) for one in answers] == [
-        ("<i>D</i>", 1, 5)
-    ] * 2
-    assert [url for url in page.failures if not url.startswith("blob:")] == []
-    page.context.close()
 
 
 def test_labels_are_those_of_the_suite() -> None:

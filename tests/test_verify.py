@@ -360,16 +360,16 @@ def test_who_read_is_said_as_the_rows_have_it(copy: Path) -> None:
     assert fault.startswith("suite.json: reading is None")
 
 
-def test_an_insertion_that_moves_the_sentiment_is_named(copy: Path) -> None:
-    suite = described(copy)
+def test_an_insertion_that_moves_the_sentiment_is_named(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     least = min(
         moved
         for rows in read_suite(copy).rows.values()
         for row in rows
         if row["kind"] == "expansion" and (moved := _moved(row, rows)) > 0
     )
-    suite["options"]["sentiment_shift"] = least / 2
-    describe(copy, suite)
+    monkeypatch.setattr(verify_fluent, "MOST_SHIFT", least / 2)
     assert any("its words move the sentiment by" in fault for fault in verify_suite(copy))
 
 

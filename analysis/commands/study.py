@@ -6,22 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from s2lct.options import Argument, Count, Option, Options, Seed, takes
-from s2lct.progress import Bars
+import typer
+
+from s2lct.command import Capabilities, Count, RandomSeed, command
 
 if TYPE_CHECKING:
     from s2lct.analysis.study.agreement import StudyResult
-
-
-class ExportOptions(Options):
-    """Options of `export_study`."""
-
-    suite: Annotated[str, Argument("Folder of a built suite, or Hub id\\[@REVISION].")]
-    out: Annotated[Path, Option("Folder for the forms and the key.", path="folder")]
-    sets: Annotated[Count, Option("Forms, of different cases each.")] = 3
-    seeds: Annotated[Count, Option("Seeds in a form; an expansion of each comes with it.")] = 50
-    capability: Annotated[tuple[str, ...], Option("Only this capability; may be given again.")] = ()
-    seed: Annotated[Seed, Option("Seed of the draw.")] = 0
 
 
 @dataclass(frozen=True)
@@ -33,64 +23,73 @@ class WrittenStudy:
     key: Path
 
 
-@takes(ExportOptions)
-def export_study(options: ExportOptions, bars: Bars) -> WrittenStudy:
-    """Draw cases, and write blind forms for raters and the key.
+@command
+def export_study(
+    suite: Annotated[str, typer.Argument(help=r"Folder of a built suite, or Hub id\[@REVISION].")],
+    *,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for the forms and the key.")],
+    sets: Annotated[Count, typer.Option(help="Forms, of different cases each.")] = 3,
+    seeds: Annotated[
+        Count, typer.Option(help="Seeds in a form; an expansion of each comes with it.")
+    ] = 50,
+    capability: Capabilities = [],  # noqa: B006
+    seed: Annotated[RandomSeed, typer.Option(help="Seed of the draw.")] = 0,
+) -> WrittenStudy:
+    """Draw cases, and write blind forms for annotators and the key.
 
     A form for each set, as HTML and CSV.
     """
-    from s2lct.analysis.study.form import draw, suite_titles, write_study
+    from s2lct.analysis.study.form import draw, write_study
     from s2lct.suite.cases import load_cases
 
-    cases = load_cases(options.suite).select(options.capability or None)
-    titles = suite_titles(options.suite)
-    study = draw(cases, titles, sets=options.sets, seeds=options.seeds, seed=options.seed)
-    *forms, key = write_study(study, options.out)
+    study = draw(load_cases(suite).select(capability or None), sets=sets, seeds=seeds, seed=seed)
+    *forms, key = write_study(study, out)
     return WrittenStudy(study.key.study, tuple(forms), key)
 
 
-class ImportOptions(Options):
-    """Options of `import_answers`."""
-
-    answers: Annotated[
-        tuple[Path, ...],
-        Argument("Files that raters handed in, JSON or CSV.", path="existing file"),
-    ]
-    key: Annotated[Path, Option("The study's key.json.", path="existing file")]
-    out: Annotated[Path | None, Option("Write every figure as JSON.", path="file")] = None
+@command
+def import_annotations(
+    annotations: Annotated[
+        list[Path],
+        typer.Argument(
+            exists=True, dir_okay=False, help="Files that annotators handed in, JSON or CSV."
+        ),
+    ],
+    *,
+    key: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The study's key.json.")],
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Write every figure as JSON.")
+    ] = None,
     disputed: Annotated[
         Path | None,
-        Option("Write the disputed cases, for `s2lct build --exclude`.", path="file"),
-    ] = None
+        typer.Option(dir_okay=False, help="Write the disputed cases, for `s2lct build --exclude`."),
+    ] = None,
     disputed_by: Annotated[
         Literal["majority", "any"],
-        Option(
-            "majority: no majority of a case's raters agrees with the suite; any: one rater "
-            "disagrees."
+        typer.Option(
+            help="majority: no majority of a case's annotators agrees with the suite; any: one "
+            "annotator disagrees."
         ),
-    ] = "majority"
-    seed: Annotated[Seed, Option("Seed of the bootstrap.")] = 0
-
-
-@takes(ImportOptions)
-def import_answers(options: ImportOptions, bars: Bars) -> StudyResult:
-    """Say how far raters agree with the suite and each other.
+    ] = "majority",
+    seed: Annotated[RandomSeed, typer.Option(help="Seed of the bootstrap.")] = 0,
+) -> StudyResult:
+    """Say how far annotators agree with the suite and each other.
 
     Label consistency, relevance, Krippendorff's α, and the cases they dispute.
     """
     from s2lct.analysis.study.agreement import disputed_json, evaluate, result_json
-    from s2lct.analysis.study.answers import read_answers
-    from s2lct.analysis.study.form import read_key
+    from s2lct.analysis.study.form import QUESTIONS, read_key
     from s2lct.extras import require
     from s2lct.files import check_files_out, write_text
+    from s2lct.suite.annotation import read_annotations
 
     require("krippendorff")
-    check_files_out(out=options.out, disputed=options.disputed)
-    key = read_key(options.key)
-    answers = read_answers(options.answers, key)
-    result = evaluate(answers, key, by=options.disputed_by, seed=options.seed)
-    if options.out is not None:
-        write_text(options.out, result_json(result, key))
-    if options.disputed is not None:
-        write_text(options.disputed, disputed_json(result.disputed, key))
+    check_files_out(out=out, disputed=disputed)
+    of_study = read_key(key)
+    read = read_annotations(annotations, QUESTIONS, of_study.items)
+    result = evaluate(read, of_study, by=disputed_by, seed=seed)
+    if out is not None:
+        write_text(out, result_json(result, of_study))
+    if disputed is not None:
+        write_text(disputed, disputed_json(result.disputed, of_study))
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from s2lct.analysis.reproduce.catalogue import Reproduction
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
@@ -12,16 +12,14 @@ from s2lct.analysis.study.agreement import (
     Agreement,
     Estimate,
     StudyResult,
-    case_means,
+    case_values,
     evaluate,
-    label_of,
     mean_estimate,
-    share_of,
 )
-from s2lct.analysis.study.answers import Answer, read_answers
-from s2lct.analysis.study.form import Key, read_key
+from s2lct.analysis.study.form import QUESTIONS, Key, read_key
 from s2lct.errors import AnalysisError
 from s2lct.extras import require
+from s2lct.suite.annotation import Annotation, Question, read_annotations
 
 if TYPE_CHECKING:
     from s2lct.analysis.reproduce.options import ReproduceOptions
@@ -61,16 +59,16 @@ def table2(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
             hint="pass --key study/key.json --answers FILE; `s2lct study export` writes the forms",
         )
     key = read_key(options.key)
-    answers = read_answers(options.answers, key)
+    answers = read_annotations(options.answers, QUESTIONS, key.items)
     found = evaluate(answers, key, seed=options.seed)
     rows: list[list[Cell]] = [_row(KINDS[kind], of) for kind, of in found.kinds.items()]
     apart = {
-        scale: _expanded_less_seed(answers, key, scale, options.seed)
-        for scale in ("sentiment", "relevance")
+        question.name: _expanded_less_seed(answers, key, question, options.seed)
+        for question in QUESTIONS
     }
     rows.append([LESS, None, None, *_bounded(apart["sentiment"]), *_bounded(apart["relevance"])])
     notes = [
-        f"{len(found.raters)} raters, {found.kinds['all'].answers} ratings of sentiment; "
+        f"{len(found.annotators)} raters, {found.kinds['all'].answers} ratings of sentiment; "
         f"α (Krippendorff's, ordinal) {_told(found.kinds['all'].alpha_sentiment)} for sentiment "
         f"and {_told(found.kinds['all'].alpha_relevance)} for relevance, which the paper does not "
         "report.",
@@ -102,14 +100,13 @@ def _bounded(estimate: Estimate) -> tuple[Cell, Cell, Cell]:
 
 
 def _expanded_less_seed(
-    answers: Sequence[Answer], key: Key, scale: Literal["sentiment", "relevance"], seed: int
+    annotations: Sequence[Annotation], key: Key, question: Question, seed: int
 ) -> Estimate:
-    """The mean difference over the seeds that were rated together with expansions of theirs."""
+    """The mean difference over the seeds that were annotated with expansions of theirs."""
     of_seed: dict[str, dict[str, list[float]]] = {}
     cluster_of: dict[str, int | str] = {}
-    for name, mean in case_means(answers, scale).items():
+    for name, value in case_values(annotations, question, key.items).items():
         item = key.items[name]
-        value = share_of(mean) if scale == "relevance" else float(label_of(mean) in item.passes)
         of_seed.setdefault(item.seed_id, {}).setdefault(item.kind, []).append(value)
         cluster_of[item.seed_id] = item.cluster
     differences = [

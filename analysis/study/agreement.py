@@ -1,4 +1,4 @@
-"""What raters said: label consistency, relevance, agreement, and the cases they dispute.
+"""What annotators answered: label consistency, relevance, agreement, and the cases they dispute.
 
 Label consistency and relevance are after equations 1 and 2 of Lee et al., "Automated Testing
 Linguistic Capabilities of NLP Models"; agreement is Krippendorff's alpha, ordinal. As in the paper,
@@ -16,14 +16,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from rich.table import Table
 
 from s2lct.analysis.bootstrap import mean_and_interval
-from s2lct.analysis.study.answers import SCALES, Answer
-from s2lct.analysis.study.form import RATINGS, Key, KeyItem
-from s2lct.builder.curation.agreement import alpha
+from s2lct.analysis.study.form import QUESTIONS, RATINGS, RELEVANCE, SENTIMENT, Key, KeyItem
+from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.errors import AnalysisError
 from s2lct.labels import Label
 from s2lct.leaderboard.scoring.statistics import RESAMPLES, interval
+from s2lct.suite.annotation import Annotation, Question, alpha
 from s2lct.suite.capability_ids import natural_order
 
 IRRELEVANT = 2
@@ -41,11 +42,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What raters said of a group of cases, with so many ratings of sentiment, of ``rated`` cases.
+    """What annotators said of a group of cases, with so many ratings of sentiment, of ``rated``.
 
-    ``label_consistency`` is the share of the cases whose raters' mean, as a label, passes (equation
-    1), ``relevance`` the mean of the cases' means in [0, 1] (equation 2); the alphas are
-    Krippendorff's, among the raters.
+    ``label_consistency`` is the share of the cases whose mean, as a label, passes (equation 1),
+    ``relevance`` the mean of the cases' means in [0, 1] (equation 2); the alphas are
+    Krippendorff's, among the annotators.
     """
 
     cases: int
@@ -59,7 +60,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Disputed:
-    """A case that raters disagree with the suite about.
+    """A case that annotators disagree with the suite about.
 
     ``reasons`` are ``sentiment``, ``relevance`` or both; ratings have the lowest first.
     """
@@ -82,7 +83,7 @@ class StudyResult:
     ``missing`` counts ratings that were left out on the forms handed in.
     """
 
-    raters: tuple[str, ...]
+    annotators: tuple[str, ...]
     missing: int
     kinds: dict[str, Agreement]
     capabilities: dict[str, Agreement]
@@ -93,33 +94,46 @@ def label_of(sentiment: float) -> Label:
     """A rating of sentiment, or a mean of ratings, as a label.
 
     1 and 2 are negative, 3 is neutral, 4 and 5 are positive. Means are cut where the paper cuts
-    SST's scores, which are means of raters too: at 0.4 and 0.6 of the scale, that is 2.6 and 3.4.
+    SST's scores, which are means of annotators too: at 0.4 and 0.6 of the scale, that is 2.6 and
+    3.4.
     """
     return "negative" if sentiment <= 2.6 else "neutral" if sentiment <= 3.4 else "positive"
 
 
-def case_means(
-    answers: Iterable[Answer], scale: Literal["relevance", "sentiment"]
-) -> dict[str, float]:
-    """The mean of what the raters of each item said; without items that nobody rated."""
+def ratings_of(annotations: Iterable[Annotation], question: Question) -> list[tuple[str, int]]:
+    """Item and rating of each answer to a question."""
+    return [
+        (one.item, int(one.answers[question.name]))
+        for one in annotations
+        if question.name in one.answers
+    ]
+
+
+def case_means(annotations: Iterable[Annotation], question: Question) -> dict[str, float]:
+    """The mean rating of each item that was rated."""
     ratings: dict[str, list[int]] = {}
-    for one in answers:
-        rating = one.relevance if scale == "relevance" else one.sentiment
-        if rating is not None:
-            ratings.setdefault(one.item, []).append(rating)
+    for item, rating in ratings_of(annotations, question):
+        ratings.setdefault(item, []).append(rating)
     return {item: sum(given) / len(given) for item, given in ratings.items()}
 
 
-def share_of(rating: float) -> float:
-    """A rating, or a mean of ratings, brought to [0, 1]."""
+def case_values(
+    annotations: Iterable[Annotation], question: Question, items: Mapping[str, KeyItem]
+) -> dict[str, float]:
+    """What equations 1 and 2 average: whether a mean's label passes, or its share of the scale."""
     low, *_, high = RATINGS
-    return (rating - low) / (high - low)
+    return {
+        name: float(label_of(mean) in items[name].passes)
+        if question is SENTIMENT
+        else (mean - low) / (high - low)
+        for name, mean in case_means(annotations, question).items()
+    }
 
 
 def evaluate(
-    answers: Iterable[Answer], key: Key, *, by: DisputedBy = "majority", seed: int = 0
+    annotations: Iterable[Annotation], key: Key, *, by: DisputedBy = "majority", seed: int = 0
 ) -> StudyResult:
-    """Compare the raters with the suite and with each other.
+    """Compare the annotators with the suite and with each other.
 
     ``by`` says whose disagreement makes a case disputed, see `disputed_cases`; the seed is of the
     bootstrap.
@@ -127,8 +141,8 @@ def evaluate(
     Raises:
         AnalysisError: there is no rating at all.
     """
-    ordered = sorted(answers, key=lambda one: (one.item, one.rater))
-    rated = [one for one in ordered if one.relevance is not None or one.sentiment is not None]
+    ordered = sorted(annotations, key=lambda one: (one.item, one.annotator))
+    rated = [one for one in ordered if one.answers]
     if not rated:
         raise AnalysisError(
             "the files hold no rating", hint="have the forms filled in, then import them"
@@ -139,8 +153,8 @@ def evaluate(
 
     names = sorted({key.items[one.item].capability for one in rated}, key=natural_order)
     return StudyResult(
-        raters=tuple(sorted({one.rater for one in rated})),
-        missing=sum(getattr(one, scale) is None for one in ordered for scale in SCALES),
+        annotators=tuple(sorted({one.annotator for one in rated})),
+        missing=sum(len(QUESTIONS) - len(one.answers) for one in ordered),
         kinds={
             "seed": of(lambda item: item.kind == "seed"),
             "expansion": of(lambda item: item.kind == "expansion"),
@@ -151,25 +165,23 @@ def evaluate(
     )
 
 
-def _agreement(answers: Sequence[Answer], items: Mapping[str, KeyItem], seed: int) -> Agreement:
-    sentiment = [(one.item, one.sentiment) for one in answers if one.sentiment is not None]
-    relevance = [(one.item, one.relevance) for one in answers if one.relevance is not None]
-    family_of = {one.item: items[one.item].cluster for one in answers}
-    consistent = [
-        (family_of[item], float(label_of(mean) in items[item].passes))
-        for item, mean in case_means(answers, "sentiment").items()
-    ]
-    relevant = [
-        (family_of[item], share_of(mean)) for item, mean in case_means(answers, "relevance").items()
-    ]
+def _agreement(
+    annotations: Sequence[Annotation], items: Mapping[str, KeyItem], seed: int
+) -> Agreement:
+    def mean(values: Mapping[str, float]) -> Estimate:
+        return mean_estimate([(items[name].cluster, one) for name, one in values.items()], seed)
+
+    consistent = case_values(annotations, SENTIMENT, items)
+    sentiments = ratings_of(annotations, SENTIMENT)
+    clusters = {one.item: items[one.item].cluster for one in annotations}
     return Agreement(
-        cases=len(family_of),
-        answers=len(sentiment),
+        cases=len(clusters),
+        answers=len(sentiments),
         rated=len(consistent),
-        label_consistency=mean_estimate(consistent, seed),
-        relevance=mean_estimate(relevant, seed),
-        alpha_sentiment=alpha_estimate(sentiment, family_of, seed),
-        alpha_relevance=alpha_estimate(relevance, family_of, seed),
+        label_consistency=mean(consistent),
+        relevance=mean(case_values(annotations, RELEVANCE, items)),
+        alpha_sentiment=alpha_estimate(sentiments, clusters, seed),
+        alpha_relevance=alpha_estimate(ratings_of(annotations, RELEVANCE), clusters, seed),
     )
 
 
@@ -210,24 +222,25 @@ def alpha_estimate(
 
 
 def disputed_cases(
-    answers: Sequence[Answer], key: Key, *, by: DisputedBy = "majority"
+    annotations: Sequence[Annotation], key: Key, *, by: DisputedBy = "majority"
 ) -> Iterator[Disputed]:
-    """The cases that raters disagree with the suite about.
+    """The cases that annotators disagree with the suite about.
 
-    A rater disagrees whose label does not pass, or who rates relevance 1 or 2. With ``majority``
-    a case is disputed unless more than half of those who rated it agree (HateCheck's rule:
-    Röttger et al. 2021); with ``any`` one rater is enough.
+    An annotator disagrees whose label does not pass, or who rates relevance 1 or 2. With
+    ``majority`` a case is disputed unless more than half of those who rated it agree (HateCheck's
+    rule: Röttger et al. 2021); with ``any`` one of them is enough.
     """
-    of_item: dict[str, list[Answer]] = {name: [] for name in key.items}
-    for answer in answers:
-        of_item[answer.item].append(answer)
+    ratings: dict[str, dict[str, list[int]]] = {
+        name: {question.name: [] for question in QUESTIONS} for name in key.items
+    }
+    for question in QUESTIONS:
+        for name, rating in ratings_of(annotations, question):
+            ratings[name][question.name].append(rating)
     for name, item in key.items.items():
-        given = of_item[name]
-        sentiment = sorted(one.sentiment for one in given if one.sentiment is not None)
-        relevance = sorted(one.relevance for one in given if one.relevance is not None)
+        given = {question: tuple(sorted(values)) for question, values in ratings[name].items()}
         agreeing = {
-            "sentiment": [label_of(rating) in item.passes for rating in sentiment],
-            "relevance": [rating > IRRELEVANT for rating in relevance],
+            SENTIMENT.name: [label_of(rating) in item.passes for rating in given[SENTIMENT.name]],
+            RELEVANCE.name: [rating > IRRELEVANT for rating in given[RELEVANCE.name]],
         }
         reasons = tuple(
             reason
@@ -239,8 +252,7 @@ def disputed_cases(
                 id=item.case,
                 **item.model_dump(include={"kind", "seed_id", "capability", "text", "passes"}),
                 reasons=reasons,
-                sentiment=tuple(sentiment),
-                relevance=tuple(relevance),
+                **given,
             )
 
 
@@ -259,3 +271,54 @@ def disputed_json(disputed: Sequence[Disputed], key: Key) -> str:
         "cases": [asdict(one) for one in disputed],
     }
     return json.dumps(listed, indent=2, ensure_ascii=False) + "\n"
+
+
+def agreement_table(result: StudyResult) -> Table:
+    """Figures of seeds, expansions and all, then of each capability."""
+    columns = ("cases", "consistent %", "relevant %", "α sentiment", "α relevance")
+    table = figures_table(columns, padding=0, **NARROW)
+    names = {"seed": "seeds", "expansion": "expansions", "all": "all"}
+    for kind, agreement in result.kinds.items():
+        style = "bold" if kind == "all" else ""
+        table.add_row(names[kind], *_cells(agreement), style=style, end_section=kind == "all")
+    for capability, agreement in result.capabilities.items():
+        table.add_row(capability, *_cells(agreement))
+    return table
+
+
+def _cells(agreement: Agreement) -> list[str]:
+    def percent(share: float) -> str:
+        return f"{100 * share:.0f}"
+
+    def without_zero(value: float) -> str:
+        return f"{round(value, 2) + 0:.2f}".replace("0.", ".", 1)
+
+    def shown(estimate: Estimate, written: Callable[[float], str]) -> str:
+        if estimate.value is None:
+            return "–"
+        bounds = f" [{', '.join(map(written, estimate.ci))}]" if estimate.ci is not None else ""
+        return f"{written(estimate.value)}{bounds}"
+
+    return [
+        str(agreement.cases),
+        shown(agreement.label_consistency, percent),
+        shown(agreement.relevance, percent),
+        shown(agreement.alpha_sentiment, without_zero),
+        shown(agreement.alpha_relevance, without_zero),
+    ]
+
+
+def disputed_lines(result: StudyResult, most: int = 10) -> list[str]:
+    """The disputed cases, two lines each, at most so many."""
+    shown = result.disputed[:most]
+    more = f", the first {most}" if len(result.disputed) > most else ""
+    lines = [f"{len(result.disputed)} disputed cases{more}{':' if shown else '.'}"]
+    for case in shown:
+        given = {"sentiment": case.sentiment, "relevance": case.relevance}
+        ratings = ", ".join(f"{scale} {' '.join(map(str, given[scale]))}" for scale in case.reasons)
+        passes = " or ".join(case.passes)
+        lines += [
+            f"{case.capability} {case.kind} {case.id}, passes {passes}: {ratings}",
+            f"  {case.text}",
+        ]
+    return lines

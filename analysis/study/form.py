@@ -1,15 +1,12 @@
-"""Draw cases for human raters: blind forms, and the key that says what each case is.
+"""Draw cases for annotators: blind forms, and the key that says what each case is.
 
 Lee et al., "Automated Testing Linguistic Capabilities of NLP Models", RQ1 and RQ2: three sets of
-50 seeds and 50 of their expansions, rated for sentiment and for relevance to the capability.
+50 seeds and 50 of their expansions, annotated for sentiment and relevance to the capability.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,20 +17,32 @@ from pydantic import ValidationError
 from s2lct.analysis.records import Record, fault_of
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.errors import AnalysisError
-from s2lct.files import write_text
+from s2lct.files import check_folder_out, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import LABELS, Label
 from s2lct.leaderboard.scoring.statistics import families_of
-from s2lct.pages import page_templates
-from s2lct.plain_text import spreadsheet_cell
+from s2lct.suite.annotation import Form, Item, Question
 from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.read import read_description
 
 KEY_FILE = "key.json"
 RATINGS = (1, 2, 3, 4, 5)
-SENTIMENT_SCALE = ("very negative", "negative", "neutral or mixed", "positive", "very positive")
-RELEVANCE_SCALE = ("not at all", "hardly", "partly", "mostly", "fully")
-CSV_COLUMNS = ("id", "capability", "description", "text", "relevance", "sentiment")
+_SENTIMENTS = ("very negative", "negative", "neutral or mixed", "positive", "very positive")
+_RELEVANCES = ("not at all", "hardly", "partly", "mostly", "fully")
+SENTIMENT = Question(
+    "sentiment",
+    "What does the author feel, all in all?",
+    "What the author of the whole text thinks in the end, not what others in it think.",
+    dict(zip(map(str, RATINGS), _SENTIMENTS, strict=True)),
+)
+RELEVANCE = Question(
+    "relevance",
+    "How well does the text show this?",
+    "Whether the text is what the description below it says. A clumsy text can be fully relevant.",
+    dict(zip(map(str, RATINGS), _RELEVANCES, strict=True)),
+    about_item=True,
+)
+QUESTIONS = (SENTIMENT, RELEVANCE)
 
 
 class SuiteOfKey(Record):
@@ -47,8 +56,8 @@ class SuiteOfKey(Record):
 class KeyItem(Record):
     """What an item of a form is: the case, its set from 1 on, and the labels that pass.
 
-    The family is its number among the cases drawn, see `statistics.families_of`; keys written by
-    older versions lack it.
+    The family is its number among the cases drawn, see `families_of`; keys written by older
+    versions lack it.
     """
 
     set: int
@@ -67,7 +76,7 @@ class KeyItem(Record):
 
 
 class Key(Record):
-    """What the raters must not see: which case each item is, and what passes.
+    """What annotators must not see: which case each item is, and what passes.
 
     The study's id is a hash of the cases drawn; that of an item is such as ``1f0c9a2e-1-007``:
     study, set, place in the form.
@@ -81,25 +90,37 @@ class Key(Record):
 
 @dataclass(frozen=True)
 class Study:
-    """A drawn study; titles, and descriptions that raters judge relevance by, by capability."""
+    """A drawn study; titles, and descriptions that relevance is judged by, by capability."""
 
     key: Key
     titles: Mapping[str, str]
     descriptions: Mapping[str, str]
 
-    def form(self, number: int) -> dict[str, KeyItem]:
-        """The items of a set, numbered from 1, in the form's order."""
-        return {id: item for id, item in self.key.items.items() if item.set == number}
+    def forms(self) -> dict[str, Form]:
+        """The form of each set, by the name of its files."""
+        sets: dict[int, list[Item]] = {}
+        for id, item in self.key.items.items():
+            title = self.titles.get(item.capability, item.capability)
+            about = self.descriptions.get(item.capability, "")
+            sets.setdefault(item.set, []).append(Item(id, item.text, title, about))
+        return {
+            f"set-{number}": Form(
+                f"study-{self.key.study}-set-{number}",
+                f"S²LCT reading study, set {number} of {len(sets)}",
+                (
+                    f"You will read {len(items)} short texts, many about films. For each, say what "
+                    "its author feels, and how well it shows the capability named below it. There "
+                    "is no right answer: say what you read. Some texts resemble others; judge "
+                    "each by itself.",
+                ),
+                items,
+                QUESTIONS,
+            )
+            for number, items in sorted(sets.items())
+        }
 
 
-def draw(
-    suite: SuiteCases,
-    titles: Mapping[str, str],
-    *,
-    sets: int = 3,
-    seeds: int = 50,
-    seed: int = 0,
-) -> Study:
+def draw(suite: SuiteCases, *, sets: int = 3, seeds: int = 50, seed: int = 0) -> Study:
     """Draw so many seeds for each set, an expansion of each, and put them in sets.
 
     The capabilities take turns, so each has the same share until it runs out of seeds that have
@@ -109,15 +130,15 @@ def draw(
     Raises:
         AnalysisError: the suite has too few seeds that have expansions.
     """
-    families = _families(suite.cases, seed)
-    if len(families) < sets * seeds:
+    pairs = _pairs(suite.cases, seed)
+    if len(pairs) < sets * seeds:
         raise AnalysisError(
-            f"suite {suite.name}: {len(families)} of its seeds have expansions, {sets} sets of "
+            f"suite {suite.name}: {len(pairs)} of its seeds have expansions, {sets} sets of "
             f"{seeds} need {sets * seeds}",
-            hint=f"--sets {sets} --seeds {max(1, len(families) // sets)}, or build a larger suite",
+            hint=f"--sets {sets} --seeds {max(1, len(pairs) // sets)}, or build a larger suite",
         )
     # Dealt out capability by capability, so each set has its share of each.
-    drawn = sorted(families[: sets * seeds], key=lambda pair: pair[0].capability)
+    drawn = sorted(pairs[: sets * seeds], key=lambda pair: pair[0].capability)
     ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
     families = iter(families_of([case for cases in ordered for case in cases]).tolist())
@@ -137,10 +158,10 @@ def draw(
     }
     named = SuiteOfKey(name=suite.name, version=suite.version, fingerprint=suite.fingerprint)
     key = Key(study=study, suite=named, seed=seed, items=items)
-    return Study(key, titles, descriptions_for_raters(suite.name))
+    return Study(key, capability_texts(suite.name, "title"), capability_texts(suite.name, "raters"))
 
 
-def _families(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
+def _pairs(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
     """Seeds, each with one of its expansions, in drawing order, capabilities taking turns."""
 
     def drawing(case: Case) -> bytes:
@@ -180,67 +201,24 @@ def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> l
     return cases
 
 
-def form_html(study: Study, number: int) -> str:
-    """The form of a set (numbered from 1): one page that needs no network and holds no key."""
-    items = study.form(number)
-    form = {
-        "study": study.key.study,
-        "set": number,
-        "capabilities": {
-            name: {
-                "title": study.titles.get(name, name),
-                "description": study.descriptions.get(name, ""),
-            }
-            for name in dict.fromkeys(item.capability for item in items.values())
-        },
-        "items": [
-            {"id": id, "capability": item.capability, "text": item.text}
-            for id, item in items.items()
-        ],
-    }
-    sets = max(item.set for item in study.key.items.values())
-    template = page_templates("s2lct.analysis.study").get_template("study_form.html.jinja")
-    return template.render(
-        form=form, sets=sets, relevance=RELEVANCE_SCALE, sentiment=SENTIMENT_SCALE
-    )
-
-
-def form_csv(study: Study, number: int) -> str:
-    """The same form as a table whose last two columns are to be filled."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\r\n")
-    writer.writerow(CSV_COLUMNS)
-    for id, item in study.form(number).items():
-        title = study.titles.get(item.capability, item.capability)
-        cells = (id, title, study.descriptions.get(item.capability, ""), item.text, "", "")
-        writer.writerow(map(spreadsheet_cell, cells))
-    return table.getvalue()
-
-
 def write_study(study: Study, folder: Path) -> list[Path]:
-    """Write a form for each set, as HTML and as CSV, and last the key; the paths.
-
-    The same study gives the same bytes.
+    """Write a form for each set, as a page and as a table, and last the key; the paths.
 
     Raises:
-        AnalysisError: the folder holds the key of another study, or is a file.
+        AnalysisError: the folder holds the key of another study.
+        OutputError: it is a file.
     """
+    check_folder_out(folder, "--out")
     path = folder / KEY_FILE
     if path.exists() and read_key(path).study != study.key.study:
         raise AnalysisError(
             f"--out {folder}: holds another study, whose answers need its {KEY_FILE}",
             hint="choose another folder",
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise AnalysisError(f"--out {folder}: is no folder", hint="choose another") from None
     contents: dict[str, str] = {}
-    for number in sorted({item.set for item in study.key.items.values()}):
-        contents[f"set-{number}.html"] = form_html(study, number)
-        # The mark makes spreadsheets read UTF-8.
-        contents[f"set-{number}.csv"] = "\ufeff" + form_csv(study, number)
-    contents[KEY_FILE] = json.dumps(study.key.model_dump(mode="json"), indent=1) + "\n"
+    for name, form in study.forms().items():
+        contents |= {f"{name}.html": form.html(), f"{name}.csv": form.csv()}
+    contents[KEY_FILE] = study.key.model_dump_json(indent=1) + "\n"
     for name, content in contents.items():
         write_text(folder / name, content)
     return [folder / name for name in contents]
@@ -261,17 +239,11 @@ def read_key(path: Path) -> Key:
         raise AnalysisError(f"--key {path}: {fault_of(error)}", hint=hint) from error
 
 
-def suite_titles(suite: str) -> dict[str, str]:
-    """The titles of a suite's capabilities: from its folder, else those that are shipped."""
-    return _words_of_capabilities(suite, "title")
+def capability_texts(suite: str, field: Literal["title", "raters"]) -> dict[str, str]:
+    """What is told of capabilities: by a suite's folder, else by those that are shipped.
 
-
-def descriptions_for_raters(suite: str = "") -> dict[str, str]:
-    """What raters judge relevance by, likewise; a capability without such words is left out."""
-    return _words_of_capabilities(suite, "raters")
-
-
-def _words_of_capabilities(suite: str, field: str) -> dict[str, str]:
+    ``raters`` is what relevance is judged by; a capability without it is left out.
+    """
     words = {one.id: getattr(one, field) for one in load_capabilities()}
     if suite and Path(suite).is_dir():
         words |= {

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from s2lct.builder.corpus.gather import EverySentence, Gathered, has_controls
+import numpy as np
+
+from s2lct.builder.corpus.gather import (
+    EXAMPLES,
+    Conflict,
+    EverySentence,
+    Gathered,
+    has_controls,
+)
 from s2lct.builder.corpus.sample import Draw, SampledSentences
+from s2lct.builder.corpus.store import kept
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.plain_text import plain
 from s2lct.suite.records import Sentence
 
+logger = logging.getLogger(__name__)
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
 
@@ -139,6 +150,43 @@ class Collector:
             licence=licence,
             notes=tuple(self.notes),
         )
+
+
+def without_conflicts(corpus: Corpus, neutral: Corpus) -> list[Corpus]:
+    """Both without the texts that one calls positive or negative and the other neutral.
+
+    A warning names some of them.
+
+    Args:
+        corpus: labelled sentences.
+        neutral: sentences that are all neutral.
+    """
+    texts = {one.text for one in neutral.sentences}
+    conflicts = {
+        one.text: one for one in corpus.sentences if one.label != "neutral" and one.text in texts
+    }
+    if not conflicts:
+        return [corpus, neutral]
+    others = {one.text: one for one in neutral.sentences if one.text in conflicts}
+    left: list[Corpus] = []
+    gone = 0
+    for part in (corpus, neutral):
+        keep = np.fromiter((one.text not in conflicts for one in part.sentences), dtype=bool)
+        number = int((~keep).sum())
+        gone += number
+        skipped = Counter(part.skipped) + Counter({"conflicting labels": number})
+        left.append(
+            replace(
+                part, sentences=kept(part.sentences, keep), skipped=dict(sorted(skipped.items()))
+            )
+        )
+    examples = [
+        Conflict(text, (one.label, one.id), (others[text].label, others[text].id))
+        for text, one in list(conflicts.items())[:EXAMPLES]
+    ]
+    found = Gathered((), conflicts=len(conflicts), conflicting=gone, examples=tuple(examples))
+    logger.warning("%s and %s: %s", plain(corpus.name), plain(neutral.name), _told(found))
+    return left
 
 
 def _told(gathered: Gathered) -> str:

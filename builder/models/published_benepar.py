@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import benepar
 import nltk
 import torch
 from benepar import nkutil, parse_chart, retokenization
@@ -138,10 +137,10 @@ class _WordsExample(BaseInputExample):  # type: ignore[misc]
 
 
 def model_folder(name: str) -> Path:
-    """Folder of a benepar model: a path, or the name of one that benepar downloads.
+    """Folder of a benepar model: a path, or the name of one in NLTK's data folders.
 
     Raises:
-        ModelError: it is neither here nor downloadable.
+        ModelError: it is not here.
     """
     if name and is_folder(Path(name)):
         return Path(name)
@@ -150,15 +149,11 @@ def model_folder(name: str) -> Path:
             f"--parser {plain(name, 200)}: no such folder, and no name that benepar publishes",
             hint="name a benepar model such as benepar_en3, or use --parser embedded",
         )
-    for fetch in (benepar.download, None):
-        try:
-            return Path(str(nltk.data.find(f"models/{name}")))
-        except LookupError:
-            if fetch is not None:
-                with suppress(OSError, ValueError):
-                    fetch(name)
-    raise ModelError(
-        f"--parser {name}: benepar cannot download it",
-        hint=f"run python -c \"import benepar; benepar.download('{name}')\" with a network, or "
-        "use --parser embedded",
-    )
+    try:
+        return Path(str(nltk.data.find(f"models/{name}")))
+    except LookupError as error:
+        raise ModelError(
+            f"--parser {name}: is not in NLTK's data folders",
+            hint=f"fetch it: python -c \"import benepar; benepar.download('{name}')\"; or use "
+            "--parser embedded",
+        ) from error

@@ -32,6 +32,8 @@ MOST_OF_A_SOURCE = 2
 WORDINGS_TRIED = 4
 """Of sentences that stand together, before others take their place."""
 PARTNERS = 3
+PAIRINGS = 1_000
+"""Sentences of a slot that may stand beside one of the first slot: each is put in order with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,6 @@ def masked_extensions(
     tags: Sequence[str],
     masks: int,
     masks_per_sentence: int | None,
-    order: str,
     suggestions: int,
     seed: int,
 ) -> list[list[Extension]]:
@@ -104,7 +103,6 @@ def masked_extensions(
         tags: parts of speech that may become masks.
         masks: masked sentences drawn for a sentence (the paper's k).
         masks_per_sentence: most masks in one of them.
-        order: see `s2lct.builder.stages.mask.mask`.
         suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
         seed: of the random draw.
     """
@@ -114,7 +112,7 @@ def masked_extensions(
         grammar,
         masked_per_seed=masks,
         masks_per_sentence=masks_per_sentence,
-        order=order,
+        order="probability",
         tags=tags,
         seed=seed,
     )

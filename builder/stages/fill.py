@@ -10,15 +10,16 @@ from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS
 from s2lct.suite.records import FilledSentence, MaskedSentence, Suggestion
 
 DEFAULT_BEAM = 3
+SUGGESTIONS = 30
+"""Words asked of the model for a mask."""
 Problem = tuple[str, tuple[str, ...]]
 
 
 class Filling(NamedTuple):
-    """Words for the first masks, their summed log probability, and whether WordNet gave one."""
+    """Words for the first masks, and their summed log probability."""
 
     words: tuple[str, ...]
     total: float
-    has_synonym: bool = False
 
 
 def fill(
@@ -28,7 +29,6 @@ def fill(
     suggestions: int,
     beam: int = DEFAULT_BEAM,
     fitting: Callable[[str], frozenset[str]] | None = None,
-    synonyms: Callable[[str, str], frozenset[str]] | None = None,
     known: MutableMapping[Problem, list[Filling]] | None = None,
 ) -> list[FilledSentence]:
     """Propose words for every masked sentence, equal sentences once.
@@ -42,8 +42,6 @@ def fill(
         suggestions: most suggestions for a masked sentence.
         beam: partial fillings kept on the way.
         fitting: the words to choose from for a mask of a tag; None chooses from all.
-        synonyms: of a word and a tag; each mask is offered the synonyms of the model's words
-            besides, and gives up to ``suggestions`` more with them. None asks for no synonyms.
         known: fillings found before, which are not asked for again; new ones are added.
 
     Returns:
@@ -62,24 +60,16 @@ def fill(
             texts, suggestions, [fitting(tag) for tag in tags] if fitting else None
         )
         grown: dict[Problem, list[Filling]] = {problem: [] for problem in unfinished}
-        _grow(grown, requests, answers, synonym=False)
-        if synonyms is not None:
-            among = [
-                frozenset().union(*(synonyms(word, tag) for word, _ in answer))
-                - {word for word, _ in answer}
-                for answer, tag in zip(answers, tags, strict=True)
+        for (problem, filling), answer in zip(requests, answers, strict=True):
+            grown[problem] += [
+                Filling((*filling.words, word), filling.total + score) for word, score in answer
             ]
-            _grow(grown, requests, model.suggest(texts, suggestions, among), synonym=True)
         finished = {problem for problem in unfinished if _is_full(problem, grown[problem])}
         for problem, fillings in grown.items():
-            if len(beams[problem]) > 1 or synonyms is not None:  # one answer is sorted already
+            if len(beams[problem]) > 1:  # one answer is sorted already
                 fillings.sort(key=lambda one: (-round(one.total, SCORE_DIGITS), one.words))
             most = suggestions if problem in finished else beam
-            beams[problem] = [
-                filling
-                for kind in ((False, True) if synonyms is not None else (False,))
-                for filling in [one for one in fillings if one.has_synonym == kind][:most]
-            ]
+            beams[problem] = fillings[:most]
         unfinished = [problem for problem in unfinished if problem not in finished]
     return [
         FilledSentence(
@@ -88,28 +78,12 @@ def fill(
                 Suggestion(
                     filling.words,
                     round(filling.total / len(filling.words), SCORE_DIGITS),
-                    "synonym" if filling.has_synonym else "masked",
                 )
                 for filling in beams[_problem(one)]
             ),
         )
         for one in masked
     ]
-
-
-def _grow(
-    grown: MutableMapping[Problem, list[Filling]],
-    requests: Sequence[tuple[Problem, Filling]],
-    answers: Sequence[Sequence[tuple[str, float]]],
-    *,
-    synonym: bool,
-) -> None:
-    """Add each answered word to the filling that it was asked for."""
-    for (problem, filling), answer in zip(requests, answers, strict=True):
-        grown[problem] += [
-            Filling((*filling.words, word), filling.total + score, filling.has_synonym or synonym)
-            for word, score in answer
-        ]
 
 
 def _problem(masked: MaskedSentence) -> Problem:

@@ -18,6 +18,10 @@ from s2lct.suite.records import Token
 
 MOST_SUBJECTIVE = 0.5
 """Words from this subjectivity on are opinions, whatever SentiWordNet says of their sentiment."""
+LEAST_SCORE = -7.0
+"""Masked words that nobody read, of a lower mean log probability, are left out."""
+MOST_SHIFT = 0.3
+"""What is inserted may move the sentiment (-1 to 1) by so much, by each of the scorers."""
 LIKELIEST_FOR_AN_EXPANSION = 3
 """Extensions of a sentence, for each expansion wanted, to choose from where no readers chose."""
 
@@ -41,14 +45,9 @@ class Judge:
 
     Attributes:
         read: whether readers passed what it is asked about.
-        least_score: least mean log probability of masked words that nobody read; None for any.
-        most_shift: how far an extension may be from its sentence in the sentiment that each of
-            `s2lct.builder.language.sentiment_scorers` gives, of 2; None for any.
     """
 
     read: bool
-    least_score: float | None
-    most_shift: float | None
 
     def reject(self, text: str, extension: Extension, tokens: Sequence[Token]) -> Rejection | None:
         """Why an extension is rejected; None if it may be used.
@@ -63,13 +62,12 @@ class Judge:
         reason = None
         if not self.read and extension.origin != "attested":
             reason = self._reject_unread(extension, tokens)
-        if reason is None and self.most_shift is not None:
-            moves = shift(text, extension.text) > self.most_shift
-            reason = Rejection.SENTIMENT if moves else None
+        if reason is None and shift(text, extension.text) > MOST_SHIFT:
+            reason = Rejection.SENTIMENT
         return reason
 
     def _reject_unread(self, extension: Extension, tokens: Sequence[Token]) -> Rejection | None:
-        if self.least_score is not None and extension.score < self.least_score:
+        if extension.score < LEAST_SCORE:
             return Rejection.UNLIKELY
         if any(subjectivity(word.word) >= MOST_SUBJECTIVE for word in extension.inserted):
             return Rejection.NOT_NEUTRAL

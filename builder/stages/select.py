@@ -14,7 +14,6 @@ def select(
     expansions: Sequence[Expansion],
     seeds: Sequence[ParsedSeed],
     *,
-    how: str,
     per_seed: int,
     seed: int,
 ) -> list[Family]:
@@ -23,8 +22,7 @@ def select(
     Args:
         expansions: expansions that passed validation.
         seeds: the seeds, those without expansions too.
-        how: ``score``, the likeliest words first; ``random``; or ``all``.
-        per_seed: most expansions of a seed; ``all`` takes no notice of it.
+        per_seed: most expansions of a seed, drawn at random.
         seed: of the random choice.
 
     Returns:
@@ -34,12 +32,8 @@ def select(
     for expansion in _distinct(expansions):
         passed[expansion.seed_id].append(expansion)
     for seed_id, group in passed.items():
-        if how == "random":
-            group.sort(key=lambda one: shuffle_key(seed, "select", seed_id, one.text))
-        else:
-            group.sort(key=lambda one: (-one.score, one.text))
-    most = None if how == "all" else per_seed
-    return [Family(parsed, tuple(passed[parsed.seed.id][:most])) for parsed in seeds]
+        group.sort(key=lambda one: shuffle_key(seed, "select", seed_id, one.text))
+    return [Family(parsed, tuple(passed[parsed.seed.id][:per_seed])) for parsed in seeds]
 
 
 def without_duplicates(families: Iterable[Family]) -> tuple[list[Family], Counter[str]]:

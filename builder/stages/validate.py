@@ -59,8 +59,6 @@ def validate(
     forms: Mapping[str, Form],
     tagger: Tagger,
     lexicon: Lexicon,
-    *,
-    least_score: float | None = None,
 ) -> tuple[list[Expansion], Counter[tuple[str, Rejection]]]:
     """Apply the three criteria to every suggestion.
 
@@ -84,10 +82,7 @@ def validate(
     candidates: list[_Candidate] = []
     for one in filled:
         for suggestion in one.suggestions:
-            if least_score is None or suggestion.score >= least_score:
-                candidates.append(_put_in(one.masked, suggestion))
-            else:
-                rejected[seeds[one.masked.seed_id].seed.capability, Rejection.UNLIKELY] += 1
+            candidates.append(_put_in(one.masked, suggestion))
     texts = list(dict.fromkeys(candidate.text for candidate in candidates))
     tagged = dict(zip(texts, tagger.tag(texts), strict=True))
     passed: list[Expansion] = []

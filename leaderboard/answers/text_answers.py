@@ -73,7 +73,8 @@ class TextAnswer:
         model: what the server calls the model that answered.
         requests: how many it took, with those that failed.
         prompt_tokens, completion_tokens: of the request that was answered.
-        day: when, as an ISO date.
+        time: when, as an ISO date and time in UTC.
+        system_fingerprint: what the server calls the system that the model runs on.
     """
 
     text: str
@@ -83,7 +84,8 @@ class TextAnswer:
     requests: int = 1
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    day: str = ""
+    time: str = ""
+    system_fingerprint: str = ""
 
 
 def label_of(answer: TextAnswer, words: Sequence[str], meanings: Sequence[int]) -> int:

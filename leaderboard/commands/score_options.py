@@ -120,6 +120,14 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, OnEngine, Printed):
             ENDPOINTS,
         ),
     ] = 32
+    keep_answers: Annotated[
+        bool,
+        Option(
+            "With --base-url: use answers of earlier runs though they are older than a day, or the "
+            "server has another model now.",
+            ENDPOINTS,
+        ),
+    ] = False
     dtype: Annotated[
         str, Option("auto (bfloat16 on a GPU), float32, bfloat16 or float16.", RUNNING)
     ] = "auto"
@@ -128,7 +136,7 @@ class ScoreOptions(ChosenCases, ModelClasses, OnDevice, OnEngine, Printed):
     ] = True
 
 
-_OF_SERVERS = ("api_key_env", "concurrency", "max_tokens")
+_OF_SERVERS = ("api_key_env", "concurrency", "max_tokens", "keep_answers")
 
 
 def check_choice(options: ScoreOptions) -> None:
@@ -219,9 +227,16 @@ def loaded(
     """The model of a name: a server's with ``base_url``, else one that is loaded here."""
     if options.base_url is not None and prompt is not None:
         from s2lct.leaderboard.models.endpoint import EndpointModel, Server
+        from s2lct.leaderboard.results.untrusted import faults_of_names
 
+        if fault := next(faults_of_names({"model.name": name}), ""):
+            raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
         server = Server(
-            options.base_url, options.api_key_env, options.concurrency, options.max_tokens
+            options.base_url,
+            options.api_key_env,
+            options.concurrency,
+            options.max_tokens,
+            options.keep_answers,
         )
         return EndpointModel(name, prompt, server)
     from s2lct.leaderboard.models.load import load_classifier

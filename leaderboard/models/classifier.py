@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
 
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
+
+
+class Precision(NamedTuple):
+    """In what a network computed: its type of numbers, where, and how much at once.
+
+    All are empty of what is no network, or answers elsewhere.
+    """
+
+    dtype: str = ""
+    device: str = ""
+    batch_size: str = ""
 
 
 class NamedModel(Protocol):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import os
+import re
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
 from queue import Empty, Queue
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, Field, ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import without_token
@@ -29,11 +29,19 @@ from s2lct.plain_text import plain
 API_KEY = "OPENAI_API_KEY"
 TEMPERATURE, SEED = 0.0, 0
 CONCURRENCY = 8
+_KEPT = 2  # raise it when what is kept of an answer changes
 _WITHOUT_KEY = "none"
 _LONGEST_WORDS = 200
+_MOST_BYTES = 4 << 20
+"""Of a response: an answer has a few hundred."""
+_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
+_FIRST_RETRIES = 2
+_ATTEMPTS = 3
+"""How often a server may send what is no answer, such as the page of a proxy that is busy."""
 _LAST_ANSWERS = 10.0
 """Seconds that what is under way has to be answered, once asking is stopped."""
-_ASKED_AGAIN = (408, 409, 429)
+_VALID = timedelta(days=1)
+_ADDRESS = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?", re.A)
 _REFUSED = {
     400: "the server does not take the request; check the model's name and what it can be asked",
     401: "the server does not take the key; export it as {key}, or name another variable with "
@@ -41,21 +49,57 @@ _REFUSED = {
     403: "the key may not use this model; ask its provider, or export another key as {key}",
     404: "check the address, which most servers want up to /v1, and the model's name",
 }
+_AGAIN = (408, 409, 429)
+_REPLACED = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
+"""What a server may refuse to take, and what it takes instead."""
+_Tokens = Annotated[int, Field(ge=0, le=10**9)]
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """How often a request is sent, and how long is waited between, in seconds.
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
 
-    ``first`` doubles from one to the next, up to ``longest``, where the server does not say how
-    long. One that wants more than ``patience`` is given up.
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: _Tokens = 0
+    completion_tokens: _Tokens = 0
+
+
+class _Completion(BaseModel):
+    """What is read of a response; pydantic refuses what is nested too deeply."""
+
+    choices: list[_Choice] = Field(min_length=1)
+    model: str | None = None
+    system_fingerprint: str | None = None
+    usage: _Usage | None = None
+
+
+def address_of(url: str) -> str:
+    """An address of a server in its one spelling.
+
+    Raises:
+        ValueError: it is none, or has more than a host and a path.
     """
-
-    requests: int = 8
-    first: float = 0.5
-    longest: float = 30.0
-    patience: float = 600.0
-    answer: float = 120.0
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:  # which repeats what may be a password
+        raise ValueError("is no address of a server") from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("is no address of host and path alone")
+    host = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    place = host if port in (None, usual) else f"{host}:{port}"
+    path = re.sub("/+", "/", parts.path).rstrip("/")
+    address = f"{parts.scheme}://{place}{path}"
+    if not _ADDRESS.fullmatch(address):
+        raise ValueError("is no address of a server")
+    return address
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +107,36 @@ class Server:
     """Where models are asked, and how.
 
     Attributes:
-        url: of the server, mostly up to ``/v1``.
+        url: of the server, mostly up to ``/v1``; kept as `address_of` spells it.
         api_key_env: the environment variable with the key, as the user named it; empty for
             `API_KEY`, which need not be set.
         concurrency: most requests at a time.
         most_tokens: of an answer.
-        waits: see `Waits`.
+        keeps_answers: answers of earlier runs count however old they are, and whatever model the
+            server has now.
+        retries: how often a request is sent again where the server is busy or broken.
+        seconds: most that a response may take.
     """
 
     url: str
     api_key_env: str = ""
     concurrency: int = CONCURRENCY
     most_tokens: int = MOST_TOKENS
-    waits: Waits = Waits()
+    keeps_answers: bool = False
+    retries: int = 7
+    seconds: float = 120.0
 
     def __post_init__(self) -> None:
         try:
-            parts = urlsplit(self.url)
-            host, secrets = parts.hostname, [parts.username, parts.password, parts.query]
-        except ValueError:
-            host, parts, secrets = None, None, []
-        if parts is None or parts.scheme not in ("http", "https") or not host:
+            object.__setattr__(self, "url", address_of(self.url))
+        except ValueError as error:
+            # It may hold a key: it is not repeated.
             raise ScoringError(
-                "--base-url: is no address of a server",
-                hint="write it like http://localhost:8000/v1 or https://api.openai.com/v1",
-            )
-        if any(secrets) or parts.fragment:
-            # It may hold a key, and is recorded with every result.
-            raise ScoringError(
-                f"--base-url: has more than a host and a path ({parts.scheme}://{host}…)",
-                hint=f"leave out names, passwords and what follows ?; export a key as {API_KEY}, "
-                "or name its variable with --api-key-env",
-            )
+                f"--base-url: {error}",
+                hint="write it like http://localhost:8000/v1 or https://api.openai.com/v1, without "
+                f"names, passwords and what follows ?; export a key as {API_KEY}, or name its "
+                "variable with --api-key-env",
+            ) from None
 
     def key(self) -> str:
         """The key; empty where there is none and none was asked for.
@@ -120,20 +162,24 @@ class Server:
 class EndpointUse:
     """Which endpoint answered, and what that took; nobody can ask the same model again.
 
-    ``model_reported`` is what the provider called the model, ``requests`` and tokens are of all
-    answers, whenever they came, and the days those of the first and the last.
+    ``model_reported`` and ``system_fingerprint`` are what the provider called the model,
+    ``temperature`` and ``seed`` None where it does not take them. ``requests`` and tokens are of
+    all answers, whenever they came, the days those of the first and the last; ``reused`` of them
+    are kept from earlier runs.
     """
 
     url: str
     model_reported: str
-    temperature: float
-    seed: int
+    temperature: float | None
+    seed: int | None
     max_tokens: int
     requests: int
     prompt_tokens: int
     completion_tokens: int
     first_day: str
     last_day: str
+    reused: int = 0
+    system_fingerprint: str = ""
 
 
 class EndpointModel:
@@ -158,7 +204,7 @@ class EndpointModel:
         check_words(asks)
         self.name, self.asks, self.server = name, asks, server
         self._key = server.key()
-        self._options = {
+        self._options: dict[str, Any] = {
             "model": name,
             "temperature": TEMPERATURE,
             "seed": SEED,
@@ -166,9 +212,11 @@ class EndpointModel:
         }
         # What is read out of an answer is no part of it: better reading asks nothing again.
         self.fingerprint = fingerprint_of(
-            [server.url.rstrip("/"), asks.prompt, *map(str, self._options.values())]
+            [str(_KEPT), server.url, asks.prompt, *map(str, self._options.values())]
         )
         self.sent = 0  # requests
+        self._first: TextAnswer | None = None
+        self._model: str | None = None
         self._stopped = threading.Event()
         self._lock = threading.Lock()
 
@@ -181,29 +229,53 @@ class EndpointModel:
         """How its answers become labels."""
         return written_rule(self.asks, self.server.most_tokens)
 
-    def use(self, answers: Iterable[TextAnswer]) -> EndpointUse:
-        """What answers took."""
+    def is_current(self, answer: TextAnswer) -> bool:
+        """Whether an earlier answer is from the model that answers now, and not too old."""
+        first = self._first
+        return (
+            first is not None
+            and (answer.model, answer.system_fingerprint) == (first.model, first.system_fingerprint)
+            and datetime.now(timezone.utc) - datetime.fromisoformat(answer.time) <= _VALID
+        )
+
+    def goes_on(self, kept: Iterable[TextAnswer]) -> None:
+        """Take no answer that is of another model than earlier ones.
+
+        Raises:
+            ScoringError: these are of several models.
+        """
+        for model in sorted({answer.model for answer in kept}):
+            self._check_model(model, "kept answers are")
+
+    def use(self, answers: Iterable[TextAnswer], reused: int = 0) -> EndpointUse:
+        """What answers took, of which so many were kept from earlier runs."""
         answers = list(answers)
-        names = Counter(one.model for one in answers if one.model)
-        days = sorted(one.day for one in answers) or [""]
+        days = sorted(answer.time[:10] for answer in answers) or [""]
+        latest = max(answers, key=lambda answer: answer.time, default=TextAnswer(""))
         return EndpointUse(
-            url=self.server.url.rstrip("/"),
-            model_reported=", ".join(name for name, _ in names.most_common(3)),
-            temperature=TEMPERATURE,
-            seed=SEED,
+            url=self.server.url,
+            model_reported=latest.model,
+            temperature=self._options.get("temperature"),
+            seed=self._options.get("seed"),
             max_tokens=self.server.most_tokens,
-            requests=sum(one.requests for one in answers),
-            prompt_tokens=sum(one.prompt_tokens for one in answers),
-            completion_tokens=sum(one.completion_tokens for one in answers),
+            requests=sum(answer.requests for answer in answers),
+            prompt_tokens=sum(answer.prompt_tokens for answer in answers),
+            completion_tokens=sum(answer.completion_tokens for answer in answers),
             first_day=days[0],
             last_day=days[-1],
+            reused=reused,
+            system_fingerprint=latest.system_fingerprint,
         )
 
     def answer(self, texts: Sequence[str], came: Callable[[int, TextAnswer], None]) -> None:
         """Answer texts, several at a time; see `TextModel`.
 
+        The first of all texts is answered alone: it shows whether there is a server, which of the
+        usual options it takes, and what it calls the model.
+
         Raises:
-            ScoringError: the server refuses, or does not answer a text however often it is asked.
+            ScoringError: the server refuses, does not answer a text however often it is asked, or
+                changes its model meanwhile.
         """
         from openai import OpenAI
 
@@ -211,11 +283,12 @@ class EndpointModel:
             base_url=self.server.url,
             # Without one the client would look for others in the environment.
             api_key=self._key or _WITHOUT_KEY,
-            max_retries=0,
-            timeout=self.server.waits.answer,
+            max_retries=self.server.retries,
+            timeout=self.server.seconds,
+            http_client=self._bounded_client(),
         )
         self._stopped.clear()
-        pause, numbers, ended = _Pause(self._stopped), iter(range(len(texts))), Queue[Any]()
+        numbers, ended, finished = iter(range(len(texts))), Queue[Any](), False
 
         def work() -> None:
             try:
@@ -224,21 +297,22 @@ class EndpointModel:
                         number = next(numbers, None)
                     if number is None:
                         break
-                    answer = self._answer(client, texts[number], pause)
+                    answer = self._answer(client, texts[number])
                     with self._lock:
-                        if answer is not None and not finished:
+                        if not finished:
                             came(number, answer)
                 ended.put(None)
             except BaseException as error:
                 ended.put(error)
 
-        finished = False
-        threads = min(self.server.concurrency, len(texts))
-        for _ in range(threads):
-            # The process may end though a server never answers.
-            threading.Thread(target=work, daemon=True).start()
-        left = threads
+        left = 0
         try:
+            if self._first is None:
+                came(next(numbers), self._first_answer(client, texts[0]))
+            left = min(self.server.concurrency, len(texts))
+            for _ in range(left):
+                # The process may end though a server never answers.
+                threading.Thread(target=work, daemon=True).start()
             while left:
                 failure = ended.get()
                 left -= 1
@@ -256,57 +330,112 @@ class EndpointModel:
                 finished = True
             client.close()
 
-    def _answer(self, client: Any, text: str, pause: _Pause) -> TextAnswer | None:
-        """The answer to a text; None where asking was stopped."""
-        from openai import APIConnectionError, APIError, APIStatusError
+    def _bounded_client(self) -> Any:
+        """A client of HTTP whose responses end, in time and in bytes."""
+        import httpx
 
-        waits, wait_for = self.server.waits, self.server.waits.first
-        question = self.asks.prompt.replace(SLOT, text)
-        for number in range(1, waits.requests + 1):
-            if not pause.over():
-                return None
-            told = 0.0
-            with self._lock:
-                self.sent += 1
+        model, seconds = self, self.server.seconds
+
+        class Bounded(httpx.Client):
+            def send(self, request: httpx.Request, **how: Any) -> httpx.Response:
+                with model._lock:
+                    model.sent += 1
+                deadline, body = time.monotonic() + seconds, bytearray()
+                response = super().send(request, **how | {"stream": True})
+                try:
+                    for part in response.iter_raw():
+                        body += part
+                        if len(body) > _MOST_BYTES:
+                            raise httpx.ReadError(f"it sends more than {_MOST_BYTES:,} bytes")
+                        if time.monotonic() > deadline:
+                            raise httpx.ReadTimeout(f"it sends for more than {seconds:g} seconds")
+                finally:
+                    response.close()
+                # A few packed bytes may be many: packed ones were not asked for, and stay packed.
+                headers = [pair for pair in response.headers.items() if pair[0] in _HEADERS]
+                return httpx.Response(
+                    response.status_code, headers=headers, content=bytes(body), request=request
+                )
+
+        return Bounded(timeout=seconds, headers={"Accept-Encoding": "identity"})
+
+    def _first_answer(self, client: Any, text: str) -> TextAnswer:
+        """The answer to the first text, which settles with what options the server is asked."""
+        from openai import BadRequestError
+
+        client = client.with_options(max_retries=min(_FIRST_RETRIES, self.server.retries))
+        while True:
             try:
-                found = client.chat.completions.create(
+                self._first = self._answer(client, text, refused=BadRequestError)
+            except BadRequestError as error:
+                told = error.param or str(error)
+                name = next((n for n in _REPLACED if re.search(rf"\b{n}\b", told)), None)
+                if name not in self._options:
+                    raise self._refused(error) from None
+                value = self._options.pop(name)
+                if other := _REPLACED[name]:
+                    self._options[other] = value
+            else:
+                return self._first
+
+    def _answer(
+        self, client: Any, text: str, refused: type[Exception] | tuple[()] = ()
+    ) -> TextAnswer:
+        """The answer to a text; what is ``refused`` is raised as it is."""
+        from openai import APIError, APIStatusError
+
+        question, requests, why = self.asks.prompt.replace(SLOT, text), 0, ""
+        for _ in range(_ATTEMPTS):
+            try:
+                response = client.chat.completions.with_raw_response.create(
                     messages=[{"role": "user", "content": question}], **self._options
                 )
-                if getattr(found, "choices", None):
-                    return self._read(found, number)
-                why = "it sent no answer that can be read"
-            except APIStatusError as status:
-                why = self._said(status)
-                if status.status_code < 500 and status.status_code not in _ASKED_AGAIN:
-                    raise self._refused(status) from None
-                told = retry_after(status.response.headers)
-            except (APIConnectionError, APIError, ValueError) as failure:
-                why = self._said(failure)
-            if told > waits.patience:
-                raise self._gave_up(f"it wants {told:,.0f} seconds of quiet ({why})")
-            if number < waits.requests:
-                if told:  # the other requests would be turned away as well
-                    pause.hold(told)
-                elif not pause.sleep(wait_for):
-                    return None
-                wait_for = min(2 * wait_for, waits.longest)
-        raise self._gave_up(f"asked {waits.requests} times, the last time: {why}")
+                requests += 1 + response.retries_taken
+                found = _Completion.model_validate_json(response.http_response.content)
+                return self._checked(found, requests)
+            except ValidationError as error:
+                fault = error.errors(include_url=False, include_input=False)[0]
+                where = ".".join(map(str, fault["loc"]))
+                why = f"it sends no answer that can be read ({where} {fault['msg']})".strip()
+            except refused:
+                raise
+            except APIStatusError as error:
+                if error.status_code < 500 and error.status_code not in _AGAIN:
+                    raise self._refused(error) from None
+                raise self._gave_up(self._said(error)) from None
+            except APIError as error:
+                raise self._gave_up(self._said(error)) from None
+        raise self._gave_up(why)
 
-    def _read(self, found: Any, requests: int) -> TextAnswer:
-        choice, usage = found.choices[0], found.usage
+    def _checked(self, found: _Completion, requests: int) -> TextAnswer:
+        choice, usage = found.choices[0], found.usage or _Usage()
+        model = self._short(found.model or "")
+        self._check_model(model, "it now answers as")
         return TextAnswer(
             text=self._without_key(choice.message.content or ""),
-            finish=str(choice.finish_reason or "stop"),
-            refusal=self._without_key(getattr(choice.message, "refusal", None) or ""),
-            model=self._without_key(str(found.model or "")),
+            finish=choice.finish_reason or "stop",
+            refusal=self._without_key(choice.message.refusal or ""),
+            model=model,
+            system_fingerprint=self._short(found.system_fingerprint or ""),
             requests=requests,
-            prompt_tokens=getattr(usage, "prompt_tokens", 0) or 0,
-            completion_tokens=getattr(usage, "completion_tokens", 0) or 0,
-            day=datetime.now(timezone.utc).date().isoformat(),
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         )
 
+    def _check_model(self, model: str, told: str) -> None:
+        """No result is of two models."""
+        with self._lock:
+            known = self._model = model if self._model is None else self._model
+        if model != known:
+            raise ScoringError(
+                f"model {self.name} at {self.server.url}: {told} {model!r}, earlier ones {known!r}",
+                hint="name the one model that the server is to answer with; without "
+                "--keep-answers, answers of another are asked again",
+            )
+
     def _refused(self, error: Any) -> ScoringError:
-        hint = _REFUSED.get(error.status_code, "mend what the server names")
+        hint = _REFUSED.get(error.status_code, "change what the server names")
         return ScoringError(
             f"model {self.name} at {self.server.url}: {self._said(error)}",
             hint=hint.format(key=self.server.api_key_env or API_KEY),
@@ -315,57 +444,18 @@ class EndpointModel:
     def _gave_up(self, why: str) -> ScoringError:
         return ScoringError(
             f"model {self.name} at {self.server.url}: does not answer; {why}",
-            hint="give the same command again when the server answers; with a lower --concurrency "
-            "it turns less away",
+            hint="check that the server runs at this address, and give the same command again; "
+            "with a lower --concurrency it turns less away",
         )
 
     def _said(self, error: BaseException) -> str:
-        lines = [line.strip() for line in self._without_key(str(error)).splitlines()]
-        told = ": ".join([type(error).__name__, *filter(None, lines)])
-        return plain(without_token(told), _LONGEST_WORDS)
+        causes = [error, error.__cause__] if error.__cause__ else [error]
+        told = ": ".join(f"{type(one).__name__}: {' '.join(str(one).split())}" for one in causes)
+        return self._short(without_token(self._without_key(told)))
+
+    def _short(self, text: str) -> str:
+        return plain(self._without_key(text), _LONGEST_WORDS)
 
     def _without_key(self, text: str) -> str:
         """Without the key: servers echo what they were sent."""
         return text.replace(self._key, "…") if self._key else text
-
-
-class _Pause:
-    """A time of quiet that a server asked for, and that all its requests keep."""
-
-    def __init__(self, stopped: threading.Event) -> None:
-        self._stopped, self._until, self._lock = stopped, 0.0, threading.Lock()
-
-    def hold(self, seconds: float) -> None:
-        """Send nothing for so long."""
-        with self._lock:
-            self._until = max(self._until, time.monotonic() + seconds)
-
-    def over(self) -> bool:
-        """Wait until it is over; False where asking was stopped."""
-        while (left := self._until - time.monotonic()) > 0:
-            if not self.sleep(left):
-                return False
-        return not self._stopped.is_set()
-
-    def sleep(self, seconds: float) -> bool:
-        """Wait so long; False where asking was stopped."""
-        return not self._stopped.wait(seconds)
-
-
-def retry_after(headers: Mapping[str, str]) -> float:
-    """How many seconds a server wants to be left alone, by its Retry-After; 0 if it says nothing.
-
-    That is a number of seconds or a date; what is neither says nothing.
-    """
-    told = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(told)
-        return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
-    except ValueError:
-        pass
-    try:
-        date = parsedate_to_datetime(told)
-    except (ValueError, TypeError, IndexError):
-        return 0.0
-    date = date if date.tzinfo else date.replace(tzinfo=timezone.utc)
-    return max(0.0, (date - datetime.now(timezone.utc)).total_seconds())

@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 from s2lct.hub_calls import hub_call
-from s2lct.leaderboard.models.classifier import Classifier, Function
-from s2lct.leaderboard.models.embedded import Embedded
+from s2lct.leaderboard.models.classifier import Classifier, Function, Precision
+from s2lct.leaderboard.models.embedded import TEXTS_A_BATCH, Embedded
 from s2lct.leaderboard.models.language_model import LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
 from s2lct.leaderboard.models.spread_model import SpreadModel
@@ -16,6 +16,19 @@ from s2lct.leaderboard.models.word_lists import WordList
 
 LONGEST_LICENCE = 80
 CARD = "README.md"
+
+
+def precision_of(model: Classifier | Function | TextModel) -> Precision:
+    """In what a model computes here; of a model of workers, there."""
+    if isinstance(model, SpreadModel):
+        return model.facts.precision
+    if isinstance(model, Embedded):
+        network, batch_size = model.encoder.model, f"{TEXTS_A_BATCH} texts"
+    elif isinstance(model, (Network, LanguageModel)):
+        network, batch_size = model.model, f"{model.tokens_a_batch} tokens"
+    else:
+        return Precision()
+    return Precision(str(network.dtype).removeprefix("torch."), network.device.type, batch_size)
 
 
 def parameters_of(model: Classifier | Function | TextModel) -> int | None:

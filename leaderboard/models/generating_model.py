@@ -16,11 +16,9 @@ from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import TextAnswer
 from s2lct.leaderboard.models.language_model import (
-    TOKENS_A_BATCH_ON_GPU,
     LabelPrompt,
     LanguageModel,
 )
-from s2lct.leaderboard.models.network import TOKENS_A_BATCH
 from s2lct.leaderboard.models.text_model import MOST_TOKENS, check_words, written_rule
 
 
@@ -98,8 +96,7 @@ class GeneratingModel(LanguageModel):
         """Texts whose questions have as many tokens, the longest first, with these tokens."""
         questions = [(number, self._opening(number, text)) for number, text in enumerate(texts)]
         questions.sort(key=lambda question: -len(question[1]))
-        on_gpu = self.model.device.type == "cuda"
-        most = TOKENS_A_BATCH_ON_GPU if on_gpu else TOKENS_A_BATCH
+        most = self.tokens_a_batch
         for length, group in groupby(questions, key=lambda question: len(question[1])):
             alike = list(group)
             rows = max(1, most // (length + self._longest))

@@ -175,12 +175,16 @@ class LanguageModel:
         on_cpu = self.model.device.type == "cpu"
         yield from batches_at_once(self._answers, self.batches(texts), on_cpu=on_cpu)
 
+    @property
+    def tokens_a_batch(self) -> int:
+        """How many tokens it reads at once."""
+        return TOKENS_A_BATCH_ON_GPU if self.model.device.type == "cuda" else TOKENS_A_BATCH
+
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Texts of like lengths, longest first, as what the model is asked of them."""
         questions = [self._question(number, text) for number, text in enumerate(texts)]
         questions.sort(key=lambda question: -question.longest)
-        on_gpu = self.model.device.type == "cuda"
-        most = TOKENS_A_BATCH_ON_GPU if on_gpu else TOKENS_A_BATCH
+        most = self.tokens_a_batch
         batch: list[_Question] = []
         rows = 0
         for question in questions:

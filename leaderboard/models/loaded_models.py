@@ -21,7 +21,7 @@ import numpy.typing as npt
 from s2lct.errors import S2lctError, ScoringError
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import TextAnswer
-from s2lct.leaderboard.models.facts import licence_of, parameters_of
+from s2lct.leaderboard.models.facts import licence_of, parameters_of, precision_of
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.spread_model import ModelFacts
@@ -180,6 +180,7 @@ def _facts(model: Any) -> ModelFacts:
         licence=licence_of(model),
         asks=getattr(model, "asks", None),
         label_rule=model.label_rule if writes else "",
+        precision=precision_of(model),
     )
 
 

@@ -34,6 +34,11 @@ class Network:
             room -= 2  # their positions start behind the padding index
         self.most_tokens = int(min(tokenizer.model_max_length, room, MOST_TOKENS))
 
+    @property
+    def tokens_a_batch(self) -> int:
+        """How many tokens it reads at once."""
+        return TOKENS_A_BATCH_ON_GPU if self.model.device.type == "cuda" else TOKENS_A_BATCH
+
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Tokenised texts, longest first; those of a batch are of one length.
 
@@ -47,10 +52,9 @@ class Network:
         order = sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
         # Decoders find a text's end by the padding token, and take one text where there is none.
         alone = self.tokenizer.pad_token_id is None
-        tokens = TOKENS_A_BATCH_ON_GPU if self.model.device.type == "cuda" else TOKENS_A_BATCH
         for length, group in groupby(order, key=lengths.__getitem__):
             numbers = list(group)
-            size = 1 if alone else max(1, tokens // max(1, length))
+            size = 1 if alone else max(1, self.tokens_a_batch // max(1, length))
             for start in range(0, len(numbers), size):
                 batch = numbers[start : start + size]
                 chosen = {name: [rows[n] for n in batch] for name, rows in encoded.items()}

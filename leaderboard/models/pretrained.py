@@ -13,9 +13,8 @@ from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, pretrained, said_by
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
+from s2lct.leaderboard.models.classifier import DTYPES, EMBEDDED_MODELS
 
-DTYPES = ("auto", "float32", "bfloat16", "float16")
 _SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
 
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import TextAnswer
+from s2lct.leaderboard.models.classifier import Precision
 from s2lct.leaderboard.models.language_model import LabelPrompt
 
 
@@ -28,6 +29,7 @@ class ModelFacts:
     licence: str | None
     asks: LabelPrompt | None
     label_rule: str
+    precision: Precision
 
 
 class SpreadModel:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.hub_results import snapshot
-from s2lct.leaderboard.results.read import Suites, labels_of, read_result
+from s2lct.leaderboard.results.read import Suites, read_outcomes, read_result
 from s2lct.leaderboard.results.record import ModelRecord, Result, stands_apart
 from s2lct.plain_text import plain
 from s2lct.progress import bar
@@ -53,7 +53,7 @@ class ScoredModel:
         address = model.endpoint.url if model.endpoint else ""
         options = model.options.model_copy(update={"prompt": None}).model_dump_json()
         name = model.name.casefold()
-        return name, model.revision, model.weights_sha256, address, options
+        return name, model.revision, model.weights_sha256, model.dtype, address, options
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,9 @@ def _read(
     if fault := _fault(result, wanted):
         raise ScoringError(f"{file}: {fault}", hint="leave it out")
     suite = known.of(result, file)
-    labels = labels_of(file, result, suite)
+    labels = read_outcomes(file, result, suite).said
+    if len(labels) < len(suite.asked):
+        raise ScoringError(f"{file}: lacks counterparts of its suite", hint="score it again")
     key = hashlib.sha256(untrusted.bytes_of(file, untrusted.MOST_JSON_BYTES)).hexdigest()
     checked = verified.get(key, "")
     # The day of a verified row is that of its check, since nobody can check the other.

@@ -84,7 +84,10 @@ def _but_prompt(result: Result) -> str:
     model = result.model
     options = model.options.model_copy(update={"prompt": None})
     endpoint = model.endpoint and (model.endpoint.url, model.endpoint.max_tokens)
-    same = (model.name, model.revision, model.weights_sha256, endpoint, options.model_dump_json())
+    same = (
+        *(model.name, model.revision, model.weights_sha256, model.dtype, endpoint),
+        options.model_dump_json(),
+    )
     return repr((*same, result.suite.fingerprint, str(result.selection), result.overall.cases))
 
 

@@ -19,6 +19,7 @@ FORMAT: Literal[3] = 3
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
 OTHER_PROMPTS = TASK.other_prompts
+USUAL_DTYPE = "float32"
 Proportion = Field(ge=0, le=1)
 Count = Field(ge=0)
 
@@ -51,18 +52,23 @@ class OptionsRecord(_Strict):
 
 
 class EndpointRecord(_Strict):
-    """Which endpoint answered, and what that took; the model cannot be scored again."""
+    """Which endpoint answered, and what that took; the model cannot be scored again.
+
+    ``reused`` answers were kept from runs before the one that wrote the result.
+    """
 
     url: str
     model_reported: str
-    temperature: float
-    seed: int
+    system_fingerprint: str = ""
+    temperature: float | None
+    seed: int | None
     max_tokens: int = Field(ge=1)
     requests: int = Count
     prompt_tokens: int = Count
     completion_tokens: int = Count
     first_day: str
     last_day: str
+    reused: int = Field(default=0, ge=0)
 
 
 class PredictionsRecord(_Strict):
@@ -73,7 +79,7 @@ class PredictionsRecord(_Strict):
 
 
 class ModelRecord(_Strict):
-    """Which model."""
+    """Which model; for what it computed in, see `Precision`."""
 
     name: str
     revision: str
@@ -84,6 +90,9 @@ class ModelRecord(_Strict):
     licence: str | None = None
     endpoint: EndpointRecord | None = None
     predictions: PredictionsRecord | None = None
+    dtype: str = ""
+    device: str = ""
+    batch_size: str = ""
 
     @property
     def rescorable(self) -> bool:
@@ -279,9 +288,17 @@ def own_options(options: OptionsRecord) -> str:
 
 
 def stands_apart(model: ModelRecord) -> str:
-    """`own_options` of a model, and whether it can be scored again; empty for what is usual."""
+    """`own_options` of a model, its type of numbers, and whether it can be scored again.
+
+    Empty for what is usual.
+    """
     given = "" if model.predictions is None else "given predictions, cannot be scored again"
-    return "; ".join(filter(None, (own_options(model.options), given)))
+    return "; ".join(filter(None, (own_options(model.options), other_dtype(model), given)))
+
+
+def other_dtype(model: ModelRecord) -> str:
+    """The type of numbers that a model computed in; empty for single precision, the usual."""
+    return "" if model.dtype == USUAL_DTYPE else model.dtype
 
 
 def schema() -> str:

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
+from s2lct.leaderboard.models.endpoint import address_of
 from s2lct.leaderboard.results.record import EndpointRecord, Result, asked
 from s2lct.leaderboard.scoring.chance import RANDOM
 from s2lct.suite.capability_ids import is_capability_id
@@ -43,7 +44,6 @@ _BREAKS = str.maketrans("", "", "\n\t")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _NAME = r"[A-Za-z0-9_.-]"
-_ADDRESS = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9_.~%:+/-]*)?", re.ASCII)
 _PATTERNS = {
     "model.name": (
         # Hub ids, built-in models, folders, and what servers call models, as llama3:8b
@@ -204,9 +204,12 @@ def faults_of_words(result: Result) -> Iterator[str]:
 
 
 def _faults_of_endpoint(endpoint: EndpointRecord) -> Iterator[str]:
-    if not _ADDRESS.fullmatch(endpoint.url):
-        yield "model.endpoint.url: is no address of host and path alone"
-    for field in ("requests", "prompt_tokens", "completion_tokens", "max_tokens"):
+    try:
+        if (address := address_of(endpoint.url)) != endpoint.url:
+            yield f"model.endpoint.url: {endpoint.url!r} is written {address!r}"
+    except ValueError as error:
+        yield f"model.endpoint.url: {error}"
+    for field in ("requests", "prompt_tokens", "completion_tokens", "max_tokens", "reused"):
         if getattr(endpoint, field) > _MOST_PARAMETERS:
             yield f"model.endpoint.{field}: is too large to be true"
     for field in ("first_day", "last_day"):

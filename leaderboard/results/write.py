@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 
 from s2lct.errors import OutputError, ScoringError
-from s2lct.files import check_folder_out, sha256_of, write_text
+from s2lct.files import check_folder_out, is_folder, sha256_of, write_text
 from s2lct.leaderboard.results import record
 from s2lct.leaderboard.results.outcomes import write_outcomes
 from s2lct.leaderboard.results.read import figures_of, read_result
@@ -24,7 +24,17 @@ _SHORT = 12
 _SUITE_FOLDER = re.compile(r"(?:^|-)[0-9a-f]{12}$")
 _FAITHFUL = re.compile(r"(?:(?!.*--)[\w.-]+/)?(?!.*--)\w[\w.-]*", re.ASCII)
 _LONGEST_SLUG = 100
-_FACTS = ("revision", "weights_sha256", "label_rule", "parameters", "licence", "predictions")
+_FACTS = (
+    "revision",
+    "weights_sha256",
+    "label_rule",
+    "parameters",
+    "licence",
+    "predictions",
+    "dtype",
+    "device",
+    "batch_size",
+)
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
@@ -121,10 +131,13 @@ def _stem(
         identity += [model.endpoint.url, model.endpoint.max_tokens]
     if model.predictions is not None:
         identity.append(model.predictions.sha256)
+    identity += filter(None, [record.other_dtype(model)])
     digest = _digest_of(json.dumps([identity, suite.fingerprint, rows], sort_keys=True))
     # A part of a file name on any system: not too long, ASCII, no leading dot.
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "--", model.name)[:_LONGEST_SLUG].strip("-.") or "model"
-    return f"{name}{'--partial' if partial else ''}--{digest}"
+    name = Path(model.name).resolve().name if is_folder(Path(model.name)) else model.name
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "--", name)[:_LONGEST_SLUG].strip("-.") or "model"
+    parts = [name, record.other_dtype(model), "partial" if partial else "", digest]
+    return "--".join(filter(None, parts))
 
 
 def _is_of(path: Path, model: record.ModelRecord, suite: record.SuiteRecord, cases: int) -> bool:
@@ -156,7 +169,9 @@ def repository_path(result: record.Result) -> str:
         rest += f"\n{model.endpoint.url}"
     if not _FAITHFUL.fullmatch(model.name):
         rest += f"\n{model.name}"
-    name = file_name(f"{model.name}--{revision}") + (f"--{_digest_of(rest)}" if rest else "")
+    # Of a folder its own name: whose it was, and where, is nobody's business.
+    known = model.name if _FAITHFUL.fullmatch(model.name) else model.name.rstrip("/").split("/")[-1]
+    name = file_name(f"{known}--{revision}") + (f"--{_digest_of(rest)}" if rest else "")
     return str(PurePosixPath(FOLDER, suite_folder(result), f"{name}.json"))
 
 

@@ -20,7 +20,7 @@ from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.endpoint import EndpointModel, EndpointUse
-from s2lct.leaderboard.models.facts import licence_of, parameters_of
+from s2lct.leaderboard.models.facts import licence_of, parameters_of, precision_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.scoring import chance, training_data
@@ -50,7 +50,8 @@ class Outcomes:
     is what a language model was asked; ``counterpart_labels`` are what it said of the suite's
     counterparts, shape (counterparts,), None where it was not asked them; ``endpoint`` is what an
     endpoint says of itself and took, ``predictions`` are file and sha256 of what a team gave
-    instead of a model: None for a model that can be asked again.
+    instead of a model: None for a model that can be asked again. ``dtype``, ``device`` and
+    ``batch_size`` are those of `Precision`.
     """
 
     model: str
@@ -68,6 +69,9 @@ class Outcomes:
     counterpart_labels: Labels | None = None
     endpoint: EndpointUse | None = None
     predictions: Mapping[str, str] | None = None
+    dtype: str = ""
+    device: str = ""
+    batch_size: str = ""
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -142,9 +146,10 @@ def score(
                 hint="leave --label-map and --neutral-band out; --label-words says what its "
                 "answers mean",
             )
-        written = answers_of(model, texts, cache, advance)
+        written, reused = answers_of(model, texts, cache, advance)
         labels, told = read_labels(model, texts, written), model.label_rule
-        endpoint = model.use(written.values()) if isinstance(model, EndpointModel) else None
+        if isinstance(model, EndpointModel):
+            endpoint = model.use(written.values(), reused)
     else:
         rule = rules.rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
@@ -167,6 +172,7 @@ def score(
         asks=asks,
         counterpart_labels=counterpart_labels,
         endpoint=endpoint,
+        **precision_of(model)._asdict(),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.answers.text_answers import TextAnswer, label_of
+from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.text_model import TextModel
 from s2lct.leaderboard.scoring.ask import Advance
 
@@ -65,8 +66,9 @@ class KeptWords:
         try:
             for key, answer in self._connection.execute(_KNOWN, (self._model,)):
                 if key in text_of:
-                    known[text_of[key]] = TextAnswer(**json.loads(answer))
-        except (sqlite3.Error, ValueError, TypeError) as error:
+                    with suppress(TypeError):  # kept by another version: asked anew
+                        known[text_of[key]] = TextAnswer(**json.loads(answer))
+        except (sqlite3.Error, ValueError) as error:
             raise self._told(error) from error
         return known
 
@@ -99,28 +101,43 @@ def answers_of(
     texts: Sequence[str],
     cache: Path | None = None,
     advance: Advance | None = None,
-) -> dict[str, TextAnswer]:
-    """What a model writes to each text.
+) -> tuple[dict[str, TextAnswer], int]:
+    """What a model writes to each text, and how many of these answers were kept before.
 
     Answers are kept in the file ``cache``; ``advance`` is told how many distinct texts were done.
-    Raises a ScoringError where the model does not answer all of them: how many are kept is told.
+    Of a server's model one question is asked first, and kept answers of another model, or that are
+    old, are asked again. Raises a ScoringError where the model does not answer all of them: how
+    many are kept is told.
     """
     wanted = list(dict.fromkeys(texts))
     with closing(KeptWords(cache, model)) as kept:
         known = kept.read(wanted)
-        if advance and known:
-            advance(len(known))
-        missing = [text for text in wanted if text not in known]
 
-        def came(number: int, answer: TextAnswer) -> None:
-            kept.write(missing[number], answer)
-            known[missing[number]] = answer
-            if advance:
-                advance(1)
+        def ask(some: Sequence[str]) -> None:
+            def came(number: int, answer: TextAnswer) -> None:
+                kept.write(some[number], answer)
+                known[some[number]] = answer
+                if advance:
+                    advance(1)
+
+            model.answer(some, came)
 
         try:
-            if missing:
-                model.answer(missing, came)
+            fresh = None
+            if isinstance(model, EndpointModel) and known:
+                if model.server.keeps_answers:
+                    model.goes_on(known.values())
+                else:
+                    fresh = next((text for text in wanted if text not in known), wanted[0])
+                    ask([fresh])
+                    old = [text for text, answer in known.items() if not model.is_current(answer)]
+                    for text in old:
+                        del known[text]
+            reused = len(known) - (fresh in known)
+            if advance and reused:
+                advance(reused)
+            if missing := [text for text in wanted if text not in known]:
+                ask(missing)
         except ScoringError as error:
             told = f"{len(known):,} of {len(wanted):,} answers are kept"
             if cache is None:
@@ -129,7 +146,7 @@ def answers_of(
                 f"{error.problem}; {told}",
                 hint=f"{error.hint}; the same command goes on where this one stopped",
             ) from error
-    return known
+    return known, reused
 
 
 def read_labels(model: TextModel, texts: Sequence[str], answers: dict[str, TextAnswer]) -> Labels:

@@ -21,7 +21,7 @@ from s2lct.leaderboard.results.comparison import (
     verdicts,
 )
 from s2lct.leaderboard.results.prompts import PROMPTS_WORDS, OverPrompts, Spread, over_prompts
-from s2lct.leaderboard.results.record import Result, SelectionRecord, ShareRecord
+from s2lct.leaderboard.results.record import Result, SelectionRecord, ShareRecord, other_dtype
 from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -34,7 +34,8 @@ _HEADS = {"all": 5, "seeds": 5, "exp.": 5, "p→f": 4}
 _BOTH_HEADS = _HEADS | {"both": 5}
 _GAP = 3
 _SPREAD_HEADS = {"prompts": 11}
-_MEANS, _BOTH_MEANS, _SPREAD_MEANS = 46, 55, 12
+_WIDEST = 1_000
+METHOD_WORDS = "In %; p→f: expansions that turned a pass into a fail. Method: docs/scoring.md"
 _COMPARED_NAME = 12
 
 
@@ -56,9 +57,10 @@ def worst_first(result: Result) -> tuple[bool, float, str]:
 
 
 def shown_name(result: Result) -> str:
-    """The model's name, marked where it was scored on a part of the suite."""
+    """The model's name, marked where it has another precision or was scored on a part."""
+    dtype = other_dtype(result.model)
     partial = f" (partial: {result.overall.cases:,} cases)" if result.partial else ""
-    return f"{result.model.name}{partial}"
+    return f"{result.model.name}{f' ({dtype})' if dtype else ''}{partial}"
 
 
 def percent(value: float) -> str:
@@ -100,22 +102,27 @@ class ResultsTable:
         ordered = [one.figures for one in models]
         both = any(one.overall.both_sides for one in ordered)
         spread = any(one.several for one in models)
-        heads, means = (_BOTH_HEADS, _BOTH_MEANS) if both else (_HEADS, _MEANS)
+        heads = _BOTH_HEADS if both else _HEADS
         if spread:
-            heads, means = heads | _SPREAD_HEADS, means + _SPREAD_MEANS
+            heads = heads | _SPREAD_HEADS
         width = sum(heads.values()) + len(heads) - 1
         whole = [shown_name(one) for one in ordered]
-        names = _column_names(whole, width)
-        if names != whole:
-            numbered = [f"{name} {one}" for name, one in zip(names, whole, strict=True)]
-            if max(map(len, numbered)) > options.max_width - means:
-                yield Text("\n".join([*numbered, ""]), overflow="fold")
-                numbered = names
-            whole = numbered
-        yield _means_table(models, whole, both=both, spread=spread)
-        if silent := silence.any_silent(ordered):
+        marked = [
+            f"[{number}] {name}" if len(name) > width or whole.count(name) > 1 else name
+            for number, name in enumerate(whole, 1)
+        ]
+        without = _means_table(models, [""] * len(models), both=both, spread=spread)
+        figures = console.measure(without, options=options.update(width=_WIDEST)).maximum
+        room = options.max_width - (figures - max(map(len, _references(ordered)), default=0))
+        if max(map(len, marked)) > room:
+            cut = [name for name in marked if len(name) > room]
+            yield Text("\n".join([*cut, ""]), overflow="fold")
+        names = [_shortened(name, width) for name in marked]
+        shown = [_shortened(name, room) for name in marked]
+        yield _means_table(models, shown, both=both, spread=spread)
+        if silence.any_silent(ordered):
             yield Text()
-            yield _silent_table(ordered, whole)
+            yield _silent_table(ordered, shown)
         capabilities = _capabilities_of(ordered)
         named = min(_LONGEST_CAPABILITY, max([4, *map(len, capabilities)]))
         at_once = max(1, (options.max_width - named) // (width + _GAP))
@@ -123,27 +130,35 @@ class ResultsTable:
             some = slice(start, start + at_once)
             yield Text()
             yield _capabilities_table(models[some], names[some], capabilities, named, heads)
-        yield Text(
-            "\nFailure rates in %; p→f: expansions that turned a pass into a fail. "
-            f"{'. '.join(figure_words(both=both, spread=spread, silent=silent).values())}.",
-            style="dim",
-        )
+        yield Text(f"\n{METHOD_WORDS}", style="dim")
         for result in ordered:
             if warning := one_answer_warning(result):
                 yield Text(f"{result.model.name}: {warning}", style="yellow")
 
 
-def _column_names(names: Sequence[str], width: int) -> list[str]:
-    """Names of columns: the models' own where all fit, numbers in brackets where one does not."""
-    if max(map(len, names)) <= width and len(set(names)) == len(names):
-        return list(names)
-    return [f"[{number}]" for number in range(1, len(names) + 1)]
+def _shortened(name: str, width: int) -> str:
+    """A name of at most so many characters."""
+    return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def _references(ordered: Sequence[Result]) -> list[str]:
+    """What answers are called that do not read the cases, in the first column."""
+    return [f"({name})" for name in _fullest(ordered).references or ()]
+
+
+def _fullest(ordered: Sequence[Result]) -> Result:
+    return max(ordered, key=lambda one: one.overall.cases)
 
 
 def _table(first: Mapping[str, Any], *headings: str) -> Table:
     """A table whose first column has no heading; the others are numbers."""
     table = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1)
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+        header_style="bold",
+        padding=(0, 1),
     )
     table.add_column("", overflow="fold", vertical="bottom", **first)
     for heading in headings:
@@ -191,8 +206,7 @@ def _means_table(
                 _shown_spread(of_model.overall if of_model.several and not apart else None)
             )
         rows.append((1.0 if apart else -one.overall.failure_rate, place, cells, ""))
-    fullest = max(ordered, key=lambda one: one.overall.cases)
-    references = fullest.references or {}
+    references = _fullest(ordered).references or {}
     known = {name: one.failure_rate for name, one in references.items()}
     best, rate_of_best = chance.chance_of(known) if known else ("", 0.0)
     for place, (name, rate) in enumerate(known.items(), len(ordered)):
@@ -271,8 +285,8 @@ def comparison_table(
 
     Where both were asked counterparts, the same of what they get right on both ``sides``.
     """
-    names = _column_names([first, second], _COMPARED_NAME)
-    if names != [first, second]:
+    names = [first, second]
+    if first == second or max(map(len, names)) > _COMPARED_NAME:
         names = ["first", "second"]
     only = [f"only\n{name}\nfails" for name in names]
     table = _table({"max_width": _LONGEST_CAPABILITY}, "cases", "families", *only, "p")

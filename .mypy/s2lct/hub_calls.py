@@ -1,1 +1,0 @@
-../../core/hub_calls.py

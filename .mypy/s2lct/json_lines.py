@@ -1,1 +1,0 @@
-../../core/json_lines.py

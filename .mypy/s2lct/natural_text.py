@@ -1,1 +1,0 @@
-../../core/natural_text.py

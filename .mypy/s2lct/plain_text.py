@@ -1,1 +1,0 @@
-../../core/plain_text.py

@@ -1,1 +1,0 @@
-../../core/ray_cluster.py

@@ -1,1 +1,0 @@
-../../core/sentence_case.py

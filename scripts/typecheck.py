@@ -1,0 +1,40 @@
+"""Check types: mypy over the folders as the package that they are installed as.
+
+The folders lie beside each other and are imported as ``s2lct.…``, which mypy cannot be told: it is
+given a folder of links, made anew each time under ``build/``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
+
+
+def package_of_links(parent: Path) -> Path:
+    """A folder ``s2lct`` in ``parent``, laid out as the package is imported."""
+    package = parent / "s2lct"
+    shutil.rmtree(package, ignore_errors=True)
+    package.mkdir(parents=True)
+    for path in (*(ROOT / "core").iterdir(), *(ROOT / folder for folder in FOLDERS)):
+        if path.name != "__pycache__":
+            (package / path.name).symlink_to(path)
+    return package
+
+
+if __name__ == "__main__":
+    links = ROOT / "build" / "types"
+    package = package_of_links(links)
+    sys.exit(
+        subprocess.run(
+            [sys.executable, "-m", "mypy", str(package), "scripts", *sys.argv[1:]],
+            cwd=ROOT,
+            env=os.environ | {"MYPYPATH": str(links)},
+            check=False,
+        ).returncode
+    )

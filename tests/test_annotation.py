@@ -1,0 +1,243 @@
+"""Forms for annotators: what stands on them, and what comes back, from tables and browsers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser_fixtures import FLAGS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from s2lct.errors import AnnotationError
+from s2lct.suite.annotation import Annotation, Form, Item, Question, read_annotations
+
+HOSTILE = (
+    "</script><script>document.title='broken'</script><img src=x onerror=alert(1)> \u2028 & \"x\""
+)
+QUESTIONS = (
+    Question("label", "Which?", "As read.", {"neg": "negative", "pos": "positive"}),
+    Question("natural", "Fluent?", "All of it.", {"0": "no", "1": "nearly", "2": "yes"}, True),
+)
+ITEMS = [
+    Item("12e4567890123456", HOSTILE, "<b>title</b>", "What it shows."),
+    Item("aaaaaaaaaaaaaaaa", "W" * 300, "Other", "What else."),
+    Item("1-002", "A third text.", "Third", ""),
+]
+IDS = [item.id for item in ITEMS]
+FORM = Form("mine-1", "Set 1", ("Read on.",), ITEMS, QUESTIONS)
+ANNOTATIONS = st.dictionaries(
+    st.tuples(st.sampled_from(["Ada", "Émile", 'x, "y"', "=1+1"]), st.sampled_from(IDS)),
+    st.fixed_dictionaries(
+        {}, optional={one.name: st.sampled_from(list(one.answers)) for one in QUESTIONS}
+    ),
+    max_size=9,
+).map(lambda found: [Annotation(*who, answers) for who, answers in found.items()])
+
+
+def as_json(annotations: Sequence[Annotation], annotator: str) -> str:
+    answers = [{"id": one.item, **one.answers} for one in annotations]
+    return json.dumps({"form": "mine-1", "annotator": annotator, "answers": answers})
+
+
+def as_lines(annotations: Sequence[Annotation], annotator: str) -> str:
+    rows = [{"id": one.item, "annotator": annotator, **one.answers} for one in annotations]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def as_table(annotations: Sequence[Annotation], annotator: str, delimiter: str, name: str) -> str:
+    table = io.StringIO()
+    writer = csv.writer(table, delimiter=delimiter)
+    writer.writerow(["ID", name, "label", "natural"])
+    for one in annotations:
+        label, natural = (one.answers.get(name, "") for name in ("label", "natural"))
+        words = QUESTIONS[0].answers
+        # Spreadsheets make decimals of numbers.
+        writer.writerow([one.item, annotator, words.get(label, ""), natural and f"{natural}.0"])
+    return "\ufeff" + table.getvalue()
+
+
+@settings(
+    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(annotations=ANNOTATIONS, data=st.data())
+def test_annotations_come_back_whatever_the_files_and_their_order(
+    tmp_path: Path, annotations: list[Annotation], data: st.DataObject
+) -> None:
+    by_name: dict[str, list[Annotation]] = {}
+    for one in data.draw(st.permutations(annotations)):
+        by_name.setdefault(one.annotator, []).append(one)
+    paths: list[Path] = []
+    for number, (name, own) in enumerate(by_name.items()):
+        # What was handed in before is handed in again with the rest.
+        for part in (own[: data.draw(st.integers(0, len(own)))], own):
+            path = tmp_path / f"{number}-{len(paths)}.answers"
+            tables = [
+                as_table(part, name, delimiter, column)
+                for delimiter in ",;\t"
+                for column in ("annotator", "rater")
+            ]
+            forms = [as_json(part, name), *tables, *([as_lines(part, name)] if part else [])]
+            path.write_text(data.draw(st.sampled_from(forms)), encoding="utf-8")
+            paths.append(path)
+    read = read_annotations(data.draw(st.permutations(paths)), QUESTIONS, IDS)
+    assert sorted(read, key=str) == sorted(annotations, key=str)
+
+
+def test_a_table_that_is_filled_in_is_read_and_called_as_its_file(tmp_path: Path) -> None:
+    rows = list(csv.reader(io.StringIO(FORM.csv().removeprefix("\ufeff"))))
+    assert rows[0] == ["id", "title", "description", "text", "label", "natural"]
+    assert [row[3:] for row in rows[1:]] == [[item.text, "", ""] for item in ITEMS]
+    rows[1][4:] = ["Positive", "2"]
+    with (tmp_path / "Ada.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    read = read_annotations([tmp_path / "Ada.csv"], QUESTIONS, IDS)
+    assert read == [
+        Annotation("Ada", IDS[0], {"label": "pos", "natural": "2"}),
+        *(Annotation("Ada", id, {}) for id in IDS[1:]),
+    ]
+    bare = Form("f", "F", (), [Item("a", "=1+1")], QUESTIONS[:1]).csv()
+    assert list(csv.reader(io.StringIO(bare)))[1] == ["ia", "'=1+1", ""]
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"\xff\xfe\x00", ""),
+        (b"", "id"),
+        (b"id,label\nx,pos\n", "row 1"),
+        (f"id,label\n{IDS[0]},6\n".encode(), "label"),
+        (f"id,natural\n{IDS[0]},1\n{IDS[1]},3\n".encode(), "row 2"),
+        (f"id,label\n{IDS[0]},pos\n{IDS[0]},neg\n".encode(), IDS[0]),
+        (b"{", "line 1"),
+        (b"{}\n{", "line 2"),
+        (b'{"answers": 1}', ""),
+        (b'{"answers": [1]}', ""),
+        (b'{"answers": [{"id": "a"}]}', "answer 1"),
+        (f'{{"answers": [{{"id": "{IDS[0]}", "natural": 3}}]}}'.encode(), "natural"),
+        (f'{{"id": "{IDS[0]}", "label": ["pos"]}}'.encode(), "label"),
+        (b'{"a": ' * 100_000, ""),
+    ],
+)
+def test_a_bad_file_gets_one_error_that_names_it(
+    tmp_path: Path, content: bytes, named: str
+) -> None:
+    path = tmp_path / "bad.answers"
+    path.write_bytes(content)
+    with pytest.raises(AnnotationError) as error:
+        read_annotations([path], QUESTIONS, IDS)
+    assert "bad.answers" in error.value.problem
+    assert named in error.value.problem
+    with pytest.raises(AnnotationError) as error:
+        read_annotations([tmp_path / "none.csv"], QUESTIONS, IDS)
+    assert "none.csv" in error.value.problem
+
+
+def test_a_page_holds_texts_and_questions_alone() -> None:
+    page = FORM.html()
+    match = re.search(r'<script type="application/json" id="form">(.*?)</script>', page, re.DOTALL)
+    assert match
+    data = json.loads(match[1])
+    assert [item["text"] for item in data["items"]] == [item.text for item in ITEMS]
+    assert {key for item in data["items"] for key in item} == {"id", "text", "title", "description"}
+    assert "http" not in page
+
+
+# The form, in a browser.
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Any:
+    path = Path("/usr/bin/chromium")
+    if not path.exists():
+        pytest.skip("no Chromium at /usr/bin/chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(path), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def opened(chromium: Any, page_file: Path) -> Any:
+    page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page.failures = []
+    page.on("pageerror", lambda error: page.failures.append(str(error)))
+    page.on("request", lambda request: page.failures.append(request.url))
+    page.goto(page_file.as_uri())
+    page.failures.remove(page_file.as_uri())
+    return page
+
+
+def press(page: Any, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def saved(page: Any, key: str, folder: Path) -> list[Annotation]:
+    with page.expect_download() as download:
+        page.keyboard.press(key)
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return read_annotations([path], QUESTIONS, IDS)
+
+
+@pytest.mark.browser
+def test_the_form_is_filled_with_the_keyboard_and_goes_on_after_a_reload(
+    chromium: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "form.html").write_text(FORM.html(), encoding="utf-8")
+    page = opened(chromium, tmp_path / "form.html")
+    press(page, "Enter")
+    assert page.is_visible("#start")  # a name comes first
+    page.keyboard.type("=Ada Łovelace")
+    press(page, "Enter", "2", "3", "Enter", "1")
+    page.reload()
+    assert page.text_content("#text") == ITEMS[1].text
+    assert page.locator('[aria-checked="true"]').all_inner_texts() == ["1\nnegative"]
+    press(page, "e")
+    assert page.locator("#open button").all_inner_texts() == ["2", "3"]
+    answers = [{"label": "pos", "natural": "2"}, {"label": "neg"}, {}]
+    expected = [Annotation("=Ada Łovelace", *one) for one in zip(IDS, answers, strict=True)]
+    assert saved(page, "j", tmp_path) == expected
+    page.click("#open button >> nth=0")
+    press(page, "1", "Enter", "2", "1", "ArrowUp", "0", "ArrowLeft", "ArrowUp", "2", "e")
+    answers = [answers[0], {"label": "pos", "natural": "0"}, {"natural": "0"}]
+    for ending in "jc":
+        read = saved(page, ending, tmp_path)
+        assert [one.answers for one in read] == answers
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["form.html", "mine-1-Ada-Łovelace.csv", "mine-1-Ada-Łovelace.json"]
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.click("#anew")
+    page.reload()
+    assert page.inner_text("#count") == "0 of 3 answered"
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_a_phone_shows_it_whole_and_texts_are_only_texts(chromium: Any, tmp_path: Path) -> None:
+    (tmp_path / "form.html").write_text(FORM.html(), encoding="utf-8")
+    page = opened(chromium, tmp_path / "form.html")
+    page.fill("#annotator", "<i>D</i>")
+    page.click("#begin")
+    for item in ITEMS:
+        assert page.text_content("#text") == item.text
+        assert page.inner_text(".about .title") == item.title
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.click('[data-question="label"] button >> nth=1')
+        page.click('[data-question="natural"] button >> nth=0')
+        page.click("#next")
+    assert page.inner_text("#end-title") == "Thank you, that was all"
+    assert page.title() == "Set 1"
+    assert {str(one.answers) for one in saved(page, "c", tmp_path)} == {
+        str({"label": "pos", "natural": "0"})
+    }
+    assert [url for url in page.failures if not url.startswith("blob:")] == []
+    page.context.close()
