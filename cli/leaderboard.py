@@ -10,7 +10,7 @@ import typer
 
 from s2lct.cli.console import console, show
 from s2lct.cli.options import PUBLISHING, Panel
-from s2lct.leaderboard.commands import boards
+from s2lct.leaderboard.commands import leaderboards
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
@@ -26,7 +26,7 @@ COMMANDS = Panel(leaderboard)
 
 
 @COMMANDS.shows(
-    boards.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
+    leaderboards.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
 def show_site(standings: list[SuiteStandings], *, out: Path) -> None:
     """The suites of the leaderboard, and where its page is."""
@@ -42,7 +42,7 @@ def show_site(standings: list[SuiteStandings], *, out: Path) -> None:
 
 
 @COMMANDS.shows(
-    boards.check, "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore"
+    leaderboards.check, "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore"
 )
 def show_verdicts(
     verdicts: Iterator[Verdict],

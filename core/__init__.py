@@ -35,7 +35,7 @@ _MODULES = {
     ),
     "leaderboard.commands.gates": ("gate",),
     "suite.commands": ("import_checklist",),
-    "leaderboard.commands.boards": ("build_leaderboard", "check"),
+    "leaderboard.commands.leaderboards": ("build_leaderboard", "check"),
     "leaderboard.commands.score_models": ("compare",),
     "leaderboard.in_python": ("load_suite", "score"),
     "leaderboard.integrations.callback": ("CapabilityCallback",),

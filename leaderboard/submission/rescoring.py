@@ -24,7 +24,14 @@ from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.text_model import MOST_TOKENS, written_rule
 from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
-from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, Result, asked, own_options
+from s2lct.leaderboard.results.record import (
+    BUILT_IN,
+    OptionsRecord,
+    Result,
+    asked,
+    other_dtype,
+    own_options,
+)
 from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.leaderboard.scoring.ask import probabilities_of
 from s2lct.leaderboard.scoring.score import rule_in_words
@@ -128,6 +135,8 @@ def _faults_of_identity(result: Result, facts: Mapping[str, Any]) -> Iterator[st
         yield "model.weights_sha256: is not that of the model"
     if facts["label_rule"] != stated.label_rule:
         yield "model.label_rule: is not that of the model with these options"
+    if dtype := other_dtype(stated):
+        yield f"model.dtype: is {dtype}; models are asked again in single precision"
     for field in ("parameters", "licence"):
         value, known = getattr(stated, field), facts[field]
         if value not in (None, known):
