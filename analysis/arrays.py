@@ -1,10 +1,10 @@
-"""Arrays in a file with what describes them, safetensors with an entry of JSON, and in memory."""
+"""Arrays in files that say what made them, and in the cache; and the memory that they take."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
+from s2lct.cache import Cache, predictions
 from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes
 
@@ -47,9 +48,17 @@ def unreadable(problem: str, hint: str) -> Iterator[None]:
         raise AnalysisError(f"{problem} ({error})", hint=hint) from error
 
 
-def machine_memory() -> int:
-    """Bytes of the machine's memory."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def kept_arrays(model: str, what: str, make: Callable[[], Arrays]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays that take long to make of a model, made once and kept in the cache.
+
+    Args:
+        model: its fingerprint.
+        what: everything else that they depend on.
+        make: makes them.
+    """
+    with Cache() as cache:
+        found = predictions(cache, model, [what], lambda _: [(what, save(dict(make())))])
+    return load(found[what])
 
 
 def check_memory(needed: int, what: str, instead: str) -> None:
@@ -58,7 +67,7 @@ def check_memory(needed: int, what: str, instead: str) -> None:
     Raises:
         AnalysisError: it does; names what it is, and what to pass instead.
     """
-    room = machine_memory() // 2
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     if needed > room:
         raise AnalysisError(
             f"{what}: need {needed / 1e9:,.1f} GB, half of this machine's memory is "

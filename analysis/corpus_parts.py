@@ -1,15 +1,41 @@
-"""The parts of a corpus: what to train on, what to choose by, what to test on."""
+"""The corpus of a suite, and its parts: what to train on, what to choose by, what to test on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.errors import AnalysisError
+from s2lct.builder.corpus.read import read_again, read_corpus
+from s2lct.errors import AnalysisError, CorpusError, SuiteError
 from s2lct.identity import shuffle_key
+from s2lct.suite.read import read_description
 from s2lct.suite.records import Sentence
 
+NONE = "none"
 _LEAST = 10
+
+
+def source_corpus(suite: str, named: str | None) -> Corpus | None:
+    """The corpus that is named, or else what a suite's folder says that it was built from.
+
+    None where ``none`` is named.
+
+    Raises:
+        CorpusError: the named one cannot be read.
+        AnalysisError: the suite does not say, or what it says cannot be read.
+    """
+    if named is not None:
+        return None if named == NONE else read_corpus(named)
+    try:
+        built = read_description(Path(suite))["options"]
+        return read_again(built)
+    except (SuiteError, CorpusError, KeyError) as error:
+        why = error.problem if isinstance(error, CorpusError) else "it does not say which"
+        raise AnalysisError(
+            f"--suite {suite}: the corpus it was built from cannot be read: {why}",
+            hint="name it with --corpus, or --corpus none to do without",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,12 @@ class Judge:
         said = dict(zip(distinct, labels, strict=True))
         return np.array([said[text] for text in texts], dtype=np.int64)
 
+    def likeliest(self, texts: Sequence[str]) -> Labels:
+        """The likeliest label of each text among those that the model has a class for."""
+        labels = np.arange(len(LABELS)) if self.rule is None else np.unique(self.rule.meanings)
+        found: Labels = labels[self.supports(texts)[:, labels].argmax(axis=1)]
+        return found
+
     def supports(self, texts: Sequence[str]) -> Array:
         """How strongly the model holds each label of each text, in [0, 1], shape (texts, labels).
 

@@ -2,7 +2,7 @@
 
     python benchmarks/coverage.py --corpus sst:PATH
 
-The model is embedded-3class. Speed: BoundCov, COVER, neuron and top-k coverage of 2,000 texts,
+The model is embedded-3class. Speed: BoundCov and COVER of 2,000 texts,
 against the plain forward pass that gives the same hidden states and attention weights, in batches
 of 32 texts of like lengths, padded. Memory: the process's peak after 1,000 and after 10,000 texts,
 each in a process of its own.
@@ -24,14 +24,13 @@ from rich.console import Console
 from rich.table import Table
 from timing import in_rounds
 
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.builder.corpus.read import read_corpus
 
 MODEL = "embedded-3class"
 BATCH = 32
-METRICS = ("boundary", "cover", "neurons", "top")
+METRICS = ("boundary", "cover")
 REFERENCE, SPEED_TEXTS = 500, 2_000
 MEMORY_TEXTS = (1_000, 10_000)
 

@@ -284,7 +284,7 @@ def export(options: ExportOptions, bars: Bars) -> int:
     from s2lct.suite.export import export_suite
 
     if options.format == "lm-eval":
-        from s2lct.suite.lm_eval_tasks import export_lm_eval
+        from s2lct.suite.harness import export_lm_eval
 
         prompt = TASK.prompt if options.prompt is None else options.prompt
         return export_lm_eval(options.suite, options.out, prompt)

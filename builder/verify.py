@@ -24,10 +24,9 @@ from s2lct.files import regular_bytes
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.progress import Progress
-from s2lct.suite.description import description_faults
-from s2lct.suite.faults import faults_told
-from s2lct.suite.read import examine
+from s2lct.suite.read import description_faults, examine
 from s2lct.suite.records import Sentence, Token
+from s2lct.suite.rows import faults_told
 from s2lct.suite.tables import ALL, COUNTERPART, SPLIT, SUITE_FILE, origins_of, reading_of
 
 if TYPE_CHECKING:

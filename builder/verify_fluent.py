@@ -22,8 +22,8 @@ from s2lct.builder.stages.confirm import confirmed_all
 from s2lct.builder.stages.judge import MOST_SHIFT
 from s2lct.builder.stages.search import meets_text
 from s2lct.labels import LABELS
-from s2lct.suite.checks import without
 from s2lct.suite.records import InsertedWord, Production, Sentence, Token
+from s2lct.suite.rows import without
 from s2lct.suite.tables import COUNTERPART, ORIGINS
 
 Row = Mapping[str, Any]

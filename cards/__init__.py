@@ -71,9 +71,14 @@ def _origins(files: Iterable[Mapping[str, Any]]) -> str:
     return " and ".join([", ".join(said[:-1])] * bool(said[:-1]) + said[-1:])
 
 
-def render_metric_card(repo: str, dataset: str, sdk_version: str) -> str:
-    """The README of the metric's Space, which scores on a suite, run by a version of Gradio."""
-    return _render("metric_card.md.jinja", repo=repo, dataset=dataset, sdk_version=sdk_version)
+def render_metric_card(repo: str, dataset: str) -> str:
+    """The README of the metric's Space, which scores on a suite."""
+    return _render("metric_card.md.jinja", repo=repo, dataset=dataset)
+
+
+def render_metric_page(repo: str) -> str:
+    """The page that the metric's Space shows."""
+    return _render("metric_page.html.jinja", repo=repo)
 
 
 def render_leaderboard_card(results: str, dataset: str) -> str:
@@ -84,11 +89,6 @@ def render_leaderboard_card(results: str, dataset: str) -> str:
 def render_results_card(repo: str, results: Sequence[Mapping[str, Any]]) -> str:
     """The README of a dataset of results: files' contents, each with its ``path`` in the repo."""
     return _render("results_card.md.jinja", repo=repo, results=results)
-
-
-def render_app(name: str, **values: str) -> str:
-    """The ``app.py`` of a Space, ``metric`` or ``leaderboard``, with the Hub ids that it uses."""
-    return _render(f"{name}_app.py.jinja", **values)
 
 
 def markdown(text: str) -> str:

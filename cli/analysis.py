@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 import typer
 
 from s2lct.analysis.commands import (
-    augment,
     coverage,
     diversity,
     explain,
-    masks,
     retrain,
     study,
 )
 from s2lct.analysis.reproduce import commands as reproducing
 from s2lct.analysis.reproduce.options import ReproduceOptions
 from s2lct.analysis.tables import NARROW, columns_that_fit, figures_table
-from s2lct.cli.console import console, error_console, show
+from s2lct.cli.console import console, note, show
 from s2lct.cli.options import Panel
 
 if TYPE_CHECKING:
+    from s2lct.analysis.coverage.curves import CoverageReport
     from s2lct.analysis.coverage.masks import Masks
-    from s2lct.analysis.coverage.report import CoverageReport
     from s2lct.analysis.explain.report import ExplanationFile
     from s2lct.analysis.study.agreement import StudyResult
 
@@ -42,16 +40,16 @@ app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 @INSIDE.shows(
     explain.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
 )
-def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) -> None:
+def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) -> None:
     """What holds the failures of each capability."""
     from s2lct.analysis.explain.report import aggregate_table
 
     console.print(aggregate_table(file))
-    if options.html is not None:
-        console.print(f"Page written to {options.html}")
+    if html is not None:
+        console.print(f"Page written to {html}")
     console.print(
-        f"Written: {options.out}; beside results: s2lct report RESULT.json --explanations "
-        f"{options.out} --html report.html"
+        f"Written: {out}; beside results: s2lct report RESULT.json --explanations {out} "
+        "--html report.html"
     )
 
 
@@ -60,7 +58,7 @@ def show_explanations(file: ExplanationFile, options: explain.ExplainOptions) ->
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
     "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
 )
-def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions) -> None:
+def show_retrained(retrained: retrain.Retrained, *, model: str, suite: str) -> None:
     """Failure rates before and after: of one training, or a matrix."""
     from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
 
@@ -69,31 +67,31 @@ def show_retrained(retrained: retrain.Retrained, options: retrain.RetrainOptions
         console.print(row_table(rows[0]))
         console.print(forgotten_line(rows[0]))
         if dropped := sum(rows[0].dropped_neutral):
-            console.print(
-                f"Neutral cases dropped, as {options.model} has no neutral class: {dropped}"
-            )
+            console.print(f"Neutral cases dropped, as {model} has no neutral class: {dropped}")
     else:
         console.print(matrix_table(retrained.matrix))
     console.print(f"Written: {', '.join(map(str, retrained.files))}")
     if retrained.model is not None:
-        console.print(f"Score a model: s2lct score {retrained.model} --suite {options.suite}")
+        console.print(f"Score a model: s2lct score {retrained.model} --suite {suite}")
 
 
 @INSIDE.shows(
     coverage.coverage,
     "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
     "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
-    "    --model embedded-2class --reference embedded --curve coverage.html",
+    "    --model embedded-2class --reference embedded --curve coverage.png",
 )
-def show_coverage(report: CoverageReport, options: coverage.CoverageOptions) -> None:
+def show_coverage(report: CoverageReport, *, curve: Path | None) -> None:
     """Coverage of each suite, alone and together."""
-    from s2lct.analysis.coverage.report import coverage_table
+    from s2lct.analysis.coverage.curves import percent
 
-    console.print(coverage_table(report))
-    if options.curve is not None:
-        console.print(f"Curves written to {options.curve}")
-    if options.save is not None:
-        console.print(f"States written to {options.save}")
+    table = figures_table(("cases", *report.measured[0].values), title=report.title)
+    table.columns[0].min_width = 24
+    for row in report.rows:
+        table.add_row(row.suite, f"{row.cases:,}", *map(percent, row.values.values()))
+    console.print(table)
+    if curve is not None:
+        console.print(f"Curves written to {curve}")
 
 
 @INSIDE.shows(
@@ -101,15 +99,28 @@ def show_coverage(report: CoverageReport, options: coverage.CoverageOptions) -> 
     "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
     "    --by cover --threshold 1e-3 --out dist/small",
 )
-def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOptions) -> None:
+def show_minimized(minimized: coverage.Minimized) -> None:
     """Cases and failures that stay."""
-    from s2lct.analysis.coverage.report import reduction_table
-
-    console.print(reduction_table(minimized.table, minimized.thresholds, minimized.title))
-    if len(minimized.thresholds) > 1:
-        for reduced in minimized.reduced:
-            if not reduced.kept:
-                console.print(f"Threshold {reduced.threshold:g}: no case stays.")
+    counts = (f"> {threshold:g}" for threshold in minimized.thresholds)
+    columns = ("cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max")
+    table = figures_table(columns, title=minimized.title)
+    for column, least in zip(table.columns, (24, *(min(len(c), 6) for c in columns)), strict=True):
+        column.min_width = least
+    for name, row in minimized.table.items():
+        if name == "all":
+            table.add_section()
+        table.add_row(
+            name,
+            *(f"{count:,}" for count in (row.cases, *row.kept)),
+            *(
+                "–" if share is None else f"{100 * share:.1f}"
+                for share in (row.smaller, row.before, row.mean_after, row.max_after)
+            ),
+        )
+    console.print(table)
+    for reduced in minimized.reduced:
+        if not reduced.kept:
+            console.print(f"Threshold {reduced.threshold:g}: no case stays.")
     if any(reduced.for_expansions for reduced in minimized.reduced):
         stayed = ", ".join(f"{len(reduced.for_expansions):,}" for reduced in minimized.reduced)
         console.print(f"Seeds that stay for an expansion's sake: {stayed}.")
@@ -117,13 +128,13 @@ def show_minimized(minimized: coverage.Minimized, options: coverage.MinimizeOpti
 
 
 @INSIDE.shows(
-    masks.masks,
+    coverage.masks,
     "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4",
 )
-def show_masks(found: Masks, options: masks.MasksOptions) -> None:
+def show_masks(found: Masks, *, model: str, out: Path) -> None:
     """How far the masked model agrees with the model itself."""
     about = found.about
-    table = figures_table([options.model], first="WIMASK", **NARROW)
+    table = figures_table([model], first="WIMASK", **NARROW)
     for name, figure in (
         ("held-out texts", f"{about['held_out']:,}"),
         ("fidelity", f"{about['fidelity']:.1%}"),
@@ -136,30 +147,25 @@ def show_masks(found: Masks, options: masks.MasksOptions) -> None:
         table.add_row(name, figure)
     console.print(table)
     if about["fidelity"] < LOW_FIDELITY:
-        error_console.print(
-            f"The masked model agrees with {options.model} on {about['fidelity']:.1%} of "
-            "the held-out texts only: give a lower --lr, or more texts.",
-            style="yellow",
+        note(
+            f"The masked model agrees with {model} on {about['fidelity']:.1%} of "
+            "the held-out texts only: give a lower --lr, or more texts."
         )
-    console.print(f"Masks written to {options.out / masks.MASKS_FILE}")
+    console.print(f"Masks written to {out / coverage.MASKS_FILE}")
 
 
 @INSIDE.shows(
-    augment.augment,
+    coverage.augment,
     "s2lct augment embedded --model embedded-2class --by cover \\\n"
     "    --limit 300 --out more.jsonl",
 )
-def show_augmented(augmented: augment.Augmented, options: augment.AugmentOptions) -> None:
-    """How many texts came to the corpus, and what they are worth."""
-    from s2lct.analysis.augment.retrain import accuracy_table
-
+def show_augmented(augmented: coverage.Augmented, *, out: Path) -> None:
+    """How many texts came to the corpus."""
     name, before, after = augmented.coverage
     console.print(
         f"{augmented.added:,} texts added to {augmented.originals:,}; {name} {before:.4f} → "
-        f"{after:.4f}. Written to {options.out}"
+        f"{after:.4f}. Written to {out}"
     )
-    if augmented.trained is not None:
-        console.print(accuracy_table(augmented.trained, options.model))
 
 
 @JUDGING.shows(

@@ -14,7 +14,7 @@ from s2lct.cli.options import Panel
 from s2lct.suite import commands
 
 if TYPE_CHECKING:
-    from s2lct.suite.import_checklist import Imported
+    from s2lct.suite.checklist_release import Imported
 
 app = typer.Typer()
 imports = typer.Typer(help="Bring in suites of others, to score on them.", no_args_is_help=True)
@@ -27,7 +27,7 @@ COMMANDS = Panel(imports)
     "s2lct import checklist release_data.tar.gz --out checklist.jsonl.gz",
     name="checklist",
 )
-def show_imported(imported: Imported, options: commands.ImportChecklistOptions) -> None:
+def show_imported(imported: Imported) -> None:
     """How many cases there are of each test, and how to score on them."""
     table = Table("test", "cases", box=SIMPLE_HEAD, show_edge=False, header_style="bold")
     table.columns[1].justify = "right"
@@ -35,5 +35,5 @@ def show_imported(imported: Imported, options: commands.ImportChecklistOptions) 
         table.add_row(Text(name), f"{count:,}")
     console.print(table)
     total = sum(imported.tests.values())
-    show(f"{total:,} cases of {len(imported.tests)} tests written to {options.out}; score with:")
-    show(f"s2lct score MODEL --suite checklist:{options.out} --out checklist-results/")
+    show(f"{total:,} cases of {len(imported.tests)} tests written to {imported.out}; score with:")
+    show(f"s2lct score MODEL --suite checklist:{imported.out} --out checklist-results/")

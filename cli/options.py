@@ -12,6 +12,7 @@ import annotated_types
 import typer
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
+from typer.models import ParameterInfo
 
 from s2lct.cli.console import error_console, told_errors, told_warnings
 from s2lct.command import parameters_of
@@ -102,9 +103,11 @@ class Panel:
 
             parameters = asked | {name: one for name, one in shown.items() if name not in asked}
             run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-                [one.replace(kind=one.KEYWORD_ONLY) for one in parameters.values()]
+                [_asked(name, one) for name, one in parameters.items()]
             )
-            run.__annotations__ = {name: one.annotation for name, one in parameters.items()}
+            run.__annotations__ = {
+                name: _asked(name, one).annotation for name, one in parameters.items()
+            }
             run.__doc__ = function.__doc__
             self.app.command(
                 name or function.__name__.replace("_", "-"),
@@ -170,6 +173,14 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
         flags = shown.flags or f"--{flag}{negated}"
         info = typer.Option(flags, rich_help_panel=shown.panel or None, **asked)
     return _parameter_of(name, Annotated[kind | None if optional else kind, info], default)
+
+
+def _asked(name: str, parameter: inspect.Parameter) -> inspect.Parameter:
+    """A function's parameter as the command line asks for it, without what pydantic checks."""
+    optional, kind, metadata = _unwrapped(parameter.annotation, [])
+    shown = [one for one in metadata if isinstance(one, ParameterInfo)]
+    kind = kind | None if optional else kind
+    return _parameter_of(name, Annotated[kind, shown[-1]] if shown else kind, parameter.default)
 
 
 def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[bool, Any, list[Any]]:

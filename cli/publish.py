@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import typer
 
 from s2lct.cli.console import note, show
 from s2lct.cli.options import PUBLISHING, Panel
 from s2lct.dataset_script import commands
-from s2lct.options import Command, Options
 
 if TYPE_CHECKING:
     from s2lct.dataset_script.hub import Outcome
@@ -25,7 +25,7 @@ publish = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(publish, rich_help_panel=PUBLISHING)
-_PUBLISHED: dict[str, tuple[Command[Any, Outcome], str]] = {
+_PUBLISHED: dict[str, tuple[Callable[..., Outcome], str]] = {
     "dataset": (
         commands.publish_dataset,
         "s2lct publish dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run",
@@ -47,7 +47,7 @@ _PUBLISHED: dict[str, tuple[Command[Any, Outcome], str]] = {
 }
 
 
-def show_outcome(outcome: Outcome, options: Options) -> None:
+def show_outcome(outcome: Outcome) -> None:
     """What was done, or would be."""
     for line in outcome.lines:
         show(line)
@@ -60,7 +60,7 @@ for _name, (_function, _example) in _PUBLISHED.items():
 @Panel(app, PUBLISHING).shows(
     commands.install, "s2lct install dist/s2lct", "s2lct install ORG/s2lct --version 1.0.0"
 )
-def show_installed(installed: Installed, options: commands.InstallOptions) -> None:
+def show_installed(installed: Installed) -> None:
     """What the short name stands for now."""
     again = " again" if installed.again else ""
     show(f"Installed version {installed.version} of {installed.source}{again}.")

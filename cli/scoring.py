@@ -58,11 +58,6 @@ def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions
                 f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
                 "again, and are no submission to a leaderboard."
             )
-    if scores.relative:
-        from s2lct.leaderboard.site.relative_table import relative_table
-
-        console.print(relative_table(scores.relative))
-        console.print(f"Case by case: {', '.join(str(one.file) for one in scores.relative)}")
     for path, result in zip(scores.files, scores.results, strict=True):
         plain = plain_path(result.model, options.out)
         if not result.partial and plain not in (None, path):

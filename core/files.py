@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import secrets
 import shutil
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from s2lct.errors import OutputError
-from s2lct.identity import content_id
 
 _BLOCK = 1 << 20
 _LONGEST_NAME = 100
@@ -38,23 +36,17 @@ def cache_folder() -> Path:
 
 
 def regular_bytes(path: Path, most: int) -> bytes:
-    """The content of a regular file, or of one that a link leads to; nothing else is opened.
+    """The content of a regular file, or of one that a link leads to.
 
     Raises:
         OSError: it is missing, has more bytes than ``most``, or is a folder, pipe or device.
     """
-    no_file = OSError(None, "is no regular file", str(path))
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise no_file
-    # It may have become a pipe since: not to wait for one, and to look again.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags | getattr(os, "O_NOCTTY", 0)), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise no_file
-        content = file.read(most + 1)
-    if len(content) > most:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(None, "is no regular file", str(path))
+    if found.st_size > most:
         raise OSError(None, f"has more than {most >> 20} MiB", str(path))
-    return content
+    return path.read_bytes()
 
 
 def is_folder(path: Path) -> bool:
@@ -107,11 +99,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     check_file_out(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(partial, flags, 0o666)
     try:
-        with os.fdopen(descriptor, "w+b") as file:
+        with partial.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -183,9 +172,8 @@ def check_only_ours(
     Raises:
         OutputError: it has other files.
     """
-    known = {*ours, *_being_placed(folder)}
     for name in files_in(folder):
-        if name not in known and (but is None or but not in (folder / name).parents):
+        if name not in ours and (but is None or but not in (folder / name).parents):
             raise OutputError(
                 f"{option} {folder}: holds {name}, which is no file of ours".strip(),
                 hint="move it elsewhere, or name another folder",
@@ -216,40 +204,14 @@ def _renamed(partial: Path, target: Path, ours: Collection[str]) -> bool:
 
 
 def _fill(partial: Path, target: Path, ours: Collection[str], last: str) -> None:
-    """Put files in the place of others, in a folder that cannot be renamed.
-
-    Their names are kept meanwhile: what is interrupted leaves a folder with files of ours alone.
-    """
-    files = files_in(partial)
-    ours = sorted({*ours, *(_being_placed(target) & set(files_in(target)))})
-    note = _note_of(target)
-    write_text(note, json.dumps([*ours, *files]))
+    """Put files in the place of others, in a folder that cannot be renamed."""
     if last:
         (target / last).unlink(missing_ok=True)
     _remove(target, ours)
-    for name in sorted(files, key=lambda name: name == last):
+    for name in sorted(files_in(partial), key=lambda name: name == last):
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            (partial / name).replace(place)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            write_bytes(place, (partial / name).read_bytes())
-    note.unlink()
-
-
-def _note_of(target: Path) -> Path:
-    """Where the names of files are kept while they are put into a folder."""
-    return cache_folder() / "placing" / f"{content_id(str(target))}.json"
-
-
-def _being_placed(target: Path) -> set[str]:
-    """The names of files that an interrupted run may have left in a folder."""
-    try:
-        return set(json.loads(_note_of(target).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return set()
+        shutil.move(partial / name, place)
 
 
 def _remove(folder: Path, names: Collection[str]) -> None:

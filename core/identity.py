@@ -40,20 +40,22 @@ def fingerprint_of(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def source_folders() -> dict[str, Path]:
-    """The folders of the packages that decide what is built, by name."""
-    names = ("s2lct", "s2lct.builder", "s2lct.suite")
+def source_folders(*others: str) -> dict[str, Path]:
+    """The folders of the packages that decide what is built, and of others, by name."""
+    names = ("s2lct", "s2lct.builder", "s2lct.suite", *others)
     return {name: Path(str(resources.files(name))) for name in names}
 
 
 @cache
-def package_fingerprint() -> str:
+def package_fingerprint(*others: str) -> str:
     """SHA-256 over this package's own source and data, as far as they decide what is built.
+
+    Those of other packages, such as ``s2lct.analysis``, go in where they are named.
 
     Weights are left out: models have fingerprints of their own.
     """
     digest = hashlib.sha256()
-    for name, folder in source_folders().items():
+    for name, folder in source_folders(*others).items():
         # In a wheel all packages lie within the first.
         for path in sorted(folder.glob("*") if name == "s2lct" else folder.rglob("*")):
             if path.suffix not in _NO_SOURCE and path.is_file():

@@ -1,151 +1,152 @@
-"""Publishing and installing: a function a command, which takes the command's options by name."""
+"""Publishing and installing, as functions and as commands."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from s2lct.options import Argument, Option, Options, takes
-from s2lct.progress import Bars
+import typer
+
+from s2lct.command import command
 
 if TYPE_CHECKING:
-    from s2lct.dataset_script.hub import Hub, Outcome
+    from s2lct.dataset_script.hub import Outcome
     from s2lct.dataset_script.install import Installed
 
-
-class HubOptions(Options):
-    """How something gets onto the Hub."""
-
-    create_pr: Annotated[bool, Option("Propose it in a pull request instead of committing.")] = (
-        False
-    )
-    dry_run: Annotated[bool, Option("Only say what would be done; needs no token.")] = False
-
-    def hub(self) -> Hub:
-        """Where and how it gets there."""
-        from s2lct.dataset_script.hub import Hub
-
-        return Hub(getattr(self, "private", False), self.create_pr, self.dry_run)
+_Repo = Annotated[str, typer.Option(help="Repository, as ORG/NAME; made if there is none.")]
+_Private = Annotated[bool, typer.Option("--private", help="Make a new repository private.")]
+_CreatePr = Annotated[
+    bool,
+    typer.Option("--create-pr", help="Propose it in a pull request instead of committing."),
+]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would be done; needs no token.")
+]
 
 
-class RepoOptions(HubOptions):
-    """Where on the Hub something is put."""
-
-    repo: Annotated[str, Option("Repository, as ORG/NAME; made if there is none.")]
-    private: Annotated[bool, Option("Make a new repository private.")] = False
-
-
-class DatasetOptions(RepoOptions):
-    """Options of `publish_dataset`."""
-
-    suite: Annotated[Path, Argument("A suite that `s2lct build` wrote.", metavar="DIR")]
+@command
+def publish_dataset(
+    suite: Annotated[Path, typer.Argument(help="A suite that `s2lct build` wrote.", metavar="DIR")],
+    *,
+    repo: _Repo,
     version: Annotated[
         str | None,
-        Option(r"Semantic version, as 1.0.0 \[default: the one that follows from what changed]."),
-    ] = None
-
-
-@takes(DatasetOptions)
-def publish_dataset(options: DatasetOptions, bars: Bars) -> Outcome:
+        typer.Option(
+            help=r"Semantic version, as 1.0.0 \[default: the one that follows from what changed]."
+        ),
+    ] = None,
+    private: _Private = False,
+    create_pr: _CreatePr = False,
+    dry_run: _DryRun = False,
+) -> Outcome:
     """Publish a suite: one commit, one tag, a changelog."""
+    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.dataset import publish_dataset as publish
 
-    return publish(options.suite, options.repo, options.hub(), options.version)
+    return publish(suite, repo, Hub(private, create_pr, dry_run), version)
 
 
-class MetricOptions(RepoOptions):
-    """Options of `publish_metric`."""
-
+@command
+def publish_metric(
+    *,
+    repo: _Repo,
     dataset: Annotated[
         str | None,
-        Option(r"Suite that the app scores on \[default: the dataset of --repo's name]."),
-    ] = None
-
-
-@takes(MetricOptions)
-def publish_metric(options: MetricOptions, bars: Bars) -> Outcome:
+        typer.Option(help=r"Suite that the card names \[default: the dataset of --repo's name]."),
+    ] = None,
+    private: _Private = False,
+    create_pr: _CreatePr = False,
+    dry_run: _DryRun = False,
+) -> Outcome:
     """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
+    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.space import publish_metric as publish
 
-    return publish(options.repo, options.hub(), options.dataset)
+    return publish(repo, Hub(private, create_pr, dry_run), dataset)
 
 
-class LeaderboardOptions(RepoOptions):
-    """Options of `publish_leaderboard`."""
+@command
+def publish_leaderboard(
+    *,
+    repo: _Repo,
+    results: Annotated[str, typer.Option(help="Dataset with the results, as ORG/NAME.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="The suite's dataset, which the leaderboard is for.")
+    ] = None,
+    private: _Private = False,
+    create_pr: _CreatePr = False,
+    dry_run: _DryRun = False,
+) -> Outcome:
+    """Publish the leaderboard's page as a Space.
 
-    results: Annotated[str, Option("Dataset with the results, as ORG/NAME.")]
-    dataset: Annotated[str | None, Option("The suite's dataset, named in the card.")] = None
-
-
-@takes(LeaderboardOptions)
-def publish_leaderboard(options: LeaderboardOptions, bars: Bars) -> Outcome:
-    """Publish the leaderboard as a Space."""
+    Give the same command again when results came in.
+    """
+    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.space import publish_leaderboard as publish
 
-    return publish(options.repo, options.results, options.hub(), options.dataset)
+    return publish(repo, results, Hub(private, create_pr, dry_run), dataset)
 
 
-class ResultsOptions(HubOptions):
-    """Options of `publish_results`."""
-
+@command
+def publish_results(
     files: Annotated[
-        tuple[Path, ...],
-        Argument("Result files that `s2lct score` wrote.", path="existing file"),
-    ]
-    to: Annotated[str, Option("Dataset of results, as ORG/NAME.")]
-    private: Annotated[bool, Option("Make a new repository private.")] = False
-
-
-@takes(ResultsOptions)
-def publish_results(options: ResultsOptions, bars: Bars) -> Outcome:
+        list[Path],
+        typer.Argument(help="Result files that `s2lct score` wrote.", exists=True, dir_okay=False),
+    ],
+    *,
+    to: Annotated[str, typer.Option(help="Dataset of results, as ORG/NAME.")],
+    private: _Private = False,
+    create_pr: _CreatePr = False,
+    dry_run: _DryRun = False,
+) -> Outcome:
     """Publish result files, each checked against its cases."""
+    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.results import publish_results as publish
 
-    return publish(options.files, options.to, options.hub())
+    return publish(files, to, Hub(private, create_pr, dry_run))
 
 
-class ModelResultOptions(HubOptions):
-    """Options of `publish_model_result`."""
-
-    result: Annotated[Path, Argument("A result file of a model of the Hub.", path="existing file")]
+@command
+def publish_model_result(
+    result: Annotated[
+        Path,
+        typer.Argument(help="A result file of a model of the Hub.", exists=True, dir_okay=False),
+    ],
+    *,
     dataset: Annotated[
-        str | None, Option(r"The suite's dataset \[default: the one it was scored on].")
-    ] = None
-    model_index: Annotated[bool, Option("Write the card's model-index too, for older tools.")] = (
-        False
-    )
-
-
-@takes(ModelResultOptions)
-def publish_model_result(options: ModelResultOptions, bars: Bars) -> Outcome:
+        str | None,
+        typer.Option(help=r"The suite's dataset \[default: the one it was scored on]."),
+    ] = None,
+    create_pr: _CreatePr = False,
+    dry_run: _DryRun = False,
+) -> Outcome:
     """Publish a result in the model's own repository.
 
     As .eval_results/s2lct.yaml.
     """
+    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.model_result import publish_model_result as publish
 
-    return publish(options.result, options.hub(), options.dataset, options.model_index)
+    return publish(result, Hub(create_pr=create_pr, dry_run=dry_run), dataset)
 
 
-class InstallOptions(Options):
-    """Options of `install`."""
-
+@command
+def install(
     suite: Annotated[
         str,
-        Argument("A suite that `s2lct build` wrote, or a published one.", metavar="DIR|ORG/NAME"),
-    ]
+        typer.Argument(
+            help="A suite that `s2lct build` wrote, or a published one.", metavar="DIR|ORG/NAME"
+        ),
+    ],
+    *,
     version: Annotated[
-        str | None, Option("The version, as 1.0.0; of a repository, else the newest.")
-    ] = None
-
-
-@takes(InstallOptions)
-def install(options: InstallOptions, bars: Bars) -> Installed:
+        str | None, typer.Option(help="The version, as 1.0.0; of a repository, else the newest.")
+    ] = None,
+) -> Installed:
     """Make load_dataset("s2lct") and evaluate.load("s2lct") work.
 
     From any directory, offline too.
     """
     from s2lct.dataset_script.install import install as install_suite
 
-    bar = bars("install", None)
-    return install_suite(options.suite, options.version, advance=lambda step: bar(1, step))
+    return install_suite(suite, version)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from s2lct.errors import PublishError, S2lctError, UnreachableError
-from s2lct.hub_calls import causes_of, hub_call, without_token
+from s2lct.hub_calls import causes_of, hub_call, said_by, without_token
 from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
@@ -20,24 +20,16 @@ if TYPE_CHECKING:
 Kind = Literal["dataset", "space", "model"]
 _LONGEST = 200
 _AGAIN = "give the same command again"
-_REFUSALS = {
-    401: (
-        "the Hub does not know the token (401)",
-        "make a new one in the Hub's settings and log in again with `hf auth login`",
-    ),
-    403: (
-        "the token may not write to {owner} (403)",
-        "log in with a token that may write to {owner}, or propose it with --create-pr",
-    ),
-    404: (
-        "there is no such repository, or the token may not see it (404)",
-        "check its name, and `hf auth whoami`",
-    ),
-    409: ("somebody else changed it at the same time {said}", f"{_AGAIN}; it compares anew"),
-    429: ("too many requests (429)", f"wait {{wait}} and {_AGAIN}"),
-    500: ("the Hub failed {said}", f"see https://status.huggingface.co and {_AGAIN}"),
+_HINTS = {
+    401: "log in with `hf auth login`, or set HF_TOKEN to a token that the Hub knows",
+    403: "log in with a token that may write to {owner}, or propose it with --create-pr",
+    404: "check the repository's name, and `hf auth whoami`: the token may not see it",
+    409: f"somebody else changed it at the same time: {_AGAIN}; it compares anew",
+    412: f"somebody else changed it at the same time: {_AGAIN}; it compares anew",
+    429: f"wait {{wait}} and {_AGAIN}",
+    500: f"see https://status.huggingface.co and {_AGAIN}",
 }
-"""Reason and mend by HTTP status."""
+"""What to do, by HTTP status."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,6 @@ class Publication:
         files: content by path; other files stay as they are.
         part: what the paths begin with of files that go where they are none of ``files``.
         tag: tag to set on the commit; None for none.
-        sdk: what runs a new Space, ``gradio`` or ``docker``.
     """
 
     repo: str
@@ -74,7 +65,6 @@ class Publication:
     description: str = ""
     part: str | None = None
     tag: str | None = None
-    sdk: str | None = None
 
     def differs_from(self, state: RepoState | None) -> tuple[list[str], list[str]]:
         """Paths to write and paths to delete, to get from a state to this."""
@@ -102,15 +92,13 @@ def require_repo(option: str, repo: str) -> None:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-    reason = ""
+    reason = "" if repo.count("/") == 1 else "it names no repository"
     try:
         validate_repo_id(repo)
     except HFValidationError as error:
-        reason = f" ({error})"
-    if reason or repo.count("/") != 1:
-        raise PublishError(
-            f"{option} {repo}: names no repository{reason}", hint="write it like ORG/NAME"
-        )
+        reason = str(error)
+    if reason:
+        raise PublishError(f"{option} {repo}: {reason}", hint="write it like ORG/NAME")
 
 
 @dataclass
@@ -121,13 +109,11 @@ class Hub:
         private: make new repositories private.
         create_pr: propose in a pull request instead of committing.
         dry_run: only say what would be done; needs no token.
-        failed: what is so if the Hub cannot be used.
     """
 
     private: bool = False
     create_pr: bool = False
     dry_run: bool = False
-    failed: str = "Nothing was published; the same command can be given again."
 
     @cached_property
     def api(self) -> HfApi:
@@ -137,48 +123,37 @@ class Hub:
         return HfApi(library_name="s2lct")
 
     @contextmanager
-    def asked_to(self, action: str, repo: str, failed: str = "") -> Iterator[None]:
-        """Turn what the client raises into one error, "cannot ACTION REPO", with a mend.
+    def asked_to(
+        self, action: str, repo: str, failed: str = "Nothing was changed by that"
+    ) -> Iterator[None]:
+        """Turn what the client raises into one error, "cannot ACTION REPO", with a hint.
 
         Raises:
             PublishError: for a refusal, a missing repository, a lost connection or a refused card.
         """
-        from huggingface_hub.constants import ENDPOINT
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
         # The HTTP library's own base class: httpx or httpx2, as the client's version has it.
-        connection_errors = (HfHubHTTPError.__bases__[0], ConnectionError, TimeoutError)
+        lost = (HfHubHTTPError.__bases__[0], OfflineModeIsEnabled, ConnectionError, TimeoutError)
         try:
             with hub_call():
                 yield
         except S2lctError:
             raise
         except Exception as error:
+            kind, reason = PublishError, said_by(error)
             causes = list(causes_of(error))
-            invalid = [one for one in causes if isinstance(one, HFValidationError)]
-            answers = [one for one in causes if isinstance(one, HfHubHTTPError)]
-            offline = [one for one in causes if isinstance(one, OfflineModeIsEnabled)]
-            # A lost connection may be told as offline mode, which is one of these too.
-            lost = [one for one in causes if isinstance(one, connection_errors)]
-            lost = [one for one in lost if one not in offline]
-            kind = PublishError
-            if invalid:
-                reason, hint = str(invalid[0]), "a repository is named ORG/NAME"
-            elif offline and not lost:
-                kind, reason, hint = UnreachableError, "HF_HUB_OFFLINE is set", "unset it"
-            elif answers:
-                reason, hint = _refusal(answers[0], repo)
-            elif lost:
-                first = (str(lost[0]).strip().splitlines() or [type(lost[0]).__name__])[0]
-                reason = f"the connection to {ENDPOINT} failed ({first[:_LONGEST]})"
-                kind, hint = UnreachableError, "check the network and HF_ENDPOINT"
-            elif isinstance(error, ValueError) and "metadata" in str(error).lower():
-                reason = f"the Hub refuses the card ({_shortened(str(error))})"
-                hint = "mend what it names"
+            if refusals := [one for one in causes if isinstance(one, HfHubHTTPError)]:
+                reason, hint = _refusal(refusals[0], repo)
+            elif any(isinstance(one, lost) for one in causes):
+                kind, hint = UnreachableError, "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
+            elif isinstance(error, (ValueError, HFValidationError)):
+                reason, hint = " ".join(str(error).split())[:_LONGEST], "mend what it names"
             else:
                 raise
-            state = failed or self.failed
-            raise kind(f"cannot {action} {repo}: {reason}. {state}", hint=hint) from None
+            raise kind(
+                f"cannot {action} {repo}: {reason.rstrip('.')}. {failed}.", hint=hint
+            ) from None
 
     def state(self, repo: str, kind: Kind, revision: str = "main") -> RepoState | None:
         """What a repository holds; None if there is none (or none that may be seen).
@@ -194,15 +169,13 @@ class Hub:
                 info = self.api.repo_info(repo, repo_type=kind, revision=revision)
             except RepositoryNotFoundError:
                 return None
-            if info.sha is None:
-                return None
             tree = self.api.list_repo_tree(repo, repo_type=kind, revision=info.sha, recursive=True)
             hashes = {
                 file.path: file.lfs.sha256 if file.lfs else file.blob_id
                 for file in tree
                 if isinstance(file, RepoFile)
             }
-        return RepoState(info.sha, bool(info.private), hashes)
+        return RepoState(info.sha or "", bool(info.private), hashes)
 
     def versions(self, repo: str) -> dict[Version, str]:
         """The commits of a dataset's released versions, the oldest first."""
@@ -213,14 +186,12 @@ class Hub:
 
     def read(self, repo: str, kind: Kind, path: str, revision: str) -> bytes | None:
         """A file's content; None if there is none."""
-        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+        from huggingface_hub.errors import RemoteEntryNotFoundError
 
         with self.asked_to(f"read {path} of", repo):
             try:
                 local = self.api.hf_hub_download(repo, path, repo_type=kind, revision=revision)
-            except LocalEntryNotFoundError:
-                raise
-            except EntryNotFoundError:
+            except RemoteEntryNotFoundError:
                 return None
         return Path(local).read_bytes()
 
@@ -265,19 +236,18 @@ class Hub:
         if written or deleted:
             if self.create_pr and (url := self._proposed_in(wanted)):
                 return Outcome([f"proposed already: {url}"], url)
-            write, delete = "wrote", "deleted"
-            if self.dry_run:
-                write, delete = "would write", "would delete"
-            lines = [f"{write} {path} ({len(wanted.files[path]):,} bytes)" for path in written]
-            lines += [f"{delete} {path}" for path in deleted]
+            would = "would " if self.dry_run else ""
             if self.dry_run:
                 where = "open a pull request at" if self.create_pr else "commit to"
-                lines.append(f"would {where} {repo}: {wanted.title}")
+                outcome.lines.append(f"would {where} {repo}: {wanted.title}")
             else:
                 commit, outcome.url = self._commit(wanted, commit, written, deleted)
                 done = "proposed" if self.create_pr else "committed"
-                lines.insert(0, f"{done}: {outcome.url}")
-            outcome.lines += lines
+                outcome.lines.append(f"{done}: {outcome.url}")
+            outcome.lines += [
+                f"{would}write {path} ({len(wanted.files[path]):,} bytes)" for path in written
+            ]
+            outcome.lines += [f"{would}delete {path}" for path in deleted]
         if wanted.tag:
             outcome.lines.append(self._tag(wanted, wanted.tag, commit, outcome))
         return outcome if outcome.lines else Outcome([f"nothing to do: {repo} holds all of it"])
@@ -295,19 +265,16 @@ class Hub:
         return None
 
     def _create(self, wanted: Publication) -> str:
-        from huggingface_hub import get_token
-
         named = f"the {'private' if self.private else 'public'} {wanted.kind} {wanted.repo}"
         if self.dry_run:
-            unseen = "" if get_token() else " (there is none that can be seen without a token)"
-            return f"would create {named}{unseen}"
+            return f"would create {named}, or the token may not see it"
         with self.asked_to("create", wanted.repo):
             self.api.create_repo(
                 wanted.repo,
                 repo_type=wanted.kind,
                 private=self.private,
                 exist_ok=True,
-                space_sdk=wanted.sdk,
+                space_sdk="static" if wanted.kind == "space" else None,
             )
         return f"created {named}"
 
@@ -337,39 +304,24 @@ class Hub:
     def _tag(self, wanted: Publication, tag: str, commit: str, outcome: Outcome) -> str:
         if self.create_pr and outcome.lines:
             return (
-                f"{'would wait' if self.dry_run else 'waits'} with the tag {tag}: after the merge, "
-                "give the same command without --create-pr"
+                f"the tag {tag} waits: after the merge, give the same command without --create-pr"
             )
         if self.dry_run:
             return f"would set the tag {tag}"
-        failed = f"The tag {tag} is not set; the same command sets it"
-        if outcome.url:
-            failed = f"Its files are published, the tag {tag} is not; the same command sets it"
+        failed = f"The tag {tag} is not set, and the same command sets it"
         with self.asked_to(f"set the tag {tag} of", wanted.repo, failed):
             self.api.create_tag(wanted.repo, tag=tag, revision=commit, repo_type=wanted.kind)
         return f"set the tag {tag}"
 
 
 def _refusal(error: OSError, repo: str) -> tuple[str, str]:
-    """Reason and mend for an HTTP status."""
-    from huggingface_hub import get_token
-
+    """Reason and hint for an HTTP status."""
     response = error.response  # type: ignore[attr-defined]
     status: int = response.status_code
-    message = _shortened(getattr(error, "server_message", None) or "")
-    said = f"({status}{f': {message}' if message else ''})"
-    if status == 401 and get_token() is None:
-        return "not logged in (401)", "log in with `hf auth login`, or set HF_TOKEN"
-    known = 409 if status == 412 else min(status, 500)
-    reason, hint = _REFUSALS.get(known, ("the Hub refused it {said}", "mend what it names"))
+    message = " ".join((getattr(error, "server_message", None) or "").split())[:_LONGEST]
     wait = response.headers.get("Retry-After")
-    words = {
-        "owner": repo.split("/")[0],
-        "said": said,
-        "wait": f"{wait} seconds" if wait else "some minutes",
-    }
-    return reason.format(**words), hint.format(**words)
-
-
-def _shortened(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST]
+    hint = _HINTS.get(min(status, 500), "mend what it names")
+    return (
+        f"the Hub answered {status}{f', {message}' if message else ''}",
+        hint.format(owner=repo.split("/")[0], wait=f"{wait} seconds" if wait else "some minutes"),
+    )

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from s2lct.errors import ScoringError, SuiteError
-from s2lct.files import is_folder, is_here, regular_bytes
-from s2lct.hub_calls import data_set, hub_call, said_by
+from s2lct.files import is_folder, is_here
+from s2lct.hub_calls import causes_of, hub_call, said_by
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import natural_order, spelled
-from s2lct.suite.checks import Rows, rows_fingerprint
 from s2lct.suite.known_splits import memberships_of
 from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_folder, rows_of_spec
-from s2lct.suite.read import MOST_DESCRIPTION_BYTES, parse_description, read_suite
-from s2lct.suite.rows import CaseRow
+from s2lct.suite.read import WrittenSuite, read_suite
+from s2lct.suite.rows import CaseRow, checked_rows, rows_fingerprint
 from s2lct.suite.tables import ALL, COUNTERPART, KINDS, SPLIT, SUITE_FILE
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 _SHOWN = 200
 
@@ -101,11 +97,8 @@ class SuiteCases:
         chosen = known if capabilities is None else self._named(capabilities, known)
         if kind is not None and kind not in KINDS:
             raise ScoringError(f"--kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
-        if limit is not None and (isinstance(limit, bool) or not _is_whole(limit) or limit < 1):
-            raise ScoringError(
-                f"--limit {limit}: takes a whole number from 1 on",
-                hint="pass 1 or more, or leave it out to take every case",
-            )
+        if limit is not None and limit < 1:
+            raise ScoringError(f"--limit {limit}: no case would be left", hint="pass 1 or more")
         taken: dict[str, list[Case]] = {name: [] for name in chosen}
         kept: list[Case] = []
         for case in self.cases:
@@ -161,64 +154,26 @@ def load_cases(
 
     Args:
         suite: a folder that `s2lct build` wrote or another with tables, a suite of others (see
-            `other_suites`), a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``,
-            as `datasets.load_dataset` takes it), or rows: dicts, a `datasets.Dataset`, a
-            `DatasetDict` or a dict of them by config, as `s2lct.builder.build` returns.
-        kinds: which rows are its `cases`; without any said, those that a failure rate counts.
-            Counterparts that are not among these are its `counterparts`.
+            `other_suites`), a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``), the name of the
+            installed suite, or rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict of
+            them by config, as `s2lct.builder.build` returns.
+        kinds: which rows are its `cases`. Contrasts that are not among these are its
+            `counterparts`.
 
     Raises:
         ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
     """
-    if not isinstance(suite, SuiteCases):
-        return cases_of(read_rows(suite), kinds)
-    rows = [
-        {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}
-        | {"labels": list(case.passes)}
-        for case in suite.asked
-    ]
-    _checked_rows(rows, f"suite {suite.name}, ", written=False, whole=not suite.partial)
-    return suite
+    return suite if isinstance(suite, SuiteCases) else cases_of(read_rows(suite), kinds)
 
 
 def cases_of(read: CheckedRows, kinds: Collection[str] = KINDS) -> SuiteCases:
-    """The cases among rows that were read, of the kinds asked for, with their counterparts."""
+    """The cases among rows that were read, of the kinds asked for, with their contrasts."""
     found = [case_from(row) for row in read.rows]
     cases = tuple(case for case in found if case.kind in kinds)
-    opposite = () if COUNTERPART in kinds else (c for c in found if c.kind == COUNTERPART)
+    contrasts = () if COUNTERPART in kinds else (c for c in found if c.kind == COUNTERPART)
     return SuiteCases(
-        read.name, read.version, read.fingerprint, cases, counterparts=tuple(opposite)
+        read.name, read.version, read.fingerprint, cases, counterparts=tuple(contrasts)
     )
-
-
-def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
-    """Read a suite's rows, whole and checked; see `load_cases`."""
-    if not isinstance(suite, (str, Path)):
-        rows = _checked_rows(_rows(suite), "", written=False)
-        # Rows may come in the order of their files' names, LC10 before LC2.
-        read = CheckedRows("rows", "", rows_fingerprint(_in_order(rows)), tuple(rows))
-        if not rows:
-            raise ScoringError(
-                "there is no row in the suite or references that were given",
-                hint="pass rows as `load_dataset` gives them",
-            )
-        return read
-    if is_folder(Path(suite)):
-        read = _from_folder(Path(suite))
-    elif is_spec(str(suite)):
-        read = _from_others(*rows_of_spec(str(suite)))
-    elif is_here(Path(suite)):
-        raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
-    else:
-        read = read_hub(str(suite))[1]
-    if not read.rows:
-        raise ScoringError(f"suite {read.name}: holds no case", hint="build one with more seeds")
-    return read
-
-
-def case_of(row: Mapping[str, Any]) -> Case:
-    """A row of a suite as a case; a `ScoringError` says what it lacks."""
-    return case_from(_checked_rows([row], "", written=False, whole=False)[0])
 
 
 def case_from(row: CaseRow) -> Case:
@@ -241,40 +196,88 @@ def case_from(row: CaseRow) -> Case:
     )
 
 
-def _checked_rows(
-    rows: Iterable[Mapping[str, Any]], where: str, *, written: bool, whole: bool = True
-) -> list[CaseRow]:
-    """Checked rows; those of a whole suite are checked together too."""
-    checks = Rows(written=written)
-    checks.add(list(rows))
-    if whole:
-        checks.together()
-    if faults := checks.faults:
-        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
-        raise ScoringError(
-            f"{where}{faults[0].row}: not a row of a suite: {faults[0].what}{more}",
-            hint="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
-            "text and labels, and expansions together with their seeds",
-        )
-    return checks.rows
+def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
+    """Read a suite's rows, whole and checked; see `load_cases`."""
+    if not isinstance(suite, (str, Path)):
+        read = _of_others("rows", list(_rows_in(suite)))
+    elif is_folder(Path(suite)):
+        read = _from_folder(Path(suite))
+    elif is_spec(str(suite)):
+        read = _of_others(*rows_of_spec(str(suite)))
+    elif is_here(Path(suite)):
+        raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
+    else:
+        with _as_scoring_error():
+            read = _built(str(suite), read_suite(published_suite(str(suite)), str(suite)))
+    if not read.rows:
+        raise ScoringError(f"suite {read.name}: holds no case", hint="build one with more seeds")
+    return read
 
 
-def _is_whole(number: object) -> bool:
+def installed_folder() -> Path:
+    """Where the suite lies that ``s2lct`` stands for, as `s2lct install` put it there."""
+    from datasets import config
+
+    return Path(config.HF_DATASETS_CACHE).expanduser() / "s2lct"
+
+
+def published_suite(name: str) -> Path:
+    """The folder of a published suite, which is fetched if it is not here, or of the installed one.
+
+    Args:
+        name: a Hub id, with ``@REVISION`` or without, or ``s2lct``.
+
+    Raises:
+        ScoringError: there is none.
+    """
+    from huggingface_hub import snapshot_download
+
+    if name == "s2lct" and is_here(installed_folder() / SUITE_FILE):
+        return installed_folder()
+    repo, _, revision = name.partition("@")
+    wanted = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]
     try:
-        operator.index(number)  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    return True
+        with hub_call():
+            folder = snapshot_download(
+                repo, repo_type="dataset", revision=revision or None, allow_patterns=wanted
+            )
+    except Exception as error:  # of whatever kind the client and its HTTP library have
+        *_, root = causes_of(error)
+        raise ScoringError(
+            f"--suite {plain(name, _SHOWN)}: neither a folder here nor a data set that can be "
+            f"loaded ({said_by(root)})",
+            hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
+            "and pass DIR",
+        ) from error
+    return Path(folder)
 
 
-def _rows(data: Any) -> Iterator[Any]:
+def check_same_suite(fingerprints: Mapping[str, str]) -> None:
+    """Refuse what is of several suites.
+
+    Args:
+        fingerprints: of suites, by what is of them, such as a result file.
+
+    Raises:
+        ScoringError: two differ.
+    """
+    (first, of_first), *others = fingerprints.items()
+    for name, fingerprint in others:
+        if fingerprint != of_first:
+            raise ScoringError(
+                f"{first} and {name}: of two suites ({of_first[:12]} and {fingerprint[:12]})",
+                hint="score both on one suite",
+            )
+
+
+def _rows_in(data: Any) -> Iterator[Any]:
     if isinstance(data, Mapping):
         if "id" in data and "text" in data:
             yield data
             return
         configs = {name: part for name, part in data.items() if name != ALL} or data
         for part in configs.values():
-            yield from _rows(part)
+            yield from _rows_in(part)
         return
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         raise ScoringError(
@@ -284,90 +287,42 @@ def _rows(data: Any) -> Iterator[Any]:
     yield from data
 
 
-def _in_order(rows: Sequence[CaseRow]) -> list[CaseRow]:
-    return sorted(rows, key=lambda row: natural_order(row.capability))
+def _of_others(name: str, rows: Sequence[Any]) -> CheckedRows:
+    """A suite whose rows come without a ``suite.json``."""
+    checked, faults = checked_rows([("", None, rows)], built=False)
+    if faults:
+        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
+        raise ScoringError(
+            f"suite {name}, {faults[0]}: not a row of a suite{more}",
+            hint="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
+            "text and labels, and expansions together with their seeds",
+        )
+    # Rows may come in the order of their files' names, LC10 before LC2.
+    checked.sort(key=lambda row: natural_order(row.capability))
+    return CheckedRows(name, "", rows_fingerprint(map(vars, checked)), tuple(checked))
 
 
-def _from_others(name: str, rows: Sequence[Mapping[str, Any]]) -> CheckedRows:
-    """A suite that was not built here, of the rows of its files."""
-    checked = _in_order(_checked_rows(rows, f"suite {name}, ", written=False))
-    return CheckedRows(name, "", rows_fingerprint(checked), tuple(checked))
+def _built(name: str, suite: WrittenSuite) -> CheckedRows:
+    return CheckedRows(name, suite.version, suite.fingerprint, tuple(suite.checked))
 
 
 def _from_folder(folder: Path) -> CheckedRows:
-    if not (folder / SUITE_FILE).exists() and (rows := rows_of_folder(folder)):
-        # Nothing shows that its labels are those that it was written with.
-        return _from_others(f"folder:{folder.resolve().name} (no {SUITE_FILE})", rows)
-    try:
-        suite = read_suite(folder)
-    except SuiteError as error:
-        if (folder / SUITE_FILE).exists():
-            raise ScoringError(f"--suite {error.problem}", hint=error.hint) from error
+    if not (folder / SUITE_FILE).exists():
+        if rows := rows_of_folder(folder):
+            # Nothing shows that its labels are those that it was written with.
+            return _of_others(f"folder:{folder.resolve().name} (no {SUITE_FILE})", rows)
         raise ScoringError(
             f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
             hint="build one with `s2lct build --out DIR`, or pass a Hub id, or a folder of tables"
             + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
-        ) from error
-    return CheckedRows(str(folder), suite.version, suite.fingerprint, tuple(suite.checked))
-
-
-def read_hub(name: str, split: str = SPLIT) -> tuple[Dataset, CheckedRows]:
-    """A suite that `datasets` loads, as it is and checked.
-
-    Args:
-        name: a Hub id, with ``@REVISION`` or without, or the name of an installed suite.
-        split: which of its splits.
-
-    Raises:
-        ScoringError: there is none, or its rows are not those that its repository states.
-    """
-    repo, _, revision = name.partition("@")
-    shown = plain(name, _SHOWN)
-    try:
-        data = data_set(repo, ALL, split=split, revision=revision or None)
-    except Exception as error:
-        raise ScoringError(
-            f"--suite {shown}: neither a folder here nor a data set that can be loaded "
-            f"({said_by(error)})",
-            hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
-            "and pass DIR",
-        ) from error
-    described = _description(repo, revision)
-    rows = _checked_rows(data, f"suite {name}, ", written=True)
-    order = [str(one["id"]) for one in described["capabilities"]] if described else []
-    place = {capability: number for number, capability in enumerate(order)}
-    # The config "all" has its files in the order of their names, LC10 before LC2.
-    rows.sort(
-        key=lambda row: (place.get(row.capability, len(order)), natural_order(row.capability))
-    )
-    fingerprint = rows_fingerprint(rows)
-    if described and fingerprint != described["fingerprint"]:
-        raise ScoringError(
-            f"--suite {shown}: its rows are not those that its {SUITE_FILE} was written with "
-            "(the fingerprint differs)",
-            hint=f"name a released version, {repo}@vVERSION, and tell whoever keeps {repo}",
         )
-    known = str(data.info.version or "")
-    version = described["version"] if described else known if known != "0.0.0" else revision
-    return data, CheckedRows(name, str(version), fingerprint, tuple(rows))
+    with _as_scoring_error():
+        return _built(str(folder), read_suite(folder))
 
 
-def _description(repo: str, revision: str) -> dict[str, Any] | None:
-    """What a suite's repository says of it; None where a name stands for no repository."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
+@contextmanager
+def _as_scoring_error() -> Iterator[None]:
     try:
-        with hub_call():
-            path = hf_hub_download(repo, SUITE_FILE, repo_type="dataset", revision=revision or None)
-    except (OSError, ValueError, HfHubHTTPError, HFValidationError):
-        return None
-    try:
-        return parse_description(regular_bytes(Path(path), MOST_DESCRIPTION_BYTES), repo)
-    except OSError as error:
-        raise ScoringError(
-            f"--suite {repo}: its {SUITE_FILE} cannot be read ({error.strerror})",
-            hint="fetch it again",
-        ) from error
+        yield
     except SuiteError as error:
-        raise ScoringError(f"--suite {error.problem}", hint="name another suite") from error
+        raise ScoringError(f"--suite {error.problem}", hint=error.hint) from error

@@ -1,16 +1,17 @@
 """CheckList's released sentiment suite (Ribeiro et al. 2020), read from JSON lines.
 
-Its release is a pickle, which is never loaded here; `import_checklist` makes such a file of it. A
+Its release is a pickle, which is never loaded here; `checklist_release` makes such a file of it. A
 line holds a case: ``test`` (its name), ``capability`` (CheckList's own, such as Negation) and
 ``texts``. A minimum-functionality case has one text and ``expected``, the labels that pass; an
-invariance or directional one has the original first and ``expectation``, in words.
+invariance or directional one has the original first and ``expectation``, in words. CheckList itself
+judges these; here they are texts.
 """
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,39 @@ from typing import Any
 from s2lct.errors import AnalysisError
 from s2lct.json_lines import read_json_lines
 from s2lct.labels import LABELS, Label
+from s2lct.suite.capability_ids import capability_id_of
 
-_MEND = "pass a file of JSON lines, .jsonl or .jsonl.gz, with test, capability, texts and expected"
 MOST_TEXTS = 1_000
 """Of one case."""
+_HINT = "pass a file of JSON lines, .jsonl or .jsonl.gz, with test, capability, texts and expected"
+_I_THOUGHT = "simple negations: I thought x was {}, but it was not (should be {})"
+_HARD = "Hard: Negation of {} with neutral stuff in the middle (should be {})"
+SHORT_NAMES = {
+    "Sentiment-laden words in context": "words-in-context",
+    "neutral words in context": "neutral-in-context",
+    "simple negations: negative": "negated-positive",
+    "simple negations: not negative": "negated-negative",
+    "simple negations: not neutral is still neutral": "negated-neutral",
+    _I_THOUGHT.format("positive", "negative"): "thought-positive",
+    _I_THOUGHT.format("negative", "neutral or positive"): "thought-negative",
+    "simple negations: but it was not (neutral) should still be neutral": "thought-neutral",
+    _HARD.format("positive", "negative"): "hard-negated-positive",
+    _HARD.format("negative", "positive or neutral"): "hard-negated-negative",
+    "negation of neutral with neutral in the middle, should still neutral": "hard-negated-neutral",
+    "my opinion is what matters": "my-opinion-matters",
+}
+"""What tests are called in tables whose names are too long for that."""
+PASSES_NOT_NEGATIVE = (
+    "simple negations: not negative",
+    _I_THOUGHT.format("negative", "neutral or positive"),
+    _HARD.format("negative", "positive or neutral"),
+)
+"""Tests that every label but negative passes; the release says so by a function."""
+
+
+def id_of_test(name: str) -> str:
+    """What a test of CheckList's is called beside capabilities."""
+    return capability_id_of(SHORT_NAMES.get(name, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +70,9 @@ class CheckListCase:
 
 @dataclass(frozen=True, slots=True)
 class RelativeCase:
-    """An invariance or directional case: what a model says of the first text decides the others.
+    """An invariance or directional case: texts that are held against the first.
 
-    Attributes:
-        test: the name of its test.
-        capability: CheckList's own.
-        type: ``INV`` or ``DIR``.
-        texts: the original first.
-        expectation: in words; see `expectations.expectation_of`.
+    ``type`` is ``INV`` or ``DIR``, ``expectation`` what is expected, in words.
     """
 
     test: str
@@ -66,7 +91,7 @@ def read_checklist(path: Path) -> list[CheckListCase]:
     """
     cases = [case for case in _cases(path) if isinstance(case, CheckListCase)]
     if not cases:
-        raise AnalysisError(f"{path}: holds no case", hint=_MEND)
+        raise AnalysisError(f"{path}: holds no minimum-functionality case", hint=_HINT)
     return cases
 
 
@@ -82,7 +107,7 @@ def read_relative_cases(path: Path) -> list[RelativeCase]:
 
 def _cases(path: Path) -> Iterator[CheckListCase | RelativeCase]:
     def no_case(number: int, error: BaseException) -> AnalysisError:
-        return AnalysisError(f"{path}: line {number}: is no case ({error!r})", hint=_MEND)
+        return AnalysisError(f"{path}: line {number}: is no case ({error!r})", hint=_HINT)
 
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
@@ -93,30 +118,22 @@ def _cases(path: Path) -> Iterator[CheckListCase | RelativeCase]:
                     raise no_case(number, error) from error
     except (OSError, EOFError, zlib.error) as error:
         fault = getattr(error, "strerror", None) or str(error)
-        raise AnalysisError(f"{path}: {fault}", hint=_MEND) from error
+        raise AnalysisError(f"{path}: {fault}", hint=_HINT) from error
 
 
 def _case_of(row: Mapping[str, Any]) -> CheckListCase | RelativeCase:
-    of_kind: Callable[[Mapping[str, Any]], CheckListCase | RelativeCase]
-    of_kind = _relative if "expectation" in row and "expected" not in row else _absolute
-    return of_kind(row)
-
-
-def _absolute(row: Mapping[str, Any]) -> CheckListCase:
-    (text,) = row["texts"]
-    passes = tuple(label for label in LABELS if label in row["expected"])
-    expected = tuple(dict.fromkeys(label for label in row["expected"] if label in LABELS))
-    case = CheckListCase(row["test"], row["capability"], text, passes, expected)
-    if not passes or not all(isinstance(one, str) for one in (text, case.test, case.capability)):
-        raise ValueError("no text, or no label that passes")
-    return case
-
-
-def _relative(row: Mapping[str, Any]) -> RelativeCase:
-    names = (row["test"], row["capability"], row["type"], row["expectation"])
-    texts = tuple(row["texts"])
-    if not all(isinstance(one, str) for one in (*names, *texts)):
+    texts, relative = tuple(row["texts"]), "expectation" in row and "expected" not in row
+    words = (row["test"], row["capability"], *texts)
+    words += (row["type"], row["expectation"]) if relative else ()
+    if not all(isinstance(one, str) for one in words):
         raise ValueError("no text")
-    if not 2 <= len(texts) <= MOST_TEXTS:
-        raise ValueError(f"{len(texts)} texts, from 2 to {MOST_TEXTS:,} can be compared")
-    return RelativeCase(row["test"], row["capability"], row["type"], texts, row["expectation"])
+    if relative:
+        if not 2 <= len(texts) <= MOST_TEXTS:
+            raise ValueError(f"{len(texts)} texts, from 2 to {MOST_TEXTS:,} can be compared")
+        return RelativeCase(row["test"], row["capability"], row["type"], texts, row["expectation"])
+    (text,) = texts
+    expected = tuple(dict.fromkeys(label for label in row["expected"] if label in LABELS))
+    if not expected:
+        raise ValueError("no label that passes")
+    passes = tuple(label for label in LABELS if label in expected)
+    return CheckListCase(row["test"], row["capability"], text, passes, expected)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from s2lct.errors import BuildError
 from s2lct.files import regular_bytes
 
 _MOST_BYTES = 64 << 20
-_MEND = 'pass what `s2lct study import --disputed` wrote, or a JSON list of ids: ["0f3a9c…", …]'
+_Id = Annotated[str, Field(min_length=1)]
+
+
+class _Case(BaseModel):
+    id: _Id
+    seed_id: str | None = None
+
+
+class _Disputed(BaseModel):
+    cases: list[_Id | _Case]
+
+
+_FILE: TypeAdapter[_Disputed | list[_Id | _Case]] = TypeAdapter(_Disputed | list[_Id | _Case])
 
 
 @dataclass(frozen=True)
@@ -35,19 +49,18 @@ def read_excluded(path: Path) -> Excluded:
         BuildError: the file cannot be read or is no such list.
     """
     try:
-        read = json.loads(regular_bytes(path, _MOST_BYTES).decode("utf-8-sig"))
-    except OSError as error:
-        raise BuildError(f"--exclude {path}: {error.strerror}", hint=_MEND) from error
-    except (ValueError, RecursionError) as error:
-        raise BuildError(f"--exclude {path}: is no JSON ({error})", hint=_MEND) from error
-    cases = read.get("cases") if isinstance(read, dict) else read
-    if not isinstance(cases, list):
-        raise BuildError(f"--exclude {path}: holds no list of cases", hint=_MEND)
-    seed_of: dict[str, str] = {}
-    for number, case in enumerate(cases, 1):
-        name = case.get("id") if isinstance(case, dict) else case
-        if not isinstance(name, str) or not name:
-            raise BuildError(f"--exclude {path}: case {number} has no id", hint=_MEND)
-        seed_of[name] = str(case.get("seed_id") or name) if isinstance(case, dict) else name
+        read = _FILE.validate_json(regular_bytes(path, _MOST_BYTES).removeprefix(b"\xef\xbb\xbf"))
+    except (OSError, ValidationError) as error:
+        why = getattr(error, "strerror", None) or "is no JSON list of ids"
+        raise BuildError(
+            f"--exclude {path}: {why}",
+            hint="pass what `s2lct study import --disputed` wrote, or a JSON list of ids: "
+            '["0f3a9c…", …]',
+        ) from error
+    cases = read.cases if isinstance(read, _Disputed) else read
+    seed_of = {
+        case if isinstance(case, str) else case.id: None if isinstance(case, str) else case.seed_id
+        for case in cases
+    }
     with_seed = (name for name, seed in seed_of.items() if seed != name and seed in seed_of)
     return Excluded(frozenset(seed_of), frozenset(with_seed))

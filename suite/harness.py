@@ -7,32 +7,40 @@ own tables changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, SLOT, TASK
-from s2lct.suite.cases import Case
+from s2lct.files import check_only_ours, files_in, is_folder, one_folder, whole_folder, write_text
+from s2lct.labels import LABELS, SLOT, TASK, space_behind
+from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.tables import SPLIT
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+GROUP = "s2lct"
+"""Of the tasks of lm-evaluation-harness."""
+WRITTEN = "gen"
+"""Stands in the names of tasks whose models write the label."""
+_SHARED = f"_{GROUP}"
+"""A file that tasks include. The harness takes files with the suffix .yaml alone for tasks."""
 _PUNCTUATION = r"[\W_]*"
 _REST_OF_LINE = r"(?:[^\w\n]|_)*(?:\n|$)"
 ANSWER = rf"^{_PUNCTUATION}({'|'.join(map(re.escape, LABELS))}){_REST_OF_LINE}"
-"""What is read of a written answer, in any case: a label that stands alone on its first line."""
+"""What is read of a written reply, in any case: a label that stands alone on its first line."""
 
 
 def harness_rows(cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
     """A row a case.
 
     ``labels`` are the numbers of the passing labels among the ``choices``, ``passes`` their names,
-    and ``target`` what `shared_answer` captures of an answer that passes.
+    and ``target`` what `shared_answer` captures of a reply that passes.
     """
     for case in cases:
         labels = sorted(case.passes)
@@ -147,6 +155,127 @@ _Yaml.add_representer(
 )
 
 
-def as_yaml(content: dict[str, Any]) -> str:
+def as_yaml(content: Mapping[str, Any]) -> str:
     """YAML in the order that it is given in."""
-    return yaml.dump(content, Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=1_000)
+    return yaml.dump(dict(content), Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=1_000)
+
+
+def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
+    """Write tasks of lm-evaluation-harness into a folder, for its ``--include_path``.
+
+    Of each capability there is a task ``s2lct_lc4``, in which the likeliest label counts, as with
+    ``s2lct score --llm``, and a task ``s2lct_gen_lc4``, in which the model writes it; the groups
+    ``s2lct`` and ``s2lct_gen`` have the mean of the capabilities. The data lie in the same folder,
+    named by its absolute path: where it is moved, it is exported again.
+
+    Args:
+        suite: a folder that `s2lct build` wrote, or a Hub id, ``ORG/NAME[@REVISION]``.
+        out: the folder; one that an earlier export wrote is replaced.
+        prompt: of the model, with ``{text}``.
+
+    Returns:
+        How many cases the tasks have.
+
+    Raises:
+        OutputError: there can be no such folder, or it holds other files.
+        ScoringError: there is no such suite, or the prompt has no place for a text.
+    """
+    import pyarrow.parquet as pq
+
+    prompt = checked_prompt(prompt)
+    ours = _written_before(out)
+    check_only_ours(out, ours, option="--out")
+    cases = load_cases(suite if is_folder(suite) else str(suite))
+    parts = by_capability(cases.cases)
+    # Ids in small letters, or as they are where two differ in these.
+    names = {capability: capability.lower() for capability in parts}
+    names = names if len(set(names.values())) == len(names) else {one: one for one in parts}
+    files: dict[str, Mapping[str, Any]] = {
+        _SHARED: {"dataset_path": "parquet"} | _likeliest(prompt) | _metadata(cases),
+        f"{_SHARED}_{WRITTEN}": _written(),
+    }
+    exact = {"metric": "exact_match", "filter_list": ["label"]}
+    for suffix, metric in (("", {"metric": "acc"}), (f"_{WRITTEN}", exact)):
+        group = GROUP + suffix
+        for capability, name in names.items():
+            data = out.resolve() / "data" / f"{one_folder(capability)}.parquet"
+            files[f"{group}_{name}.yaml"] = {
+                "include": _SHARED + suffix,
+                "task": f"{group}_{name}",
+                "task_alias": capability,
+                "test_split": SPLIT,
+                "dataset_kwargs": {"data_files": {SPLIT: str(data)}},
+            }
+        files[f"{group}.yaml"] = {
+            "group": group,
+            "task": [f"{group}_{name}" for name in names.values()],
+            "aggregate_metric_list": [{**metric, "aggregation": "mean", "weight_by_size": False}],
+            **_metadata(cases),
+        }
+    with whole_folder(out, ours=ours) as folder:
+        for path, content in files.items():
+            write_text(folder / path, as_yaml(content))
+        (folder / "data").mkdir()
+        for capability, part in parts.items():
+            path = folder / "data" / f"{capability}.parquet"
+            pq.write_table(harness_table(part), path, compression="zstd")
+    return len(cases.cases)
+
+
+def _written_before(out: Path) -> list[str]:
+    """The names of the files in a folder that an earlier export wrote."""
+    if not is_folder(out) or not (out / _SHARED).is_file():
+        return []
+    pattern = re.compile(rf"_?{GROUP}(_[^/]*)?(\.yaml)?|data/[^/]+\.parquet")
+    return [name for name in files_in(out) if pattern.fullmatch(name)]
+
+
+def _likeliest(prompt: str) -> dict[str, Any]:
+    """What all tasks share: the prompt, and the likeliest label as the prediction."""
+    return {
+        "num_fewshot": 0,
+        "output_type": "multiple_choice",
+        "doc_to_text": _jinja(prompt),
+        "doc_to_choice": list(LABELS),
+        # A list for every case: the first decides whether a task has several right answers.
+        "doc_to_target": "labels",
+        "target_delimiter": space_behind(prompt),
+        "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+    }
+
+
+def _written() -> dict[str, Any]:
+    """What differs where the model writes the label."""
+    regex = {"function": "regex", "regex_pattern": f"(?i){ANSWER}"}
+    return {
+        "include": _SHARED,
+        "output_type": "generate_until",
+        "doc_to_choice": None,
+        "doc_to_target": "passes",
+        "generation_kwargs": {
+            "until": ["\n\n"],
+            "do_sample": False,
+            "temperature": 0.0,
+            "max_gen_toks": 16,
+        },
+        "filter_list": [
+            {
+                "name": "label",
+                "filter": [regex, {"function": "lowercase"}, {"function": "take_first"}],
+            }
+        ],
+        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+    }
+
+
+def _metadata(cases: SuiteCases) -> dict[str, Any]:
+    return {"metadata": {"version": cases.version or "0", "fingerprint": cases.fingerprint}}
+
+
+def _jinja(prompt: str) -> str:
+    """A prompt as a Jinja template."""
+    marks = ("{{", "{%", "{#")
+    return "{{text}}".join(
+        f"{{% raw %}}{part}{{% endraw %}}" if any(mark in part for mark in marks) else part
+        for part in prompt.split(SLOT)
+    )

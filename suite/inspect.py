@@ -1,4 +1,4 @@
-"""Seeds with their counterparts and expansions, and how a terminal shows them."""
+"""Seeds with their contrasts and expansions, and how a terminal shows them."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ They are named as corpora are, ``KIND:FILE``; see `SUITE_FORMS`. What is read he
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from urllib.parse import unquote
 from s2lct.errors import AnalysisError, ScoringError
 from s2lct.files import is_here
 from s2lct.identity import content_id
-from s2lct.labels import LABELS
+from s2lct.labels import LABELS, TASK
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import capability_id_of
-from s2lct.suite.checklist import read_checklist
-from s2lct.suite.checklist_release import id_of_test
-from s2lct.suite.row_files import is_empty, is_row_file, parsed, rows_of_file
+from s2lct.suite.checklist import id_of_test, read_checklist
+from s2lct.suite.row_files import ROW_FILES, is_empty, parsed, rows_of_file
 from s2lct.suite.tables import COLUMNS
 
 CHECKLIST = "checklist"
@@ -37,9 +35,15 @@ _CANDIDATES = {
     "capability": ("capability",),
     "id": ("id",),
 }
-_NESTED = ("sources", "production", "second_production", "inserted", "verdicts")
+_NESTED = [name for name, kind in COLUMNS.items() if not isinstance(kind, str)]
+_MEANINGS: dict[str, tuple[int, ...]] = {
+    **{str(number): (number,) for number in range(len(LABELS))},
+    **{name: (number,) for name, number in TASK.class_names.items()},
+}
 _SHOWN = 60
 Row = dict[str, Any]
+Located = tuple[str, Mapping[str, Any]]
+"""A row behind where it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,15 @@ class TableColumns:
     names: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def find(self, role: str, row: Mapping[str, Any], where: str, *, needed: bool) -> str | None:
-        """The column with that role in a row; a `ScoringError` where it is needed and missing."""
-        chosen = self.names.get(role)
-        candidates = _CANDIDATES[role] if chosen is None else (chosen,)
-        found = next((name for name in candidates if name in row), None)
-        if found is None and (needed or chosen is not None):
+    def find(self, role: str, row: Mapping[str, Any], where: str) -> str:
+        """The column with that role in a row, empty where none need have it.
+
+        Raises:
+            ScoringError: there is none, and one must be.
+        """
+        candidates = (self.names[role],) if role in self.names else _CANDIDATES[role]
+        found = next((name for name in candidates if name in row), "")
+        if not found and (role in ("text", "label") or role in self.names):
             present = ", ".join(plain(str(name), _SHOWN) for name in row) or "none"
             raise ScoringError(
                 f"{where}: has no column {' or '.join(candidates)}; its columns: {present}",
@@ -84,8 +91,7 @@ def rows_of_spec(suite: str) -> tuple[str, list[Row]]:
     """
     kind, _, rest = suite.partition(":")
     if kind == CHECKLIST:
-        path = Path(rest)
-        return f"{kind}:{path.name}", checklist_rows(path)
+        return f"{kind}:{Path(rest).name}", checklist_rows(Path(rest))
     path, columns = _parsed_spec(kind, rest)
     stem = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
     rows = table_rows(rows_of_file(path, kind), columns, capability=stem)
@@ -101,7 +107,7 @@ def rows_of_folder(folder: Path) -> list[Row]:
     paths = [
         path
         for path in sorted(folder.rglob("*"))
-        if is_row_file(path)
+        if path.name.endswith(ROW_FILES)
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
     return [row for path in paths for row in table_rows(rows_of_file(path), TableColumns())]
@@ -117,7 +123,7 @@ def checklist_rows(path: Path) -> list[Row]:
         cases = read_checklist(path)
     except AnalysisError as error:
         raise ScoringError(error.problem, hint=error.hint) from error
-    rows = (
+    return _whole_rows(
         (
             f"{path.name}, a case of {case.test!r}",
             {
@@ -129,12 +135,9 @@ def checklist_rows(path: Path) -> list[Row]:
         )
         for case in cases
     )
-    return list(_whole_rows(rows))
 
 
-def table_rows(
-    rows: Iterable[tuple[str, Mapping[str, Any]]], columns: TableColumns, capability: str = ""
-) -> list[Row]:
+def table_rows(rows: Sequence[Located], columns: TableColumns, capability: str = "") -> list[Row]:
     """Rows of any table as rows of a suite.
 
     Args:
@@ -145,124 +148,113 @@ def table_rows(
     Raises:
         ScoringError: a row lacks something, or has a label that nothing explains.
     """
-    read = list(rows)
-    numbers_alone = not columns.labels and {
+    labels = {
         str(row[name]).strip()
-        for where, row in read
-        if (name := columns.find("label", row, where, needed=True)) not in (None, "labels")
-    } in ({"0", "1"}, {"0"}, {"1"})
-    if numbers_alone:
+        for where, row in rows
+        if (name := columns.find("label", row, where)) != "labels"
+    }
+    if labels and labels <= {"0", "1"} and not columns.labels:
         raise ScoringError(
-            f"{read[0][0]}: the labels are 0 and 1, and nothing says what they mean",
+            f"{rows[0][0]}: the labels are 0 and 1, and nothing says what they mean",
             hint="say it: csv:FILE?labels=0=negative,1=positive",
         )
-    return list(_whole_rows(_told_rows(read, columns, capability)))
+    return _whole_rows(_named_columns(rows, columns, capability))
 
 
-def _told_rows(
-    rows: Iterable[tuple[str, Mapping[str, Any]]], columns: TableColumns, capability: str
+def _named_columns(
+    rows: Iterable[Located], columns: TableColumns, capability: str
 ) -> Iterator[tuple[str, Row]]:
-    """What rows say, under the names that a suite has for it."""
+    """Rows whose columns are called as a suite calls them."""
     for where, row in rows:
-        names = {
-            role: columns.find(role, row, where, needed=role in ("text", "label"))
-            for role in _CANDIDATES
-        }
-        own: Row = {name: row[name] for name in COLUMNS if name in row}
-        own |= {name: parsed(own[name]) or None for name in _NESTED if name in own}
-        own = {name: value for name, value in own.items() if not is_empty(value)}
-        text, label = row[str(names["text"])], row[str(names["label"])]
+        names = {role: columns.find(role, row, where) for role in _CANDIDATES}
+        found: Row = {name: row[name] for name in COLUMNS if name in row and name != "id"}
+        found |= {name: parsed(found[name]) or None for name in _NESTED if name in found}
+        found = {name: value for name, value in found.items() if not is_empty(value)}
+        text = row[names["text"]]
         if not isinstance(text, str) or not text.strip():
             raise ScoringError(f"{where}: has no text", hint="fill the cell, or leave the row out")
-        own["text"] = text
-        own["labels"] = _labels(label, columns.labels, where)
-        if names["label"] != "labels" or "label" not in own:
-            own["label"] = own["labels"][0]
-        named = row[names["capability"]] if names["capability"] else capability
-        if is_empty(named):
+        found |= {"text": text, "labels": labels_of(row[names["label"]], where, columns.labels)}
+        if names["label"] != "labels" or "label" not in found:
+            found["label"] = found["labels"][0]
+        found["capability"] = str(row.get(names["capability"], capability) or "")
+        if is_empty(found["capability"]):
             raise ScoringError(
                 f"{where}: names no capability",
                 hint="fill its column capability, or say which it is: csv:FILE?capability=COLUMN",
             )
-        own["capability"] = str(named)
-        own.pop("id", None)
-        if names["id"] and not is_empty(row[names["id"]]):
-            own["id"] = str(row[names["id"]])
-        yield where, own
+        if not is_empty(row.get(names["id"])):
+            found["id"] = str(row[names["id"]])
+        yield where, found
 
 
-def _whole_rows(rows: Iterable[tuple[str, Row]]) -> Iterator[Row]:
+def _whole_rows(rows: Iterable[tuple[str, Row]]) -> list[Row]:
     """Rows with all that a suite's have; what is made up follows from the row alone.
 
     Of equal texts of a capability that have no ids the first counts; they are one case.
     """
     names: dict[str, str] = {}
-    labels_of: dict[str, list[int]] = {}
+    labels_of_id: dict[str, list[int]] = {}
+    whole: list[Row] = []
     for where, row in rows:
-        named = row["capability"]
-        capability = capability_id_of(named)
-        if names.setdefault(capability, named) != named:
+        capability = capability_id_of(row["capability"])
+        other = names.setdefault(capability, row["capability"])
+        if other != row["capability"]:
             raise ScoringError(
-                f"{where}: the capabilities {named!r} and {names[capability]!r} would both be "
+                f"{where}: the capabilities {row['capability']!r} and {other!r} would both be "
                 f"called {capability}",
                 hint="rename one of them",
             )
-        kind = row.get("kind", "seed")
         try:
-            row["text"].encode()
+            id_ = row.get("id") or content_id(row.get("kind", "seed"), capability, row["text"])
         except UnicodeEncodeError:
             raise ScoringError(
                 f"{where}: its text holds half a character (a lone surrogate)",
                 hint="write the file as UTF-8",
             ) from None
-        own = str(row.get("id") or content_id(kind, capability, row["text"]))
-        if "id" not in row:
-            labels = labels_of.setdefault(own, row["labels"])
-            if labels is not row["labels"]:
-                if labels != row["labels"]:
-                    raise ScoringError(
-                        f"{where}: the text {row['text'][:_SHOWN]!r} stands there twice, with "
-                        "other labels",
-                        hint="decide which labels pass, and leave out the other row",
-                    )
-                continue
-        yield {
-            "kind": kind,
-            "seed_id": own,
-            "template": "",
-            "sources": [],
-            **row,
-            "id": own,
-            "capability": capability,
-        }
+        if "id" not in row and (known := labels_of_id.get(id_)) is not None:
+            if known != row["labels"]:
+                raise ScoringError(
+                    f"{where}: the text {row['text'][:_SHOWN]!r} stands there twice, with other "
+                    "labels",
+                    hint="decide which labels pass, and leave out the other row",
+                )
+            continue
+        labels_of_id.setdefault(id_, row["labels"])
+        made_up = {"kind": "seed", "seed_id": id_, "template": "", "sources": []}
+        whole.append(made_up | row | {"id": id_, "capability": capability})
+    return whole
 
 
-def _labels(cell: Any, labels: Mapping[str, tuple[int, ...]], where: str) -> list[int]:
-    """The labels that pass, by their numbers, in the order of the cell."""
+def labels_of(
+    cell: Any, where: str, meanings: Mapping[str, tuple[int, ...]] | None = None
+) -> list[int]:
+    """The labels that pass, by their numbers, in the order of a cell such as ``neutral|positive``.
+
+    Args:
+        cell: names or numbers of labels, as a list or as text.
+        where: the cell stands, for messages.
+        meanings: of what may stand there; by default numbers, and the names that
+            `labels.TASK` knows.
+
+    Raises:
+        ScoringError: it holds what stands for no label.
+    """
     value = parsed(cell)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if str(value).strip() in labels:
-        return list(labels[str(value).strip()])
-    parts = value if isinstance(value, list) else str(value).split("|")
-    found = [number for part in parts for number in _label(part, labels)]
-    if not found or len(found) < len(parts):
+    known = meanings or _MEANINGS
+    parts = value if isinstance(value, list) else [str(value)]
+    if str(value).strip() not in known and not isinstance(value, list):
+        parts = str(value).split("|")
+    names = [str(part).strip() for part in parts]
+    found = [known.get(name, () if meanings else known.get(name.lower(), ())) for name in names]
+    if not found or not all(found):
         raise ScoringError(
             f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown",
             hint=f"use {', '.join(LABELS)}, several with | between, or say what labels mean: "
             "csv:FILE?labels=hateful=negative,other=neutral|positive",
         )
-    return list(dict.fromkeys(found))
-
-
-def _label(part: Any, labels: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    name = str(part).strip()
-    if name in labels:
-        return labels[name]
-    known = {str(number): number for number in range(len(LABELS))}
-    known |= {label: number for number, label in enumerate(LABELS)}
-    known |= {label[:3]: number for number, label in enumerate(LABELS)}
-    return (known[name.lower()],) if name.lower() in known and not labels else ()
+    return list(dict.fromkeys(number for numbers in found for number in numbers))
 
 
 def _parsed_spec(kind: str, rest: str) -> tuple[Path, TableColumns]:
@@ -294,11 +286,11 @@ def _label_map(text: str, where: str) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     for part in text.split(","):
         name, _, meant = part.rpartition("=")
-        names = [one.strip().lower() for one in re.split(r"\|", meant)]
-        if not name.strip() or not set(names) <= set(LABELS) or name.strip() in found:
+        labels = [label.strip().lower() for label in meant.split("|")]
+        if not name.strip() or not set(labels) <= set(LABELS) or name.strip() in found:
             raise ScoringError(
                 f"{where}: {part!r} does not say what a label means",
                 hint="write it like labels=hateful=negative,other=neutral|positive, each name once",
             )
-        found[name.strip()] = tuple(LABELS.index(one) for one in names)
+        found[name.strip()] = tuple(LABELS.index(label) for label in labels)
     return found

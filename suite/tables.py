@@ -17,11 +17,23 @@ SPLIT = "test"
 KINDS = ("seed", "expansion")
 """The kinds of cases that a failure rate counts."""
 COUNTERPART = "counterpart"
-"""A row that has its seed's sentence with the opposite answer."""
+"""A contrast: a row that has its seed's sentence with the opposite label."""
 ORIGINS = ("masked", "phrase", "attested", "synonym")
 ALL = "all"
 HARNESS = "harness"
 """The config of a published suite that other harnesses read; see `harness`."""
+_PRODUCTION = {
+    "lhs": "string",
+    "seed_rhs": ["string"],
+    "reference_rhs": ["string"],
+    "probability": "float64",
+}
+_SOURCE = {
+    **dict.fromkeys(("corpus", "id", "split", "text"), "string"),
+    "label": "label",
+    "score": "float64",
+    "used": "string",
+}
 COLUMNS: dict[str, Any] = {
     "id": "string",
     "capability": "string",
@@ -31,30 +43,10 @@ COLUMNS: dict[str, Any] = {
     "labels": ["label"],
     "label": "label",
     "template": "string",
-    "sources": [
-        {
-            "corpus": "string",
-            "id": "string",
-            "split": "string",
-            "text": "string",
-            "label": "label",
-            "score": "float64",
-            "used": "string",
-        }
-    ],
+    "sources": [_SOURCE],
     "masked_text": "string",
-    "production": {
-        "lhs": "string",
-        "seed_rhs": ["string"],
-        "reference_rhs": ["string"],
-        "probability": "float64",
-    },
-    "second_production": {
-        "lhs": "string",
-        "seed_rhs": ["string"],
-        "reference_rhs": ["string"],
-        "probability": "float64",
-    },
+    "production": _PRODUCTION,
+    "second_production": _PRODUCTION,
     "inserted": [{"word": "string", "tag": "string", "start": "int32", "end": "int32"}],
     "score": "float64",
     "origin": "string",
@@ -92,10 +84,20 @@ def arrow_schema() -> pa.Schema:
 
 
 def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as an Arrow table whose schema tells `datasets` its features."""
+    """Rows as an Arrow table whose schema names the features for `datasets`."""
     import pyarrow as pa
 
     return pa.Table.from_pylist([dict(row) for row in table_rows], schema=features().arrow_schema)
+
+
+def with_all_columns(table: pa.Table) -> pa.Table:
+    """A table of an older version, which has no column ``verdicts``, with an empty one."""
+    import pyarrow as pa
+
+    if "verdicts" in table.column_names:
+        return table
+    field = arrow_schema().field("verdicts")
+    return table.append_column(field, pa.array([[]] * table.num_rows, field.type))
 
 
 def origins_of(table_rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
@@ -108,25 +110,11 @@ def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         ``read``: how many cases were read, whole or the sentences in them; ``readers``: for each
-        reader by name, of how many cases it read something.
+        annotator by name, of how many cases they read something.
     """
-    read = 0
-    readers: Counter[str] = Counter()
-    for row in table_rows:
-        names = {verdict["reader"] for verdict in row.get("verdicts") or ()}
-        read += bool(names)
-        readers.update(names)
-    return {"read": read, "readers": dict(sorted(readers.items()))}
-
-
-def with_all_columns(table: pa.Table) -> pa.Table:
-    """A table of an older version, which has no column ``verdicts``, with an empty one."""
-    import pyarrow as pa
-
-    if "verdicts" in table.column_names:
-        return table
-    field = arrow_schema().field("verdicts")
-    return table.append_column(field, pa.array([[]] * table.num_rows, field.type))
+    names = [{found["reader"] for found in row.get("verdicts") or ()} for row in table_rows]
+    readers = Counter(name for of_row in names for name in of_row)
+    return {"read": sum(map(bool, names)), "readers": dict(sorted(readers.items()))}
 
 
 def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

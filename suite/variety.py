@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from s2lct.suite.capability_ids import natural_order
 
-OPENING_WORDS = 3
-COMMONEST = 8
-LEAST_SHARE_OF_A_KIND = 0.01
-Sign = Literal[">=", "<="]
+_OPENING_WORDS = 3
+_COMMONEST = 8
+_LEAST_SHARE_OF_A_KIND = 0.01
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Figure:
         name: what is counted.
         value: the figure.
         sign, bar: ``>=`` the bar is enough, or ``<=``.
-        meaning: what it says, where the name does not.
+        meaning: of the figure, where the name does not say it.
     """
 
     name: str
     value: float
-    sign: Sign
+    sign: Literal[">=", "<="]
     bar: float
     meaning: str = ""
 
@@ -66,8 +66,8 @@ class Variety:
         return all(figure.reached for figure in self.figures)
 
 
-def variety_of(rows: Iterable[Mapping[str, Any]]) -> Variety:
-    """Measure the rows of a suite; the same row twice counts once, counterparts do not count.
+def variety_of(rows: Iterable[Row]) -> Variety:
+    """Measure the rows of a suite; the same row twice counts once, contrasts do not count.
 
     Args:
         rows: as the suite's tables have them.
@@ -77,140 +77,81 @@ def variety_of(rows: Iterable[Mapping[str, Any]]) -> Variety:
     expansions = [row for row in distinct if row["kind"] == "expansion"]
     seeds_of = Counter(row["capability"] for row in seeds)
     expansions_of = Counter(row["capability"] for row in expansions)
-    words = [" ".join(one["word"] for one in row["inserted"]).lower() for row in expansions]
-    insertions = Counter(words)
-    figures = (
-        *_numbers(seeds_of, expansions_of),
-        *_insertions(expansions, insertions),
-        *_seeds(seeds),
+    insertions = Counter(
+        " ".join(word["word"] for word in row["inserted"]).lower() for row in expansions
     )
     names = sorted(seeds_of, key=natural_order)
     return Variety(
         seeds={name: seeds_of[name] for name in names},
         expansions={name: expansions_of[name] for name in names},
-        commonest=tuple(insertions.most_common(COMMONEST)),
-        figures=figures,
+        commonest=tuple(insertions.most_common(_COMMONEST)),
+        figures=(
+            *_numbers(seeds_of, expansions_of),
+            *_insertions(expansions, insertions),
+            *_seeds(seeds),
+        ),
     )
 
 
 def _numbers(seeds: Counter[str], expansions: Counter[str]) -> tuple[Figure, ...]:
     each = sorted(seeds.values())
+    median = each[len(each) // 2] if each else 0
+    mean = expansions.total() / max(1, seeds.total())
+    least = min((expansions[name] / number for name, number in seeds.items()), default=0)
+    few = "where a corpus holds fewer, this is short and said so"
+    none = "no capability lives on seeds alone"
     return (
-        Figure(
-            "seeds a capability, median",
-            each[len(each) // 2] if each else 0,
-            ">=",
-            100,
-            "cases that a rate rests on",
-        ),
-        Figure(
-            "seeds a capability, least",
-            min(each, default=0),
-            ">=",
-            50,
-            "where a corpus holds fewer, this is short and said so",
-        ),
-        Figure(
-            "expansions a seed, mean",
-            expansions.total() / max(1, seeds.total()),
-            ">=",
-            2,
-        ),
-        Figure(
-            "expansions a seed, least capability",
-            min((expansions[name] / number for name, number in seeds.items()), default=0),
-            ">=",
-            1,
-            "no capability lives on seeds alone",
-        ),
+        Figure("seeds a capability, median", median, ">=", 100, "cases that a rate rests on"),
+        Figure("seeds a capability, least", min(each, default=0), ">=", 50, few),
+        Figure("expansions a seed, mean", mean, ">=", 2),
+        Figure("expansions a seed, least capability", least, ">=", 1, none),
     )
 
 
-def _insertions(
-    expansions: list[Mapping[str, Any]], insertions: Counter[str]
-) -> tuple[Figure, ...]:
+def _insertions(expansions: list[Row], insertions: Counter[str]) -> tuple[Figure, ...]:
     total = insertions.total() or 1
-    kinds = Counter(one["tag"] for row in expansions for one in row["inserted"])
+    top = sum(count for _, count in insertions.most_common(5)) / total
+    entropy = sum(n / total * math.log2(total / n) for n in insertions.values())
+    several = sum(sum(len(w["word"].split()) for w in row["inserted"]) > 1 for row in expansions)
+    kinds = Counter(word["tag"] for row in expansions for word in row["inserted"])
+    common = sum(count >= _LEAST_SHARE_OF_A_KIND * kinds.total() for count in kinds.values())
     productions = {
         (row["production"]["lhs"], tuple(row["production"]["reference_rhs"]))
         for row in expansions
         if row["production"]
     }
-    several = sum(
-        sum(len(one["word"].split()) for one in row["inserted"]) > 1 for row in expansions
-    )
+    of_five = "share of the five commonest insertions (a word or a phrase)"
+    of_all = "tags or phrase labels that make up 1 % or more of all insertions"
+    licences = "different productions that license the expansions"
+    more = "expansions that add two words or more"
+    share = several / max(1, len(expansions))
     return (
+        Figure("top five insertions, share", top, "<=", 0.10, of_five),
         Figure(
-            "top five insertions, share",
-            sum(count for _, count in insertions.most_common(5)) / total,
-            "<=",
-            0.10,
-            "share of the five commonest insertions (a word or a phrase)",
+            "entropy of insertions, bits", entropy, ">=", 7, "Shannon entropy of what was inserted"
         ),
-        Figure(
-            "entropy of insertions, bits",
-            sum(count / total * math.log2(total / count) for count in insertions.values()),
-            ">=",
-            7,
-            "Shannon entropy of what was inserted",
-        ),
-        Figure(
-            "several words inserted, share",
-            several / max(1, len(expansions)),
-            ">=",
-            0.40,
-            "expansions that add two words or more",
-        ),
-        Figure(
-            "kinds of insertion",
-            sum(count >= LEAST_SHARE_OF_A_KIND * kinds.total() for count in kinds.values()),
-            ">=",
-            8,
-            "tags or phrase labels that make up 1 % or more of all insertions",
-        ),
-        Figure(
-            "reference productions",
-            len(productions),
-            ">=",
-            200,
-            "different productions that license the expansions",
-        ),
+        Figure("several words inserted, share", share, ">=", 0.40, more),
+        Figure("kinds of insertion", common, ">=", 8, of_all),
+        Figure("reference productions", len(productions), ">=", 200, licences),
     )
 
 
-def _seeds(seeds: list[Mapping[str, Any]]) -> tuple[Figure, ...]:
+def _seeds(seeds: list[Row]) -> tuple[Figure, ...]:
     used = Counter((row["capability"], one["text"]) for row in seeds for one in row["sources"])
+    distinct = len({text for _, text in used}) / (used.total() or 1)
     openings: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     for row in seeds:
-        first = re.findall(r"[\w']+", row["text"].lower())[:OPENING_WORDS]
+        first = re.findall(r"[\w']+", row["text"].lower())[:_OPENING_WORDS]
         openings[row["capability"]].add(tuple(first))
+    least = min(map(len, openings.values()), default=0)
+    quoting = sum('"' in row["text"] or "“" in row["text"] for row in seeds) / max(1, len(seeds))
+    of_one = "seeds of one capability made from one sentence"
+    slots = "distinct source sentences over source slots, all capabilities"
+    words = "different first three words among the seeds of a capability"
+    most = max(used.values(), default=0)
     return (
-        Figure(
-            "one sentence's seeds in a capability, most",
-            max(used.values(), default=0),
-            "<=",
-            2,
-            "seeds of one capability made from one sentence",
-        ),
-        Figure(
-            "source sentences, distinct a seed slot",
-            len({text for _, text in used}) / (used.total() or 1),
-            ">=",
-            0.5,
-            "distinct source sentences over source slots, all capabilities",
-        ),
-        Figure(
-            "openings a capability, least",
-            min(map(len, openings.values()), default=0),
-            ">=",
-            12,
-            "different first three words among the seeds of a capability",
-        ),
-        Figure(
-            "seeds that quote, share",
-            sum('"' in row["text"] or "“" in row["text"] for row in seeds) / max(1, len(seeds)),
-            "<=",
-            0.50,
-            "seeds with a quotation mark",
-        ),
+        Figure("one sentence's seeds in a capability, most", most, "<=", 2, of_one),
+        Figure("source sentences, distinct a seed slot", distinct, ">=", 0.5, slots),
+        Figure("openings a capability, least", least, ">=", 12, words),
+        Figure("seeds that quote, share", quoting, "<=", 0.50, "seeds with a quotation mark"),
     )

@@ -1,4 +1,4 @@
-"""Semantic versions of a suite: what changed since the last one, and which bump that asks for."""
+"""Semantic versions of a suite: what changed since the last one, and which bump is due."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ Row = Mapping[str, Any]
 _MOST_NAMED = 20
 _FIRST = 5
 _IDENTITY = ("capability", "kind", "text", "seed_id")
-_ANNOTATIONS = ("template", "sources", "masked_text", "production", "inserted", "score", "origin")
-_LATER = ("verdicts",)
-"""Annotations that rows of older versions lack."""
+_DESCRIPTION = (
+    *("template", "sources", "masked_text", "production", "inserted", "score", "origin"),
+    "verdicts",
+)
 _CHANGELOG_TITLE = "# Changelog\n"
 
 
@@ -50,9 +51,8 @@ class Version(NamedTuple):
     @classmethod
     def of_tag(cls, tag: str) -> Version | None:
         """The version of a tag ``v1.0.0``; None for other tags."""
-        if not tag.startswith("v") or not re.fullmatch(SEMANTIC_VERSION, tag[1:]):
-            return None
-        return cls.read(tag[1:])
+        found = tag.startswith("v") and re.fullmatch(SEMANTIC_VERSION, tag[1:])
+        return cls.read(tag[1:]) if found else None
 
     @property
     def tag(self) -> str:
@@ -73,14 +73,10 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True)
 class SuiteChange:
-    """What changed from one version of a suite to another, and the bump that it asks for."""
+    """What changed from one version of a suite to another, and the bump that is due."""
 
     bump: Bump
     changes: Sequence[str]
-
-    def lines(self) -> list[str]:
-        """The changes, a line each."""
-        return list(self.changes)
 
     def shortly(self) -> str:
         """The first changes, behind a colon; empty if there is none."""
@@ -94,20 +90,20 @@ def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Ro
     new = {row["id"]: row for rows in after.values() for row in rows}
     kept = [(row, new[id]) for id, row in old.items() if id in new]
     relabelled = [
-        f"{other['capability']}: {one['id']} relabelled from {_labels(one)} to {_labels(other)}"
-        for one, other in kept
-        if _labels(one) != _labels(other)
+        f"{now['capability']}: {was['id']} relabelled from {_labels(was)} to {_labels(now)}"
+        for was, now in kept
+        if _labels(was) != _labels(now)
     ]
     redefined = [
-        f"{one['id']} stands for another case"
-        for one, other in kept
-        if any(one[column] != other[column] for column in _IDENTITY)
+        f"{was['id']} stands for another case"
+        for was, now in kept
+        if any(was[column] != now[column] for column in _IDENTITY)
     ]
-    annotated = Counter(
-        other["capability"]
-        for one, other in kept
-        if any(one.get(column) != other.get(column) for column in _ANNOTATIONS)
-        or any((one.get(column) or []) != (other.get(column) or []) for column in _LATER)
+    described_anew = Counter(
+        now["capability"]
+        for was, now in kept
+        # Rows of older versions lack a column, which is empty in newer ones.
+        if any((was.get(column) or None) != (now.get(column) or None) for column in _DESCRIPTION)
     )
     spoiling = [
         *(f"capability {name} removed" for name in before if name not in after),
@@ -120,39 +116,38 @@ def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Ro
         *_counts((row for id, row in new.items() if id not in old), "added"),
         *(
             f"{name}: sources, templates, insertions or verdicts of {count} cases described anew"
-            for name, count in annotated.items()
+            for name, count in described_anew.items()
         ),
     ]
     bump = Bump.MAJOR if spoiling else Bump.MINOR if enriching else Bump.PATCH
     return SuiteChange(bump, spoiling + enriching)
 
 
-def check_bump(last: Version, wanted: Version, comparison: SuiteChange) -> None:
+def check_bump(last: Version, wanted: Version, change: SuiteChange) -> None:
     """Raise a `VersionError` unless a version is the one that follows from the changes."""
-    right = last.after(comparison.bump)
-    if wanted != right:
+    due = last.after(change.bump)
+    if wanted != due:
         raise VersionError(
-            f"--version {wanted}: after {last} the next is {right}, "
-            f"because {comparison.bump.value}{comparison.shortly()}",
-            hint=f"publish it with --version {right}",
+            f"--version {wanted}: after {last} the next is {due}, "
+            f"because {change.bump.value}{change.shortly()}",
+            hint=f"publish it with --version {due}",
         )
 
 
-def changelog_entry(version: Version, bump: Bump | None, lines: Iterable[str]) -> str:
-    """What CHANGELOG.md says of a version; ``bump`` is None for the first."""
+def changelog_with(
+    changelog: str, version: Version, bump: Bump | None, lines: Iterable[str]
+) -> str:
+    """A changelog with a version on top; ``bump`` is None for the first."""
     why = "First version." if bump is None else f"{bump.name.capitalize()}: {bump.value}."
     listed = "".join(f"- {line}\n" for line in lines)
-    return f"## {version}\n\n{why}\n" + (f"\n{listed}" if listed else "")
-
-
-def with_entry(changelog: str, entry: str) -> str:
-    """A changelog with an entry on top."""
     older = changelog.removeprefix(_CHANGELOG_TITLE).strip()
-    return f"{_CHANGELOG_TITLE}\n{entry}" + (f"\n{older}\n" if older else "")
+    parts = [_CHANGELOG_TITLE, f"## {version}\n", f"{why}\n", listed, f"{older}\n" if older else ""]
+    return "\n".join(filter(None, parts))
 
 
-def counted(kinds: Mapping[str, int]) -> str:
+def counted(rows: Iterable[Row]) -> str:
     """``3 seeds and 1 expansion``, ``4 seeds, 3 expansions and 4 counterparts``."""
+    kinds = Counter(row["kind"] for row in rows)
     *first, last = (
         f"{count} {kind}{'s' if count != 1 else ''}"
         for kind, count in sorted(kinds.items(), reverse=True)
@@ -161,10 +156,10 @@ def counted(kinds: Mapping[str, int]) -> str:
 
 
 def _counts(rows: Iterable[Row], happened: str) -> list[str]:
-    kinds: dict[str, Counter[str]] = {}
+    by_capability: dict[str, list[Row]] = {}
     for row in rows:
-        kinds.setdefault(row["capability"], Counter())[row["kind"]] += 1
-    return [f"{name}: {counted(found)} {happened}" for name, found in kinds.items()]
+        by_capability.setdefault(row["capability"], []).append(row)
+    return [f"{name}: {counted(found)} {happened}" for name, found in by_capability.items()]
 
 
 def _labels(row: Row) -> str:

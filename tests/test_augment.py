@@ -1,4 +1,4 @@
-"""Transformations of texts, the search that coverage guides, and retraining."""
+"""Transformations of texts, and the search that coverage guides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.augment import transformations as module
-from s2lct.analysis.augment.retrain import Accuracies, retrain
 from s2lct.analysis.augment.search import (
     Augmenter,
     corpus_rows,
@@ -33,20 +31,20 @@ from s2lct.analysis.augment.transformations import (
     QWERTY_NEIGHBOURS,
     WOMEN,
     Entities,
-    is_opinionated,
     load_transformations,
     masked_word_swap,
+    synonym_insertion,
     synonym_swap,
 )
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.suite.records import Sentence
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 runner = CliRunner()
 PLAIN_BY_NAME = {one.name: one.apply for one in PLAIN}
@@ -60,7 +58,7 @@ texts = st.one_of(st.text(max_size=60), st.lists(words, max_size=8).map(" ".join
 
 @given(texts, st.sampled_from(PLAIN), st.integers(0, 9))
 @settings(deadline=None)
-def test_transformations_change_something_or_say_that_they_cannot(
+def test_transformations_change_something_or_nothing_and_the_same_each_time(
     text: str, transformation: module.Transformation, seed: int
 ) -> None:
     changed = transformation.apply(text, Random(seed))
@@ -75,7 +73,7 @@ def differing(one: str, other: str) -> list[tuple[str, str]]:
 
 @given(texts, st.integers(0, 9))
 @settings(deadline=None)
-def test_one_letter_changes_and_nothing_else(text: str, seed: int) -> None:
+def test_a_single_letter_changes_and_nothing_else(text: str, seed: int) -> None:
     def changed(name: str) -> str | None:
         return PLAIN_BY_NAME[name](text, Random(seed))
 
@@ -108,19 +106,14 @@ def test_a_number_becomes_another_of_as_many_digits(text: str, seed: int) -> Non
 def test_versions_and_decimals_are_no_numbers_to_change() -> None:
     for text in ("a 2.5 rating", "1,500 extras", "the 90s", "R2D2"):
         assert PLAIN_BY_NAME["WordSwapChangeNumber"](text, Random(0)) is None
-    assert PLAIN_BY_NAME["WordSwapChangeNumber"]("Three acts.", Random(0)) not in (
-        None,
-        "Three acts.",
-    )
+    changed = PLAIN_BY_NAME["WordSwapChangeNumber"]("Three acts.", Random(0))
+    assert changed not in (None, "Three acts.")
 
 
-def test_keys_are_neighbours_of_each_other() -> None:
+def test_keys_are_neighbours_of_each_other_and_lookalikes_are_other_characters() -> None:
     assert set(QWERTY_NEIGHBOURS["g"]) == set("ftyhvb")
     assert set(QWERTY_NEIGHBOURS["q"]) == set("wa")
     assert all(a in QWERTY_NEIGHBOURS[b] for a in QWERTY_NEIGHBOURS for b in QWERTY_NEIGHBOURS[a])
-
-
-def test_lookalikes_are_other_characters_than_they_look() -> None:
     assert all(latin.isascii() and not other.isascii() for latin, other in HOMOGLYPHS.items())
     assert len(set(HOMOGLYPHS.values())) == len(HOMOGLYPHS)
 
@@ -144,12 +137,8 @@ def test_contractions_with_a_typographic_apostrophe_are_written_out() -> None:
     assert extend("It's a film, he'd say.", Random(0)) is None  # each is short for two things
 
 
-@pytest.fixture(scope="module")
-def entities() -> Entities:
-    return Entities()
-
-
-def test_names_and_places_change_and_the_rest_stays(entities: Entities) -> None:
+def test_names_and_places_change_and_the_rest_stays() -> None:
+    entities = Entities()
     text = "Steven Spielberg filmed it in Paris with Anna."
     named = entities.change_name(text, Random(1))
     assert named is not None
@@ -176,54 +165,44 @@ class Proposer:
 
 
 def test_a_masked_word_is_swapped_for_none_that_is_opinionated() -> None:
-    model = Proposer("terrible", "never", "film", "movie", "of")
-    swap = masked_word_swap(model)  # type: ignore[arg-type]
-    assert swap("A wonderful film.", Random(0)) == "A wonderful movie."
+    model: Any = Proposer("terrible", "never", "film", "movie", "of")
+    assert masked_word_swap(model)("A wonderful film.", Random(0)) == "A wonderful movie."
     assert model.asked == ["A wonderful {mask}."]  # nor is an opinionated word masked
-    assert swap("Wonderful!", Random(0)) is None
-    assert masked_word_swap(Proposer("terrible"))("A film.", Random(0)) is None  # type: ignore[arg-type]
-    assert is_opinionated("terrible")
-    assert is_opinionated("not")
-    assert not is_opinionated("film")
-
-
-class Synset:
-    def __init__(self, *names: str) -> None:
-        self.names = names
-
-    def lemma_names(self) -> list[str]:
-        return list(self.names)
+    assert masked_word_swap(model)("Wonderful!", Random(0)) is None
+    opinionated: Any = Proposer("terrible", "not")
+    assert masked_word_swap(opinionated)("A film.", Random(0)) is None
 
 
 class WordNet:
-    def synsets(self, word: str) -> list[Synset]:
-        return [Synset("film", "movie", "motion_picture", "Film")] if word == "film" else []
+    def synsets(self, word: str) -> list[Any]:
+        names = ["film", "movie", "motion_picture", "Film"]
+        return [type("Synset", (), {"lemma_names": lambda self: names})()] * (word == "film")
 
 
-def test_a_word_is_swapped_for_a_synonym() -> None:
-    assert synonym_swap(WordNet())("The town, the film.", Random(0)) == "The town, the movie."
-    assert synonym_swap(WordNet())("The town.", Random(0)) is None
+def test_a_word_is_swapped_for_a_synonym_or_given_company() -> None:
+    wordnet = WordNet()
+    assert synonym_swap(wordnet)("The town, the film.", Random(0)) == "The town, the movie."
+    assert synonym_swap(wordnet)("The town.", Random(0)) is None
+    longer = synonym_insertion(wordnet)("The film.", Random(0))
+    assert longer in ("movie The film.", "The movie film.")
 
 
 def test_what_cannot_run_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "local_wordnet", lambda: None)
     loaded, skipped = load_transformations(["WordSwapWordNet", "WordSwapQWERTY"])
     assert [one.name for one in loaded] == ["WordSwapQWERTY"]
-    assert "not on this machine" in skipped["WordSwapWordNet"]
+    assert list(skipped) == ["WordSwapWordNet"]
     monkeypatch.setattr(module, "local_wordnet", WordNet)
     loaded, skipped = load_transformations(["WordSwapWordNet"])
     assert not skipped
     assert loaded[0].apply("A film.", Random(0)) == "A movie."
-    with pytest.raises(AnalysisError, match="no transformation is called 'WordSwapFoo'"):
-        load_transformations(["WordSwapFoo"])
 
 
 @pytest.fixture(scope="module")
 def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT classifier with random weights and the embedded encoder's tokenizer."""
-    return save_tiny_classifier(
-        tmp_path_factory.mktemp("models") / "tiny", ("negative", "positive")
-    )
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    return save_tiny_classifier(folder, ("negative", "positive"))
 
 
 @pytest.fixture(scope="module")
@@ -262,20 +241,17 @@ def test_only_texts_that_grow_coverage_within_the_bound_are_kept(
     tiny: EncoderModel, by: str
 ) -> None:
     augmenter = Augmenter(ORIGINALS, PLAIN, length_similarity, least=0.6, tries=4, most=3)
-    coverage = coverage_of(tiny, by)
+    coverage, replayed = coverage_of(tiny, by), coverage_of(tiny, by)
     kept = augmenter.by_coverage(tiny, coverage)
     assert kept
-    replayed = coverage_of(tiny, by)
-    names = {one.name for one in PLAIN}
     for one in kept:
-        marks = next(tiny.in_order([one.text], replayed.marks))
         before = replayed.value
-        replayed.add(marks)
+        replayed.cover(tiny, [one.text])
         assert one.growth == pytest.approx(replayed.value - before)
         assert replayed.value > before
         assert one.similarity == length_similarity(one.original.text, one.text) >= 0.6
         assert one.transformations
-        assert set(one.transformations) <= names
+        assert set(one.transformations) <= {transformation.name for transformation in PLAIN}
     assert replayed.value == coverage.value
     assert len({one.text for one in kept} | {one.text for one in ORIGINALS}) == len(kept) + 6
     for original in ORIGINALS:
@@ -283,13 +259,12 @@ def test_only_texts_that_grow_coverage_within_the_bound_are_kept(
     assert augmenter.by_coverage(tiny, coverage_of(tiny, by)) == kept
 
 
-def test_a_bar_that_nothing_reaches_keeps_nothing(tiny: EncoderModel) -> None:
-    for bar in ({"growth": 0.5}, {"least": 1.0}):
-        coverage = coverage_of(tiny)
-        before = coverage.value
-        augmenter = Augmenter(ORIGINALS, PLAIN, length_similarity, **bar)  # type: ignore[arg-type]
-        assert not augmenter.by_coverage(tiny, coverage)
-        assert coverage.value == before
+@pytest.mark.parametrize("bar", [{"growth": 0.5}, {"least": 1.0}])
+def test_a_bar_that_nothing_reaches_keeps_nothing(tiny: EncoderModel, bar: Any) -> None:
+    coverage = coverage_of(tiny)
+    before = coverage.value
+    assert not Augmenter(ORIGINALS, PLAIN, length_similarity, **bar).by_coverage(tiny, coverage)
+    assert coverage.value == before
 
 
 def test_a_pair_that_grew_coverage_is_tried_again_on_what_it_made(tiny: EncoderModel) -> None:
@@ -302,11 +277,8 @@ def test_a_pair_that_grew_coverage_is_tried_again_on_what_it_made(tiny: EncoderM
 
         return module.Transformation(name, add)
 
-    def all_alike(one: str, other: str) -> float:
-        return 1.0
-
     transformations = [transformation(name) for name in ("red", "blue", "green", "old")]
-    augmenter = Augmenter(ORIGINALS[:1], transformations, all_alike, most=3, tries=1)
+    augmenter = Augmenter(ORIGINALS[:1], transformations, lambda a, b: 1.0, most=3, tries=1)
     kept = augmenter.by_coverage(tiny, coverage_of(tiny))
     assert len(kept) == 3
     assert calls == calls[:2] * 3
@@ -321,11 +293,6 @@ def test_random_texts_are_as_many_and_as_close() -> None:
     assert all(one.similarity >= 0.6 and one.growth is None for one in made)
     assert made == augmenter.at_random(9)
     assert not Augmenter(ORIGINALS, PLAIN, length_similarity, least=1.0).at_random(2)
-
-
-def test_a_pair_takes_two_transformations() -> None:
-    with pytest.raises(AnalysisError, match="1 transformation: a pair takes two"):
-        Augmenter(ORIGINALS, PLAIN[:1], length_similarity)
 
 
 def test_sentence_embeddings_know_what_is_alike() -> None:
@@ -343,9 +310,6 @@ def test_an_augmented_corpus_is_a_corpus(tmp_path: Path, suffix: str) -> None:
     test_sentence = Sentence("films", "t", "A train arrives.", "neutral")
     path = tmp_path / f"augmented.{suffix}"
     write_corpus(corpus_rows(ORIGINALS, made, [("test", test_sentence)]), path)
-    first = path.read_bytes()
-    write_corpus(corpus_rows(ORIGINALS, made, [("test", test_sentence)]), path)
-    assert path.read_bytes() == first
     read = read_corpus(f"{suffix}:{path}")
     assert [(one.text, one.label) for one in read.sentences] == [
         *((one.text, one.label) for one in ORIGINALS),
@@ -354,40 +318,6 @@ def test_an_augmented_corpus_is_a_corpus(tmp_path: Path, suffix: str) -> None:
     ]
     assert [one.split for one in read.sentences] == ["train"] * 11 + ["test"]
     assert len({one.id for one in read.sentences}) == 12
-    if suffix == "jsonl":
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    else:
-        import pyarrow.parquet as pq
-
-        rows = pq.read_table(path).to_pylist()
-    assert rows[6]["original_id"] == made[0].original.id
-    assert rows[6]["transformations"] == list(made[0].transformations)
-    assert rows[0]["transformations"] == []
-
-
-def test_only_known_formats_are_written(tmp_path: Path) -> None:
-    with pytest.raises(AnalysisError, match=r"neither \.jsonl nor \.parquet"):
-        write_corpus([], tmp_path / "augmented.csv")
-
-
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
-def test_intervals_over_seeds_are_students(values: list[float], rng: Any) -> None:
-    from scipy import stats
-
-    others = [rng.random() for _ in values]
-    one, other = Accuracies(1, tuple(values)), Accuracies(1, tuple(others))
-    for found, sample in (
-        (one.interval(), np.array(values)),
-        (one.interval(other), np.array(values) - np.array(others)),
-    ):
-        assert found is not None
-        if sample.std() < 1e-9:
-            assert found == pytest.approx((sample.mean(), sample.mean()), abs=1e-6)
-            continue
-        expected = stats.ttest_1samp(sample, 0).confidence_interval(0.95)
-        assert found == pytest.approx((expected.low, expected.high))
-    assert Accuracies(1, (0.5,)).interval() is None
 
 
 @given(st.lists(st.sampled_from(["", "train", "dev", "test"]), min_size=30, max_size=50))
@@ -398,43 +328,15 @@ def test_parts_of_a_corpus_share_nothing(splits: list[str]) -> None:
     )
     corpus: Any = type("C", (), {"name": "c", "sentences": sentences})
     if splits.count("train" if "train" in splits else "") < 10:
-        with pytest.raises(AnalysisError, match="train on"):
+        with pytest.raises(AnalysisError, match="corpus c"):
             parts_of_corpus(corpus)
         return
     parts = parts_of_corpus(corpus)
     named = [{one.text for one in part} for part in (parts.train, parts.dev, parts.test)]
+    assert all(named)
     assert not (named[0] & named[1] or named[0] & named[2] or named[1] & named[2])
-    assert named[1]
-    assert named[2]
     if "test" in splits:
         assert named[2] == {one.text for one in sentences if one.split == "test"}
-
-
-def films(count: int) -> list[tuple[str, Any]]:
-    return [
-        (f"A {'great' if n % 2 else 'dull'} film, number {n}.", "positive" if n % 2 else "negative")
-        for n in range(count)
-    ]
-
-
-def test_heads_of_the_embedded_models_are_trained_anew() -> None:
-    sets = {"without": films(12), "more": films(20)}
-    found = retrain("embedded-2class", sets, films(6), films(8), [0, 1])
-    assert [found[name].texts for name in ("without", "more")] == [12, 20]
-    assert all(len(one.values) == 2 for one in found.values())
-    assert found["more"].mean > 0.7  # great and dull can be told apart
-    again = retrain("embedded-2class", {"more": films(20)}, films(6), films(8), [0, 1])
-    assert again["more"] == found["more"]
-
-
-def test_other_models_go_on_from_their_own_weights(classifier_folder: Path) -> None:
-    sets = {"without": films(32)}
-    found = retrain(str(classifier_folder), sets, films(4), films(10), [3], epochs=2, device="cpu")
-    assert found["without"].texts == 32
-    assert 0 <= found["without"].mean <= 1
-    assert found == retrain(
-        str(classifier_folder), sets, films(4), films(10), [3], epochs=2, device="cpu"
-    )
 
 
 @pytest.fixture
@@ -443,26 +345,26 @@ def film_corpus(tmp_path: Path) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
-        writer.writerows([*films(40), ("A train arrives.", "neutral")])
+        for n in range(40):
+            writer.writerow([f"A {'great' if n % 2 else 'dull'} film, number {n}.", n % 2])
+        writer.writerow(["A train arrives.", 2])
     return path
 
 
-def test_the_command_writes_a_corpus_and_a_table(
+LABELS = ("--label-map", "0=negative,1=positive,2=neutral")
+
+
+def test_the_command_writes_a_corpus(
     film_corpus: Path, classifier_folder: Path, tmp_path: Path
 ) -> None:
-    arguments = ["augment", f"csv:{film_corpus}", "--model", str(classifier_folder)]
+    arguments = ["augment", f"csv:{film_corpus}", "--model", str(classifier_folder), *LABELS]
     arguments += ["--by", "boundary", "--similarity", "0.3", "--device", "cpu", "--limit", "12"]
     for name in ("WordSwapQWERTY", "WordSwapChangeNumber", "WordSwapHomoglyphSwap"):
         arguments += ["--transformation", name]
     out = [tmp_path / f"{name}.jsonl" for name in ("a", "b")]
-    results = [
-        runner.invoke(app, [*arguments, "--out", str(out[0]), "--retrain", "--seeds", "1"]),
-        runner.invoke(app, [*arguments, "--out", str(out[1])]),
-    ]
+    results = [runner.invoke(app, [*arguments, "--out", str(path)]) for path in out]
     assert [result.exit_code for result in results] == [0, 0], results[0].output
     assert out[0].read_bytes() == out[1].read_bytes()
-    assert "without" in results[0].output
-    assert "random" in results[0].output
     read = read_corpus(f"jsonl:{out[0]}")
     rows = [json.loads(line) for line in out[0].read_text(encoding="utf-8").splitlines()]
     added = [row for row in rows if row["transformations"]]
@@ -476,34 +378,20 @@ def test_the_command_writes_a_corpus_and_a_table(
     assert len(read.sentences) == 41 + len(added)
 
 
-def test_masks_of_another_model_are_refused(
-    film_corpus: Path, classifier_folder: Path, tmp_path: Path
-) -> None:
-    vocabulary = Vocabulary(("film",))
-    masks = Masks(vocabulary, np.ones(2, bool), np.ones((2, 2), bool), {"weights_sha256": "0"})
-    masks.save(tmp_path / "masks")
-    arguments = ["augment", f"csv:{film_corpus}", "--model", str(classifier_folder)]
-    arguments += ["--by", "mncover", "--masks", str(tmp_path / "masks"), "--device", "cpu"]
-    arguments += ["--transformation", "WordSwapQWERTY", "--transformation", "WordSwapExtend"]
-    result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "x.jsonl")])
-    assert result.exit_code == 1
-    assert "were learned for another model" in result.output
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--out", "x.csv"], "neither .jsonl nor .parquet"),
-        (["--similarity", "1.5"], "'--similarity'"),
-        (["--threshold", "1"], "--threshold 1"),
-        (["--by", "mncover"], "--by mncover needs masks"),
-        (["--transformation", "WordSwapFoo"], "no transformation is called 'WordSwapFoo'"),
+        (["--out", "x.csv"], "--out"),
+        (["--similarity", "1.5"], "--similarity"),
+        (["--by", "mncover"], "--by mncover"),
+        (["--transformation", "WordSwapFoo"], "WordSwapFoo"),
+        (["--transformation", "WordSwapQWERTY"], "--transformation"),
     ],
 )
-def test_bad_options_are_told(
+def test_bad_options_are_refused(
     film_corpus: Path, classifier_folder: Path, tmp_path: Path, options: list[str], problem: str
 ) -> None:
-    arguments = ["augment", f"csv:{film_corpus}", "--model", str(classifier_folder)]
+    arguments = ["augment", f"csv:{film_corpus}", "--model", str(classifier_folder), *LABELS]
     result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "x.jsonl"), *options])
     assert result.exit_code in (1, 2)
     assert problem in result.output

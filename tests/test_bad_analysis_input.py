@@ -25,8 +25,8 @@ from s2lct.cli.console import PlainConsole
 from s2lct.cli.main import app
 
 RETRAIN = "retrain embedded-2class --on LC4 --suite SUITE --corpus none"
-MINIMIZE = "minimize SUITE --model embedded-2class --reference csv:CORPUS --limit 2 --no-cache"
-COVERAGE = "coverage SUITE --model embedded-2class --reference csv:CORPUS --no-cache"
+MINIMIZE = "minimize SUITE --model embedded-2class --reference csv:CORPUS --limit 2"
+COVERAGE = "coverage SUITE --model embedded-2class --reference csv:CORPUS"
 
 
 def refused(command: str, **places: object) -> str:
@@ -50,7 +50,7 @@ def refused(command: str, **places: object) -> str:
         "score embedded-2class --suite SUITE --out OUT --device cuda:99",
         "masks csv:CORPUS --model embedded-2class --out OUT --device meta",
         *(f"{MINIMIZE} --out OUT --threshold {threshold}" for threshold in ("nan", "inf", "-1")),
-        f"{COVERAGE} --save OUT --metric ,",
+        f"{COVERAGE} --metric ,",
     ],
 )
 def test_options_that_mean_nothing_are_refused(
@@ -72,7 +72,6 @@ def test_options_that_mean_nothing_are_refused(
         "augment csv:CORPUS --model embedded-2class --out FILE/x.jsonl",
         f"{MINIMIZE} --out FILE/below",
         f"{COVERAGE} --curve FILE/c.png",
-        f"{COVERAGE} --save FILE/states",
         "diversity SUITE --corpus none --csv FILE/d.csv",
         "study export SUITE --out FILE/study --sets 1 --seeds 2",
         "study import FILE --key FILE --out FOLDER",

@@ -10,20 +10,18 @@ from typing import Any
 import pytest
 from suite_edits import Rows, edited_suite
 
-from s2lct.analysis.coverage.minimize import Reduced
-from s2lct.analysis.coverage.suites import write_reduced
+from s2lct.analysis.coverage.minimize import Reduced, write_reduced
 from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.verify import verify_suite
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.integrations.evaluate_metric import S2lct
-from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
 from s2lct.suite.export import export_suite
 from s2lct.suite.inspect import families, lines_of
-from s2lct.suite.read import load_suite, read_suite
+from s2lct.suite.read import read_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -90,14 +88,6 @@ def test_predictions_may_come_for_counterparts_too_and_count_in_no_failure_rate(
     )
 
 
-def test_an_evaluator_counts_no_counterpart(suite_folder: Path) -> None:
-    data = load_suite(suite_folder)["LC4"]["test"]
-    found = CapabilityEvaluator().compute("vader", data=data)
-    expected = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
-    assert found["LC4"] == expected["LC4"]
-    assert found["overall"] == expected["overall"]
-
-
 def test_predictions_are_told_by_their_place_among_all_references(
     suite_folder: Path, rows: list[dict[str, Any]]
 ) -> None:
@@ -152,7 +142,7 @@ def test_inspecting_a_suite_shows_each_counterpart_behind_its_seed(suite_folder:
 def test_a_reduced_suite_has_no_counterpart_and_says_so(suite_folder: Path, tmp_path: Path) -> None:
     kept = frozenset(c.id for c in load_cases(suite_folder).cases if c.kind == "seed")
     out = tmp_path / "reduced"
-    write_reduced(str(suite_folder), Reduced(0.5, kept, frozenset()), out, {})
+    write_reduced(suite_folder, Reduced(0.5, kept, frozenset()), out, {})
     counts = read_suite(out).described["counts"]
     assert counts["LC4"]["counterparts"] == 0
     assert verify_suite(out, quick=True) == []

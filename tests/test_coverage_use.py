@@ -4,43 +4,26 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browser_fixtures import LEGIBLE, SHOWN_SIZES
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.commands.coverage import thresholds_of
-from s2lct.analysis.coverage.criteria import (
-    BoundaryCoverage,
-    Coverage,
-    parse_layers,
-    set_ranges,
-)
-from s2lct.analysis.coverage.curves import measure, together
+from s2lct.analysis.coverage.criteria import METRICS, Coverage, build_metrics
+from s2lct.analysis.coverage.curves import CoverageReport, measure, together, write_curves
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.metrics import METRICS, build_metrics
-from s2lct.analysis.coverage.minimize import Reduced, Reduction, minimize, overall, reductions
-from s2lct.analysis.coverage.report import (
-    CoverageReport,
-    conclusion,
-    coverage_page,
-    percent,
-    sentences,
-    write_curves,
-)
+from s2lct.analysis.coverage.minimize import Reduced, Reduction, minimize, reductions, write_reduced
 from s2lct.analysis.coverage.suites import (
     drawn,
+    given,
     load_test_suite,
     named_suites,
     reference_and_held_out,
-    write_reduced,
 )
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
@@ -49,8 +32,7 @@ from s2lct.suite.cases import Case, load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
-runner = CliRunner()
-CHROMIUM = Path("/usr/bin/chromium")
+runner = CliRunner(env={"COLUMNS": "200"})
 REFERENCE = [
     "A dull film.",
     "The director tells a beautiful story with great warmth.",
@@ -70,12 +52,7 @@ CASES = tuple(
         ("g", "LC2", "seed", "g", "Lovely.", 2),
     )
 )
-
-
-@pytest.fixture(autouse=True)
-def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables are not cut, wherever the tests run."""
-    monkeypatch.setattr("s2lct.cli.main.console._width", 200)
+TEXTS = [case.text for case in CASES]
 
 
 @pytest.fixture(scope="session")
@@ -106,26 +83,12 @@ def metrics(encoder: EncoderModel, masks: Masks) -> dict[str, Coverage]:
     return build_metrics(METRICS, encoder, REFERENCE, masks=masks)
 
 
-def test_bounds_are_kept_and_read_again(
-    encoder: EncoderModel, masks: Masks, metrics: dict[str, Coverage], tmp_path: Path
-) -> None:
-    for _ in range(2):
-        kept = build_metrics(METRICS, encoder, REFERENCE, masks=masks, cache=tmp_path / "bounds")
-        assert {name: one.identity() for name, one in kept.items()} == {
-            name: one.identity() for name, one in metrics.items()
-        }
-    assert len(list((tmp_path / "bounds").iterdir())) == 2
-    other = build_metrics(["boundary"], encoder, REFERENCE[:3], cache=tmp_path / "bounds")
-    assert other["boundary"].identity() != metrics["boundary"].identity()
-
-
 def test_a_curve_is_the_mean_over_shuffles_of_growing_prefixes(
     encoder: EncoderModel, metrics: dict[str, Coverage]
 ) -> None:
-    texts = [case.text for case in CASES]
-    measured = measure("mine", texts, encoder, metrics, shuffles=3, points=4, seed=5)
+    measured = measure("mine", TEXTS, encoder, metrics, shuffles=3, points=4, seed=5)
     rng = np.random.default_rng(5)
-    ranks = [rng.permutation(len(texts)) for _ in range(3)]
+    ranks = [rng.permutation(len(TEXTS)) for _ in range(3)]
     for metric in metrics.values():
         for figure in metric.values:
             curve = measured.curves[figure]
@@ -133,7 +96,7 @@ def test_a_curve_is_the_mean_over_shuffles_of_growing_prefixes(
             rows = []
             for rank in ranks:
                 order = np.argsort(rank)
-                prefixes = [[texts[n] for n in order[:size]] for size in curve.sizes]
+                prefixes = [[TEXTS[n] for n in order[:size]] for size in curve.sizes]
                 rows.append([metric.emptied().cover(encoder, p).values[figure] for p in prefixes])
             assert curve.mean == pytest.approx(np.mean(rows, axis=0))
             assert curve.low == pytest.approx(np.quantile(rows, 0.025, axis=0))
@@ -143,59 +106,29 @@ def test_a_curve_is_the_mean_over_shuffles_of_growing_prefixes(
         assert metric.value == 0
 
 
-def test_suites_together_cover_what_their_union_covers(
+def test_suites_alone_in_parts_and_together(
     encoder: EncoderModel, metrics: dict[str, Coverage]
 ) -> None:
     parts = {"first": CASES[:3], "second": CASES[3:5], "third": CASES[5:]}
-    rows = together(
-        [
-            measure(name, [case.text for case in cases], encoder, metrics, shuffles=0)
-            for name, cases in parts.items()
-        ]
-    )
-    assert [row.suite for row in rows] == [
-        "first",
-        "second",
-        "third",
-        "first + second",
-        "first + third",
-        "second + third",
-        "first + second + third",
+    measured = [
+        measure(
+            name,
+            [case.text for case in cases],
+            encoder,
+            metrics,
+            0,
+            kinds=[case.kind for case in cases] if name == "first" else (),
+        )
+        for name, cases in parts.items()
     ]
-    whole = measure("all", [case.text for case in CASES], encoder, metrics, shuffles=0)
-    assert rows[-1].values == whole.values
+    rows = together(measured)
+    assert [row.suite for row in rows] == [
+        *("first", "first, seeds", "first, expansions", "second", "third"),
+        *("first + second", "first + third", "second + third", "first + second + third"),
+    ]
+    assert rows[-1].values == measure("all", TEXTS, encoder, metrics, 0).values
     assert rows[-1].cases == len(CASES)
-    assert rows[0].values != whole.values
-
-
-def test_seeds_and_expansions_are_told_apart(
-    encoder: EncoderModel, metrics: dict[str, Coverage]
-) -> None:
-    texts, kinds = [case.text for case in CASES], [case.kind for case in CASES]
-    measured = measure("mine", texts, encoder, metrics, shuffles=0, kinds=kinds)
-    assert [part.suite for part in measured.parts] == ["mine, seeds", "mine, expansions"]
-    for kind, part in zip(("seed", "expansion"), measured.parts, strict=True):
-        own = [case.text for case in CASES if case.kind == kind]
-        assert part.cases == len(own)
-        assert part.values == measure("own", own, encoder, metrics, shuffles=0).values
-    other = measure("other", texts[:2], encoder, metrics, shuffles=0, kinds=["seed", "seed"])
-    assert not other.parts
-    rows = [row.suite for row in together([measured, other])]
-    assert rows == ["mine", "mine, seeds", "mine, expansions", "other", "mine + other"]
-
-
-def test_the_page_says_first_what_covers_most(
-    encoder: EncoderModel, metrics: dict[str, Coverage]
-) -> None:
-    report = page_of("mine", encoder, metrics)
-    count = len(report.figures)
-    expected = f"Most of tiny is covered by mine, by {count} of {count} figures."
-    assert conclusion(report) == expected
-    lines = sentences(report)
-    assert len(lines) == count
-    for figure, line in zip(report.figures, lines, strict=True):
-        for one in report.measured:
-            assert f"{one.suite} {percent(one.values[figure])} %" in line
+    assert rows[2].values == measure("b", TEXTS[1:2], encoder, metrics, 0).values
 
 
 def slow_greedy(encoder: EncoderModel, metric: Coverage, threshold: float) -> set[str]:
@@ -213,12 +146,11 @@ def slow_greedy(encoder: EncoderModel, metric: Coverage, threshold: float) -> se
     return kept | {case.seed_id for case in CASES if case.id in kept}
 
 
-@pytest.mark.parametrize("name", ["boundary", "cover", "mncover"])
+@pytest.mark.parametrize("name", METRICS)
 def test_a_case_stays_only_if_it_raises_coverage_by_more_than_the_threshold(
     encoder: EncoderModel, metrics: dict[str, Coverage], name: str
 ) -> None:
-    metric = metrics[name]
-    thresholds = (0.0, 0.004, 0.02)
+    metric, thresholds = metrics[name], (0.0, 0.004, 0.02)
     found = minimize(encoder, CASES, metric, thresholds)
     assert [one.threshold for one in found] == list(thresholds)
     for one in found:
@@ -236,88 +168,36 @@ def test_reductions_count_cases_and_failures() -> None:
         Reduced(0.1, frozenset("ae"), frozenset()),
     ]
     table = reductions(CASES, failed, reduced)
-    assert table["LC9"] == Reduction(4, (3, 1), 0.5, (2 / 3, 1.0))
-    assert table["LC2"] == Reduction(3, (1, 1), 2 / 3, (1.0, 1.0))
-    assert table["LC9"].mean_reduction == 0.5
-    assert table["LC9"].max_after == 1.0
-    whole = overall(table)
+    assert table["LC9"] == Reduction(4, (3, 1), 0.5, 0.5, pytest.approx(5 / 6), 1.0)
+    assert table["LC2"] == Reduction(3, (1, 1), pytest.approx(2 / 3), 2 / 3, 1.0, 1.0)
+    whole = table["all"]
     assert (whole.cases, whole.kept) == (7, (4, 2))
-    assert whole.before == pytest.approx((0.5 + 2 / 3) / 2)
-    for figure in ("mean_after", "max_after", "mean_reduction"):
-        rows = [getattr(row, figure) for row in table.values()]
+    for figure in ("before", "mean_after", "max_after", "smaller"):
+        rows = [getattr(table[name], figure) for name in ("LC9", "LC2")]
         assert getattr(whole, figure) == pytest.approx(sum(rows) / 2)
     nothing = reductions(CASES, failed, [Reduced(1.0, frozenset(), frozenset())])
-    assert nothing["LC9"].after == (None,)
-    assert nothing["LC9"].mean_after is overall(nothing).max_after is None
-    some = reductions(CASES, failed, [reduced[1], Reduced(1.0, frozenset(), frozenset())])
-    assert some["LC9"].mean_after == some["LC9"].max_after == 1.0
+    assert nothing["LC9"].mean_after is nothing["all"].max_after is None
 
 
-@pytest.mark.parametrize("thresholds", ["", "-0.1", "0.0,-1e-9", "inf", "much"])
+@pytest.mark.parametrize("thresholds", ["", "-0.1", "0.0,-1e-9", "inf", "nan", "much"])
 def test_thresholds_below_zero_are_refused(thresholds: str) -> None:
     with pytest.raises(AnalysisError, match="--threshold"):
         thresholds_of(thresholds)
 
 
-def page_of(name: str, encoder: EncoderModel, metrics: dict[str, Coverage]) -> CoverageReport:
-    measured = (
-        measure(name, [case.text for case in CASES], encoder, metrics, shuffles=2, points=3),
-        measure("few", [CASES[0].text], encoder, metrics, shuffles=2, points=3),
-    )
-    return CoverageReport("tiny", encoder.fingerprint, "films", 2, measured, ("a note",))
-
-
-def test_the_page_shows_every_figure_and_escapes_names(
+def test_curves_are_drawn_the_same_each_time(
     encoder: EncoderModel, metrics: dict[str, Coverage], tmp_path: Path
 ) -> None:
-    report = page_of("<script>alert(1)</script>", encoder, metrics)
-    page = coverage_page(report)
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
-    assert page.count("<figure>") == 6
-    # What was changed in order to look into the model is told on the terminal.
-    assert "a note" not in page
-    places = [page.index(one) for one in ('class="lead"', "<li>", "<figure>", "<table>")]
-    assert places == sorted(places)
-    assert page.count("<polyline") == 12
-    assert "http" not in page
-    for path in (tmp_path / "a.html", tmp_path / "a.png", tmp_path / "b.png"):
-        write_curves(report, path)
-    assert (tmp_path / "a.html").read_text() == page
+    measured = [
+        measure(name, texts, encoder, metrics, shuffles=2, points=3)
+        for name, texts in (("<b>", TEXTS), ("few", TEXTS[:1]))
+    ]
+    report = CoverageReport("tiny", encoder.fingerprint, "films", measured, ())
+    for name in ("a.svg", "a.png", "b.png"):
+        write_curves(report, tmp_path / name)
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
-
-
-@pytest.mark.browser
-@pytest.mark.skipif(not CHROMIUM.exists(), reason="no Chromium at /usr/bin/chromium")
-def test_the_plots_stay_within_their_frames(
-    encoder: EncoderModel, metrics: dict[str, Coverage], tmp_path: Path
-) -> None:
-    from playwright.sync_api import sync_playwright
-
-    path = tmp_path / "page.html"
-    write_curves(page_of("mine", encoder, metrics), path)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
-        )
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        page.goto(path.as_uri())
-        outside = page.evaluate(
-            """() => [...document.querySelectorAll(
-                "figure svg :is(text, line, polyline, polygon)")].filter(part => {
-                const own = part.getBoundingClientRect();
-                const frame = part.ownerSVGElement.getBoundingClientRect();
-                return own.left < frame.left - 1 || own.right > frame.right + 1 ||
-                    own.top < frame.top - 8 || own.bottom > frame.bottom + 8;
-            }).map(part => part.outerHTML)"""
-        )
-        wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
-        sizes = page.evaluate(SHOWN_SIZES)
-        browser.close()
-    assert min(sizes) >= LEGIBLE
-    assert outside == []
-    assert not wide
+    assert "&lt;b&gt;" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
 
 def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -326,44 +206,32 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def checklist_rows() -> list[dict[str, Any]]:
-    return [
-        {
-            "test": test,
-            "capability": "Negation",
-            "type": "MFT",
-            "case": number,
-            "texts": [text],
-            "expected": expected,
-        }
-        for number, (test, text, expected) in enumerate(
-            [
-                ("Q & A: yes", "Is it dull? Yes", ["negative"]),
-                ("Q & A: yes", "Is it dull? Yes", ["negative"]),
-                ("Q & A: yes", "Is it lovely? Yes", ["positive"]),
-                (
-                    "simple negations",
-                    "It isn't bad at all, and I like it.",
-                    ["positive", "neutral"],
-                ),
-            ]
-        )
+@pytest.fixture
+def checklist(tmp_path: Path) -> Path:
+    cases = [
+        ("Q & A: yes", "Is it dull? Yes", ["negative"]),
+        ("Q & A: yes", "Is it dull? Yes", ["negative"]),
+        ("Q & A: yes", "Is it lovely? Yes", ["positive"]),
+        ("simple negations", "It isn't bad at all, and I like it.", ["positive", "neutral"]),
     ]
+    about = {"capability": "Negation", "type": "MFT"}
+    rows = [
+        {"test": test, **about, "case": number, "texts": [text], "expected": expected}
+        for number, (test, text, expected) in enumerate(cases)
+    ]
+    return write_lines(tmp_path / "mft.jsonl.gz", rows)
 
 
-def test_checklists_lines_are_a_suite(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "mft.jsonl.gz", checklist_rows())
-    suite = load_test_suite(str(path))
-    assert [case.text for case in suite.cases] == [
-        "Is it dull? Yes",
-        "Is it lovely? Yes",
-        "It isn't bad at all, and I like it.",
+def test_checklists_lines_are_a_suite(checklist: Path) -> None:
+    suite = load_test_suite(str(checklist))
+    assert [(case.text, case.passes, case.capability) for case in suite.cases] == [
+        ("Is it dull? Yes", {0}, "Q & A: yes"),
+        ("Is it lovely? Yes", {2}, "Q & A: yes"),
+        ("It isn't bad at all, and I like it.", {1, 2}, "simple negations"),
     ]
-    assert suite.cases[2].passes == {1, 2}
-    assert suite.cases[0].capability == "Q & A: yes"
-    assert list(named_suites([f"CheckList={path}", str(path)])) == ["CheckList", "mft"]
-    with pytest.raises(AnalysisError, match="called 'mft' too"):
-        named_suites([str(path), str(path)])
+    assert list(named_suites([f"CheckList={checklist}", str(checklist)])) == ["CheckList", "mft"]
+    with pytest.raises(AnalysisError, match="mft"):
+        named_suites([str(checklist), str(checklist)])
 
 
 @pytest.mark.parametrize(
@@ -371,12 +239,30 @@ def test_checklists_lines_are_a_suite(tmp_path: Path) -> None:
     [
         {"test": "paraphrase", "capability": "", "texts": ["a", "b"], "expected": ["duplicate"]},
         {"test": "topic", "capability": "", "texts": ["a"], "expected": ["sports"]},
+        {"text": "a", "text_pair": ""},
+        {"text": "a", "text_pair": "b", "expected": "positive"},
     ],
 )
-def test_a_suite_of_another_task_is_refused(tmp_path: Path, row: dict[str, Any]) -> None:
+def test_suites_that_cannot_be_measured_are_refused(tmp_path: Path, row: dict[str, Any]) -> None:
     path = write_lines(tmp_path / "other.jsonl", [row])
-    with pytest.raises(AnalysisError, match="another task"):
+    with pytest.raises(AnalysisError, match=r"other\.jsonl"):
         load_test_suite(str(path))
+
+
+def test_pairs_of_texts_are_covered_as_pairs(
+    model_folder: Path, encoder: EncoderModel, tmp_path: Path
+) -> None:
+    texts = [("A dull film.", "A gray film."), ("It is lovely.", "It is fine."), ("A.", "B.")]
+    rows = [{"text": one, "text_pair": two} for one, two in (*texts, texts[0])]
+    suite = load_test_suite(str(write_lines(tmp_path / "pairs.jsonl", rows)))
+    assert [given(case) for case in suite.cases] == texts
+    train = [{"text": text, "text_pair": "Awful."} for text in REFERENCE]
+    spec = f"pairs:{write_lines(tmp_path / 'train.jsonl', train)}"
+    reference, held_out = reference_and_held_out(spec, None, 0)
+    assert not held_out.cases
+    metric = build_metrics(["cover"], encoder, reference)["cover"]
+    together_ = metric.emptied().cover(encoder, texts).value
+    assert 0 < together_ != metric.emptied().cover(encoder, sum(texts, ())).value
 
 
 def test_drawn_cases_are_distinct_and_the_same_each_time() -> None:
@@ -387,102 +273,77 @@ def test_drawn_cases_are_distinct_and_the_same_each_time() -> None:
     assert any(drawn(CASES, 3, seed) != few for seed in range(2, 6))
 
 
-def test_a_corpus_is_parted_into_reference_and_tests(corpus_path: Path, tmp_path: Path) -> None:
-    reference, held_out = reference_and_held_out(f"csv:{corpus_path}", None, 0)
-    tests = [case.text for case in held_out.cases]
-    assert len(tests) == (len(reference) + len(tests)) // 5
-    assert not set(reference) & set(tests)
-    few, same = reference_and_held_out(f"csv:{corpus_path}", 7, 0)
-    assert len(few) == 7
-    assert same == held_out
-    one = tmp_path / "one.csv"
-    one.write_text("text,label\nA dull film.,negative\n", encoding="utf-8")
-    with pytest.raises(AnalysisError, match="one sentence"):
-        reference_and_held_out(f"csv:{one}", None, 0)
-
-
-def test_labels_of_a_reference_need_no_map(tmp_path: Path) -> None:
+def test_a_corpus_is_parted_into_reference_and_tests(tmp_path: Path) -> None:
     rows = [f"A film about the number {number}.,{number % 2}" for number in range(20)]
     path = tmp_path / "numbered.csv"
-    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")  # labels of no meaning
     reference, held_out = reference_and_held_out(f"csv:{path}", None, 0)
-    assert len(reference) + len(held_out.cases) == 20
+    tests = [case.text for case in held_out.cases]
+    assert (len(reference), len(tests)) == (16, 4)
+    assert not set(reference) & set(tests)
+    few, same = reference_and_held_out(f"csv:{path}", 7, 0)
+    assert len(few) == 7
+    assert same == held_out
+    path.write_text("text,label\nA dull film.,negative\n", encoding="utf-8")
+    with pytest.raises(AnalysisError, match="csv:"):
+        reference_and_held_out(f"csv:{path}", None, 0)
 
 
 def test_a_reduced_suite_is_a_suite(suite_folder: Path, tmp_path: Path) -> None:
-    from datasets import load_dataset
-
     cases = load_cases(suite_folder).cases
     expansion = next(case for case in cases if case.kind == "expansion")
     kept = frozenset({expansion.id, expansion.seed_id, cases[0].id, cases[0].seed_id})
     out = tmp_path / "small"
     for _ in range(2):
-        write_reduced(str(suite_folder), Reduced(0.1, kept, frozenset()), out, {"by": "COVER"})
+        write_reduced(suite_folder, Reduced(0.1, kept, frozenset()), out, {"by": "COVER"})
     assert verify_suite(out, quick=True) == []
     assert {case.id for case in load_cases(out).cases} == kept
-    rows = load_dataset(str(out), "all", split="test", cache_dir=str(tmp_path / "cache"))
-    assert {row["id"] for row in rows} == kept
     described = json.loads((out / "suite.json").read_text())
     assert described["reduced_from"]["threshold"] == 0.1
     original = json.loads((suite_folder / "suite.json").read_text())
     assert described["reduced_from"]["fingerprint"] == original["fingerprint"]
-    with pytest.raises(AnalysisError, match="something else"):
-        write_reduced(str(suite_folder), Reduced(0.1, kept, frozenset()), suite_folder, {})
-    nothing = Reduced(0.9, frozenset(), frozenset())
-    with pytest.raises(AnalysisError, match="no case stays"):
-        write_reduced(str(suite_folder), nothing, tmp_path / "none", {})
+    with pytest.raises(AnalysisError, match="--out"):
+        write_reduced(suite_folder, Reduced(0.1, kept, frozenset()), suite_folder, {})
+    with pytest.raises(AnalysisError, match=r"0\.9"):
+        write_reduced(suite_folder, Reduced(0.9, frozenset(), frozenset()), tmp_path / "none", {})
 
 
 def test_coverage_from_the_command_line(
-    model_folder: Path, suite_folder: Path, corpus_path: Path, masks: Masks, tmp_path: Path
+    model_folder: Path,
+    suite_folder: Path,
+    corpus_path: Path,
+    checklist: Path,
+    masks: Masks,
+    tmp_path: Path,
 ) -> None:
-    checklist = write_lines(tmp_path / "mft.jsonl", checklist_rows())
     masks.save(tmp_path / "masks.safetensors")
     arguments = [
-        "coverage",
-        f"films={suite_folder}",
-        str(checklist),
-        *("--model", str(model_folder), "--reference", f"csv:{corpus_path}"),
-        *("--metric", "boundary,cover,mncover,neurons,top"),
+        *("coverage", f"films={suite_folder}", str(checklist), "--model", str(model_folder)),
+        *("--reference", f"csv:{corpus_path}", "--metric", "boundary,cover,mncover"),
         *("--masks", str(tmp_path / "masks.safetensors"), "--shuffles", "2"),
-        *("--curve", str(tmp_path / "curve.html"), "--save", str(tmp_path / "states")),
+        *("--curve", str(tmp_path / "curve.svg")),
     ]
     first = runner.invoke(app, arguments)
     assert first.exit_code == 0, first.output
-    for expected in (
-        "films",
-        "mft",
-        "random sentences",
-        "BoundCov",
-        "MNCOVER",
-        "switched to eager",
-    ):
+    for expected in ("films", "mft", "random sentences", "BoundCov", "MNCOVER", "eager"):
         assert expected in first.output
-    page = (tmp_path / "curve.html").read_text()
-    state = (tmp_path / "states" / "films-cover.safetensors").read_bytes()
+    curve = (tmp_path / "curve.svg").read_bytes()
     again = runner.invoke(app, arguments)
-    assert again.exit_code == 0
-    assert (tmp_path / "curve.html").read_text() == page
-    assert (tmp_path / "states" / "films-cover.safetensors").read_bytes() == state
-    loaded = Coverage.load(tmp_path / "states" / "films-cover.safetensors")
-    assert loaded.texts == 3
-    assert f"{100 * loaded.value:.2f}" in again.output
+    assert again.stdout == first.stdout
+    assert (tmp_path / "curve.svg").read_bytes() == curve
 
 
 def test_minimize_from_the_command_line(
     model_folder: Path, suite_folder: Path, corpus_path: Path, tmp_path: Path
 ) -> None:
     arguments = [
-        "minimize",
-        str(suite_folder),
-        *("--model", str(model_folder), "--reference", f"csv:{corpus_path}"),
-        *("--by", "cover", "--threshold", "0,0.01,0.9", "--out", str(tmp_path / "small")),
-        *("--convention", "reached"),
+        *("minimize", str(suite_folder), "--model", str(model_folder)),
+        *("--reference", f"csv:{corpus_path}", "--by", "cover", "--convention", "reached"),
+        *("--threshold", "0,0.01,0.9", "--out", str(tmp_path / "small")),
     ]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    assert "smaller, %" in done.output
-    assert "Threshold 0.9: no case stays" in done.output
+    assert "Threshold 0.9" in done.output
     assert not (tmp_path / "small" / "threshold-0.9").exists()
     sizes = []
     for name in ("threshold-0", "threshold-0.01"):
@@ -493,130 +354,43 @@ def test_minimize_from_the_command_line(
         seeds = {case.id for case in cases if case.kind == "seed"}
         assert {case.seed_id for case in cases} == seeds
     assert len(load_cases(suite_folder).cases) >= sizes[0] > sizes[1] > 0
-    scored = runner.invoke(
-        app,
-        [
-            *("score", str(model_folder), "--suite", str(tmp_path / "small" / "threshold-0.01")),
-            *("--out", str(tmp_path / "results")),
-        ],
-    )
-    assert scored.exit_code == 0, scored.output
-
-
-def test_checklists_suite_is_reduced_to_its_own_format(
-    model_folder: Path, corpus_path: Path, tmp_path: Path
-) -> None:
-    checklist = write_lines(tmp_path / "mft.jsonl.gz", checklist_rows())
-    arguments = [
-        "minimize",
-        str(checklist),
-        *("--model", str(model_folder), "--reference", f"csv:{corpus_path}"),
-        *("--by", "cover", "--out", str(tmp_path / "small")),
-    ]
-    done = runner.invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    kept = load_test_suite(str(tmp_path / "small.jsonl")).cases
-    assert {case.id for case in kept} <= {case.id for case in load_test_suite(str(checklist)).cases}
-    assert {case.capability for case in kept} == {"Q & A: yes", "simple negations"}
-
-
-def test_pairs_of_texts_are_covered_and_reduced(
-    model_folder: Path, encoder: EncoderModel, tmp_path: Path
-) -> None:
-    texts = [("A dull film.", "A gray film."), ("It is lovely.", "It is fine."), ("A.", "B.")]
-    rows = [
-        {"test": "para", "text": one, "text_pair": two, "expected": [encoder.classes[0]]}
-        for one, two in (*texts, texts[0])
-    ]
-    pairs = write_lines(tmp_path / "pairs.jsonl", rows)
-    train = write_lines(
-        tmp_path / "train.jsonl", [{"text": text, "text_pair": "Awful."} for text in REFERENCE]
-    )
-    common = ("--model", str(model_folder), "--reference", f"pairs:{train}")
-    done = runner.invoke(app, ["coverage", str(pairs), *common, "--save", str(tmp_path / "s")])
-    assert done.exit_code == 0, done.output
-    state = Coverage.load(tmp_path / "s" / "pairs-cover.safetensors")
-    assert state.texts == 3  # the fourth is the first again
-    assert state.value == state.emptied().cover(encoder, texts).value > 0
-    apart = [text for pair in texts for text in pair]
-    assert state.value != state.emptied().cover(encoder, apart).value
-    arguments = ["minimize", str(pairs), *common, "--by", "cover", "--out", str(tmp_path / "few")]
-    done = runner.invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    kept = load_test_suite(str(tmp_path / "few.jsonl")).cases
-    assert {case.id for case in kept} <= {case.id for case in load_test_suite(str(pairs)).cases}
-    unknown = write_lines(tmp_path / "pairs.jsonl", [{**rows[0], "expected": ["purple"]}])
-    done = runner.invoke(app, ["minimize", str(unknown), *common, "--out", str(tmp_path / "no")])
-    assert done.exit_code == 1
-    assert "expects purple" in done.output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "problem"),
     [
-        (["--metric", "speed"], "metric speed"),
-        (["--metric", "mncover"], "needs masks"),
-        (["--metric", "mncover", "--masks", "nowhere.safetensors"], "does not exist"),
-        (["--curve", "curve.gif"], "name a file .html or .png"),
-        (["--layers", "9"], "no such layer"),
-        (["--metric", "cover", "--layers", "embeddings"], "no attention neurons"),
-        (["--neurons", "words", "--metric", "cover"], "--convention reached"),
-        (["--neurons", "words", "--metric", "cover", "--convention", "reached"], "GB"),
+        (["--metric", "speed"], "--metric speed"),
+        (["--metric", "mncover"], "masks"),
+        (["--metric", "mncover", "--masks", "nowhere.safetensors"], "--masks"),
+        (["--metric", "mncover", "--masks", "OTHER"], "other.safetensors"),
+        (["--curve", "curve.gif"], "--curve"),
+        (["--curve", "curve.png"], "--shuffles"),
+        (["--layers", "9"], "--layers 9"),
+        (["--metric", "cover", "--layers", "embeddings"], "--layers"),
+        (["--cases", "0"], "--cases"),
     ],
 )
-def test_wrong_options_are_told_in_one_line(
+def test_wrong_options_are_refused(
     model_folder: Path,
     corpus_path: Path,
+    checklist: Path,
+    masks: Masks,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
-    told: str,
+    problem: str,
 ) -> None:
-    checklist = write_lines(tmp_path / "mft.jsonl", checklist_rows())
-    monkeypatch.setattr("s2lct.analysis.arrays.machine_memory", lambda: 100_000)
+    other = tmp_path / "other.safetensors"
+    Masks(masks.vocabulary, masks.words, masks.pairs, {"weights_sha256": "0"}).save(other)
+    if "--shuffles" in problem:
+        monkeypatch.setattr("os.sysconf", lambda name: 100)
     done = runner.invoke(
         app,
         [
             *("coverage", str(checklist), "--model", str(model_folder)),
-            *("--reference", f"csv:{corpus_path}", *arguments),
+            *("--reference", f"csv:{corpus_path}"),
+            *(str(other) if argument == "OTHER" else argument for argument in arguments),
         ],
     )
     assert done.exit_code in (1, 2), done.output
-    assert told in done.output
-    assert "Traceback" not in done.output
-
-
-def test_masks_of_another_model_are_refused(
-    model_folder: Path, corpus_path: Path, masks: Masks, tmp_path: Path
-) -> None:
-    Masks(masks.vocabulary, masks.words, masks.pairs, {"weights_sha256": "0"}).save(
-        tmp_path / "masks.safetensors"
-    )
-    done = runner.invoke(
-        app,
-        [
-            *("coverage", str(write_lines(tmp_path / "mft.jsonl", checklist_rows()))),
-            *("--model", str(model_folder), "--reference", f"csv:{corpus_path}"),
-            *("--metric", "mncover", "--masks", str(tmp_path / "masks.safetensors")),
-        ],
-    )
-    assert done.exit_code == 1
-    assert "another model" in done.output
-
-
-def test_help_needs_no_torch() -> None:
-    code = (
-        "import sys; from s2lct.cli.main import app; from typer.testing import CliRunner; "
-        "CliRunner().invoke(app, ['coverage', '--help']); "
-        "sys.exit(bool({'torch', 'matplotlib', 'datasets'} & sys.modules.keys()))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_boundary_coverage_by_hand(encoder: EncoderModel) -> None:
-    """The README's few lines."""
-    settings = {"layers": parse_layers("encoder", encoder), "tokens": "all"}
-    coverage = BoundaryCoverage.unset(encoder.fingerprint, settings, 12 * encoder.layers)
-    set_ranges(encoder, REFERENCE, coverage)
-    assert coverage.cover(encoder, REFERENCE).value == 0
-    assert coverage.cover(encoder, [case.text for case in CASES]).value > 0
+    assert problem in done.output.replace("\n", "")

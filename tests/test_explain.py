@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.explain.attribution import METHODS, attribute, default_method
-from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller, UniformFiller, parts_of, words_of
+from s2lct.analysis.explain.attribution import attribute, method_of
+from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller
 from s2lct.analysis.explain.report import (
     Explanation,
     ExplanationFile,
@@ -31,6 +31,7 @@ from s2lct.analysis.explain.search import (
     interval,
     search,
 )
+from s2lct.analysis.explain.words import parts_of, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
@@ -43,6 +44,25 @@ pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 
 runner = CliRunner()
 NEUTRAL_WORDS = ("table", "window", "river", "paper", "garden", "number", "engine", "village")
+
+
+class UniformFiller:
+    """Every word of a vocabulary is as likely as any other."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = words
+        self.description = self.fingerprint = " ".join(words)
+
+    def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
+        numbers = [
+            draw.generator(seed).integers(len(self.words), size=(draw.samples, len(draw.hidden)))
+            for draw in draws
+        ]
+        return [
+            draw.texts(self.words, rows.tolist()) for draw, rows in zip(draws, numbers, strict=True)
+        ]
+
+
 FILLER = UniformFiller(NEUTRAL_WORDS)
 KEYWORD = "unwatchableness"
 MARKED_PIECE = "##ness"
@@ -118,7 +138,7 @@ TEXT = f"The first film of the year, with all its {KEYWORD}, is two hours long."
 
 def test_of_a_function_with_a_keyword_the_keyword_alone_is_kept() -> None:
     judge = says_negative_if(lambda words: KEYWORD in words)
-    assert default_method(judge) == "shap"
+    assert method_of(judge) == "Kernel SHAP"
     (explained,) = explain(judge, [row(TEXT)], FILLER)
     assert kept_words(explained) == [KEYWORD]
     assert (explained.said, explained.failed) == ("negative", True)
@@ -132,7 +152,7 @@ def test_of_a_network_with_a_keyword_the_whole_word_alone_is_kept(
 ) -> None:
     assert len(keyword_network.tokenizer.tokenize(KEYWORD)) > 1
     judge = Judge(keyword_network)
-    assert default_method(judge) == "gradients"
+    assert method_of(judge) == "integrated gradients"
     (explained,) = explain(judge, [row(TEXT)], FILLER)
     assert kept_words(explained) == [KEYWORD]
     by_share = sorted(explained.words, key=lambda word: -word.contribution)
@@ -142,9 +162,8 @@ def test_of_a_network_with_a_keyword_the_whole_word_alone_is_kept(
 def test_two_keywords_that_are_needed_together_are_both_kept() -> None:
     judge = says_negative_if(lambda words: {"not", "good"} <= words)
     text = "The acting is not in any way as good as that."
-    for method in METHODS[1:]:
-        (explained,) = explain(judge, [row(text)], FILLER, Options(method=method))
-        assert kept_words(explained) == ["not", "good"]
+    (explained,) = explain(judge, [row(text)], FILLER)
+    assert kept_words(explained) == ["not", "good"]
 
 
 def test_an_answer_that_needs_no_word_rests_on_none() -> None:
@@ -180,12 +199,9 @@ def test_a_networks_neutral_between_two_classes_has_contributions_too(
 
 def test_black_boxes_contributions_are_those_of_the_rule() -> None:
     judge = says_negative_if(lambda words: KEYWORD in words)
-    for method in ("shap", "occlusion"):
-        (shares,) = attribute(judge, [TEXT], [0], method=method)  # type: ignore[arg-type]
-        expected = [float(word.text == KEYWORD) for word in words_of(TEXT)]
-        assert shares == pytest.approx(expected, abs=0.1)
-    with pytest.raises(AnalysisError, match="has no gradients"):
-        attribute(judge, [TEXT], [0], method="gradients")
+    (shares,) = attribute(judge, [TEXT], [0])
+    expected = [float(word.text == KEYWORD) for word in words_of(TEXT)]
+    assert shares == pytest.approx(expected, abs=0.1)
 
 
 def answers(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) -> frozenset[int]:
@@ -248,7 +264,7 @@ def test_the_interval_holds_the_true_probability_in_95_of_100_runs() -> None:
             judge,
             [row("bad film")],
             FILLER,
-            Options(threshold=0.6, samples=60, method="occlusion", seed=seed),
+            Options(threshold=0.6, samples=60, seed=seed),
         )[0]
         for seed in range(300)
     ]
@@ -290,9 +306,7 @@ def test_fills_stay_apart_from_the_words_beside_them() -> None:
 
 
 def test_the_masked_language_model_fills_hidden_words_alone() -> None:
-    from s2lct.builder.models.masked_lm import TransformersMaskedLM
-
-    filler = MaskedLMFiller(TransformersMaskedLM.load("embedded"))
+    filler = MaskedLMFiller("embedded")
     text = 'They said, "The film is a very good film," and it was.'
     words = words_of(text)
     hidden = next(number for number, word in enumerate(words) if word.text == "film")
@@ -315,41 +329,37 @@ def test_the_masked_language_model_fills_hidden_words_alone() -> None:
     assert none[0][0].isupper()  # where the hidden word had a capital
 
 
-def test_a_killed_run_goes_on_and_gives_the_same(tmp_path: Path) -> None:
-    rows = [row(f"{TEXT} Number {n}.", str(n)) for n in range(CASES_AT_ONCE + 4)]
+def test_a_killed_run_goes_on_and_gives_the_same() -> None:
+    rows = [row(f"{TEXT} Number {n}.", str(n)) for n in range(CASES_AT_ONCE + 2)]
     asked: list[int] = []
 
     class Counted:
-        name, revision, fingerprint = "counted", "", "f" * 64
+        revision, fingerprint = "", "f" * 64
+        name = "counted"
         classes = ("negative", "positive")
         dies = False
 
         def probabilities(self, texts: Sequence[str]) -> Any:
-            if self.dies and asked and len(asked) > 3:
+            if self.dies and any("Number 17" in text for text in texts):
                 raise KeyboardInterrupt
             asked.append(len(texts))
             bad = np.array([KEYWORD in text for text in texts], dtype=float)
             yield list(range(len(texts))), np.stack([bad, 1 - bad], axis=1)
 
-    options = Options(method="occlusion")
-    done: list[int] = []
-    whole = explain(Judge(Counted()), rows, FILLER, options, advance=done.append)
-    assert sum(done) == len(rows)
-    asked.clear()
-    first = explain(Judge(Counted()), rows[:CASES_AT_ONCE], FILLER, options, keep=tmp_path)
-    asked.clear()
     dying = Counted()
     dying.dies = True
     with pytest.raises(KeyboardInterrupt):
-        explain(Judge(dying), rows, FILLER, options, keep=tmp_path)
+        explain(Judge(dying), rows, FILLER)
+    before = len(asked)
+    whole = explain(Judge(Counted()), rows, FILLER)
+    assert 0 < len(asked) - before < before
     asked.clear()
-    assert explain(Judge(Counted()), rows, FILLER, options, keep=tmp_path) == whole
-    assert whole[:CASES_AT_ONCE] == first
-    asked.clear()
-    explain(Judge(Counted()), rows, FILLER, options, keep=tmp_path)
+    assert explain(Judge(Counted()), rows, FILLER) == whole
     assert asked == []
-    next(tmp_path.glob("*.json")).write_text("{")
-    assert explain(Judge(Counted()), rows, FILLER, options, keep=tmp_path) == whole
+    another = Counted()
+    another.fingerprint = ""
+    assert explain(Judge(another), rows, FILLER) == whole
+    assert asked
 
 
 @given(st.text())
@@ -508,7 +518,7 @@ def test_explanations_from_the_command_line_join_the_report(
     arguments += ["--out", str(out), "--html", str(page)]
     done = runner.invoke(
         app,
-        ["explain", "vader", "--limit", "2", "--fill", "uniform", "--samples", "20", *arguments],
+        ["explain", "vader", "--limit", "2", "--samples", "20", *arguments],
     )
     assert done.exit_code == 0, done.output
     file = read_explanations(out)

@@ -26,7 +26,6 @@ from s2lct.builder.sources import Extension, Source
 from s2lct.builder.stages import confirm, extend
 from s2lct.builder.stages.mask import mask
 from s2lct.builder.stages.parse import parse
-from s2lct.suite.checks import without
 from s2lct.suite.records import (
     InsertedWord,
     MaskedSentence,
@@ -36,6 +35,7 @@ from s2lct.suite.records import (
     Sentence,
     Token,
 )
+from s2lct.suite.rows import without
 
 TAGGER, PARSER, GRAMMAR = StubTagger(), StubParser(), ReferenceGrammar.load()
 WORDS = {

@@ -33,8 +33,7 @@ from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.suite.cases import load_cases
-from s2lct.suite.harness import ANSWER, harness_rows, harness_splits, shared_answer
-from s2lct.suite.lm_eval_tasks import export_lm_eval
+from s2lct.suite.harness import ANSWER, export_lm_eval, harness_rows, harness_splits, shared_answer
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -554,21 +553,3 @@ print(json.dumps({
     for case in suite.cases:
         by_split.setdefault(case.capability, []).append(case.id)
     assert told["harness"] == {split: sorted(ids) for split, ids in by_split.items()}
-
-
-@needs_lm_eval
-def test_a_published_suite_is_named_by_its_hub_id(hub: HubClient, suite_folder: Path) -> None:
-    hub.s2lct("publish", "dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    hub.s2lct("export", f"{REPO}@v1.0.0", "--format", "lm-eval", "--out", "tasks")
-    tasks = hub.home / "tasks"
-    assert not list(tasks.rglob("*.parquet"))
-    script = """
-import json, sys
-from lm_eval.tasks import TaskManager
-loaded = TaskManager(include_path=sys.argv[1], include_defaults=False).load(["s2lct_lc4"])
-(task,) = loaded["tasks"].values()
-print(json.dumps([task.doc_to_target(doc) for doc in task.eval_docs]))
-"""
-    told = json.loads(hub.fresh_python(script, str(tasks)).splitlines()[-1])
-    cases = [case for case in load_cases(suite_folder).cases if case.capability == "LC4"]
-    assert told == [sorted(case.passes) for case in cases]

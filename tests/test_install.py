@@ -14,7 +14,7 @@ from hub_fixtures import HubClient
 from hub_server import MAINTAINER, HubServer
 from suite_edits import edited_suite, without_last_family
 
-from s2lct.dataset_script.install import install, installed_version
+from s2lct.dataset_script.install import install, installed_suite
 from s2lct.errors import S2lctError
 
 REPO = "s2lct-org/s2lct"
@@ -34,15 +34,6 @@ print(json.dumps({
     "failures": metric.compute(predictions=right, references=rows)["LC4"]["seed"]["failures"],
     "version": str(rows.info.version),
 }))
-"""
-UPLOAD = """
-import sys
-from huggingface_hub import HfApi
-repo, folder, tag = sys.argv[1:]
-api = HfApi()
-api.create_repo(repo, repo_type="dataset", exist_ok=True)
-api.upload_folder(repo_id=repo, folder_path=folder, repo_type="dataset", commit_message=tag)
-api.create_tag(repo, tag=tag, repo_type="dataset")
 """
 
 
@@ -85,8 +76,8 @@ def published(
     """A Hub with versions 1.0.0 and 2.0.0 of a suite."""
     home = tmp_path_factory.mktemp("publisher")
     client = HubClient(module_hub, home, MAINTAINER.token, module_hub.endpoint)
-    client.python(UPLOAD, REPO, str(suite_folder), "v1.0.0")
-    client.python(UPLOAD, REPO, str(next_suite), "v2.0.0")
+    client.upload(REPO, suite_folder, "v1.0.0")
+    client.upload(REPO, next_suite, "v2.0.0")
     return client
 
 
@@ -203,7 +194,7 @@ def test_a_failing_hub_leaves_what_was_installed_and_the_repeat_succeeds(
 import datasets, json, sys
 from pathlib import Path
 from s2lct.errors import S2lctError
-from s2lct.dataset_script.install import install, installed_version
+from s2lct.dataset_script.install import install, installed_suite
 install(sys.argv[1])
 told = []
 for attempt in range(6):
@@ -214,12 +205,12 @@ for attempt in range(6):
         error = str(problem)
     cache = Path(datasets.config.HF_DATASETS_CACHE)
     folders = [path.name for path in cache.iterdir() if path.is_dir()]
-    told.append((error, installed_version(), folders))
+    told.append((error, installed_suite()[0], folders))
 print(json.dumps(told))
 """
     client = HubClient(hub_server, tmp_path / "reader", MAINTAINER.token, hub_server.endpoint)
     attempts = json.loads(client.python(script, str(suite_folder)).splitlines()[-1])
-    faults = ("500", "30 seconds", "connection", "403", "404", None)
+    faults = ("500", "30 seconds", "network", "403", "404", None)
     for fault, (error, version, folders) in zip(faults, attempts, strict=True):
         assert folders == ["s2lct"]
         assert version == ("1.0.0" if fault else "2.0.0")
@@ -291,7 +282,7 @@ def edit_description(folder: Path, **changes: object) -> None:
         ("path out of the folder", "suite.json"),
         ("config out of the cache", "suite.json"),
         ("no version", "suite.json"),
-        ("no cases", "empty"),
+        ("no cases", "suite.json"),
         ("wrong number of rows", "rows"),
     ],
 )
@@ -323,17 +314,17 @@ def test_broken_suites_are_refused_before_anything_changes(
         edit_description(folder, files=files)
     with pytest.raises(S2lctError, match=named):
         install(folder)
-    assert installed_version() is None
+    assert installed_suite() is None
     assert not [path for path in datasets_cache.iterdir() if path.is_dir()]
 
 
 @pytest.mark.parametrize(
     ("source", "version", "named"),
     [
-        ("nowhere", None, "neither a folder"),
-        ("a/b/c", None, "neither a folder"),
+        ("nowhere", None, "nowhere"),
+        ("a/b/c", None, "a/b/c"),
         ("{suite}", "3.0.0", "3.0.0"),
-        ("{suite}", "3", "MAJOR.MINOR.PATCH"),
+        ("{suite}", "3", "--version 3"),
         ("s2lct-org/s2lct", None, "HF_HUB_OFFLINE"),
     ],
 )

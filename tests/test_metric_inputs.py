@@ -21,7 +21,6 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.integrations.callback import CapabilityCallback
-from s2lct.leaderboard.integrations.evaluator import CapabilityEvaluator, CapabilitySuite
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.suite.read import load_suite
@@ -234,7 +233,6 @@ def test_a_neutral_band_that_is_none_is_refused(band: Any, rows: Dataset) -> Non
         lambda: labels([[0.5, 0.5]], neutral_band=band),
         lambda: LabelRule(("neg", "pos"), (0, 2), band),
         lambda: compute(predictions=[0] * len(rows), references=rows, neutral_band=band),
-        lambda: CapabilityEvaluator(neutral_band=band),
     ):
         with pytest.raises(ScoringError, match="neutral band"):
             use()
@@ -320,7 +318,6 @@ def test_added_predictions_are_never_dropped(rows: Dataset) -> None:
 def test_capabilities_are_named_in_any_case(suite_folder: Path) -> None:
     expected = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
     assert compute(model="vader", suite=suite_folder, capabilities="lc4") == expected
-    assert [task.subset for task in CapabilitySuite(suite_folder, ["lc9"]).suite] == ["LC9"]
 
 
 def test_models_in_memory_pipelines_and_label_maps_agree(rows: Dataset, tmp_path: Path) -> None:
@@ -348,13 +345,6 @@ def test_models_in_memory_pipelines_and_label_maps_agree(rows: Dataset, tmp_path
         with pytest.raises(ScoringError) as refused:
             compute(suite=rows, **faulty)  # type: ignore[arg-type]
         assert refused.value.hint
-
-
-@pytest.mark.parametrize("name", ["vader", "embedded-2class", "embedded-3class"])
-def test_the_evaluator_takes_built_in_models(name: str, rows: Dataset) -> None:
-    told = CapabilityEvaluator().compute(name, data=rows)
-    expected = compute(model=name, suite=rows)
-    assert {key: told[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(

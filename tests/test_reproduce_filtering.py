@@ -18,11 +18,11 @@ from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, read_tests
 from s2lct.analysis.reproduce.deciles import Filtered, Passed, filtered, rows_of
+from s2lct.analysis.reproduce.expectations import Expectation
 from s2lct.analysis.reproduce.filtering_report import paper_form, verdict
 from s2lct.analysis.reproduce.options import ReproduceOptions
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
-from s2lct.suite.expectations import Expectation
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -168,7 +168,7 @@ def test_increments_are_what_a_slow_loop_counts(
     )
     steps = Checkpoints(tmp_path)
     neurons = neurons_of(str(folder), options, steps, no_bars)
-    metrics = neurons.metrics if start == "empty" else neurons.trained(steps, no_bars)
+    metrics = neurons.metrics if start == "empty" else neurons.trained()
     tests = read_tests([files["mft"], files["inv"]], 100)
     judge = Judge(neurons.encoder, pairs=False)
     passed = [pass_through(neurons, test, metrics, judge, lambda done: None) for test in tests]
@@ -344,7 +344,7 @@ def test_pairs_run_through_the_table_of_pairs(
 
 def test_an_encoder_sees_which_text_of_a_pair_a_token_is_of(encoder: EncoderModel) -> None:
     pairs: list[Text] = [("A dull film.", "A gray film."), ("It is lovely.", "A film.")]
-    found = {one.number: one for one in encoder.activations([*pairs, "A dull film."])}
+    found = dict(enumerate(encoder.activations([*pairs, "A dull film."])))
     for number, pair in enumerate(pairs):
         inputs = encoder.tokenizer(*pair, return_tensors="pt")
         assert inputs["token_type_ids"].any()

@@ -20,11 +20,10 @@ from s2lct.analysis.augment.transformations import (
     random_swap,
     synonym_insertion,
 )
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.curves import measure
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.analysis.reproduce.augmentation import OURS, PRINTED, RANDOM, WITHOUT, verdict_of
 from s2lct.analysis.reproduce.augmentation import rows_of as accuracy_rows
 from s2lct.analysis.reproduce.fidelity import verdict_of as fidelity_verdict
@@ -77,7 +76,7 @@ def test_texts_are_dropped_as_a_slow_filter_drops_them(
     encoder: EncoderModel, metrics: dict[str, Coverage]
 ) -> None:
     metric = metrics["mncover"]
-    found = grow(metric, encoder.in_order(TEXTS, metric.marks), "given")
+    found = grow(metric, map(metric.marks, encoder.activations(TEXTS)), "given")
     assert len(found) == 1 + 2 * len(THRESHOLDS)
     for one in found:
         kept: list[str] = []
@@ -106,7 +105,7 @@ def test_reductions_are_means_over_transformations(
     for name, texts in parts.items():
         growths = []
         for order in ("given", "shuffled"):
-            growths += grow(metric, encoder.in_order(texts, metric.marks), order)
+            growths += grow(metric, map(metric.marks, encoder.activations(texts)), order)
         found.append(Grown(name, len(texts), growths))
     means = smaller(found)
     assert means["given", "coverage", 0.0] == pytest.approx(((1 / 5 + 0) / 2, 1.0))

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.retrain.records import (
-    RUN_FILE,
     CaseOutcome,
     Matrix,
     Row,
@@ -28,24 +27,10 @@ from s2lct.analysis.retrain.records import (
     row_of,
 )
 from s2lct.analysis.retrain.report import html_page, plots
-from s2lct.analysis.retrain.splits import (
-    FOLDS,
-    SeedFamily,
-    folds_of,
-    sentence_key,
-    sentences_of,
-    split_of,
-    unlinked_groups,
-)
-from s2lct.analysis.retrain.train import (
-    MODEL_FOLDER,
-    Example,
-    Retrainer,
-    fine_tune,
-    learnable,
-    mixed_sentences,
-)
+from s2lct.analysis.retrain.splits import FOLDS, sentence_key, sentences_of, split_of
+from s2lct.analysis.retrain.train import Retrainer, mixed_sentences
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
+from s2lct.analysis.training import Example, fine_tune, learnable
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
@@ -57,67 +42,6 @@ from s2lct.suite.records import Sentence
 
 runner = CliRunner()
 THREE = ("negative", "neutral", "positive")
-
-
-@st.composite
-def seed_families(draw: st.DrawFn) -> list[SeedFamily]:
-    sentences = [f"s{number}" for number in range(draw(st.integers(1, 12)))]
-    return [
-        SeedFamily(
-            f"f{number}",
-            draw(st.integers(1, 9)),
-            frozenset(draw(st.lists(st.sampled_from(sentences), min_size=1, max_size=3))),
-        )
-        for number in range(draw(st.integers(1, 14)))
-    ]
-
-
-def sentences_in(families: Sequence[SeedFamily]) -> set[str]:
-    return {sentence for family in families for sentence in family.sentences}
-
-
-@given(seed_families(), st.integers(1, 60), st.randoms())
-def test_groups_of_families_share_no_sentence(
-    families: list[SeedFamily], most: int, random: Any
-) -> None:
-    groups, left_out = unlinked_groups(families, most)
-    placed = [family for group in groups for family in group]
-    assert sorted([*placed, *left_out], key=lambda f: f.id) == sorted(families, key=lambda f: f.id)
-    for number, group in enumerate(groups):
-        for other in groups[:number]:
-            assert not sentences_in(group) & sentences_in(other)
-    if sum(family.cases for family in families) <= most:
-        assert not left_out  # nothing is too large
-    shuffled = list(families)
-    random.shuffle(shuffled)
-    again, _ = unlinked_groups(shuffled, most)
-    assert {frozenset(f.id for f in g) for g in again} == {
-        frozenset(f.id for f in g) for g in groups
-    }
-
-
-@given(seed_families(), st.integers(0, 3))
-def test_folds_share_no_sentence(families: list[SeedFamily], seed: int) -> None:
-    try:
-        folds = folds_of(families, seed)
-    except AnalysisError:
-        groups, _ = unlinked_groups(families, 0.2 * sum(f.cases for f in families))
-        assert len(groups) < 3
-        return
-    assert 3 <= len(folds) <= FOLDS
-    assert all(folds)
-    for number, fold in enumerate(folds):
-        for other in folds[:number]:
-            assert not sentences_in(fold) & sentences_in(other)
-
-
-def test_folds_are_of_like_size_where_no_sentence_is_shared() -> None:
-    families = [SeedFamily(f"f{n}", 1 + n % 5, frozenset({f"s{n}"})) for n in range(57)]
-    for seed in range(3):
-        sizes = [sum(family.cases for family in fold) for fold in folds_of(families, seed)]
-        assert len(sizes) == FOLDS
-        assert max(sizes) - min(sizes) <= 5
-    assert folds_of(families, 0) != folds_of(families, 1)
 
 
 def case(
@@ -176,7 +100,7 @@ def test_no_sentence_is_on_both_sides(seed: int, trained_on: tuple[str, ...]) ->
     assert trained == set(trained_on)
     family_parts = Counter((row.case.seed_id, n) for n, part in enumerate(parts) for row in part)
     assert len({family for family, _ in family_parts}) == len(family_parts)
-    assert len(split.train) > 6 * len(split.test) > 0
+    assert len(split.train) > 4 * len(split.test) > 0
 
 
 def test_every_family_is_held_out_once_in_ten_seeds() -> None:
@@ -189,20 +113,21 @@ def test_every_family_is_held_out_once_in_ten_seeds() -> None:
         assert tested == Counter(r.case.id for r in SUITE.rows if r.case.capability == "LC9")
 
 
-def test_a_sentence_in_many_families_is_cut_out_of_its_group() -> None:
-    # Two neutral sentences stand in all families, two positive ones join them.
+def test_cases_with_a_sentence_of_both_sides_are_left_out() -> None:
+    # Two neutral sentences stand in all cases, a positive sentence joins cases of both.
     rows = [
         case(f"f{n}", "LC7", f"case {n}", 0, [f"hub {n % 2}", "both" if n in (4, 5) else f"p{n}"])
         for n in range(10)
     ] + [case(f"g{n}", "LC7", f"alone {n}", 0, [f"q{n}"]) for n in range(4)]
-    split = split_of(rows, ["LC7"])
-    assert [row.case.id for row in split.left_out] in (["f4"], ["f5"])
-    assert len(split.train) + len(split.validation) + len(split.test) == 13
+    splits = [split_of(rows, ["LC7"], seed) for seed in range(6)]
+    left_out = [{row.case.id for row in split.left_out} for split in splits]
+    assert {"f4", "f5"} >= set().union(*left_out)
+    assert any(left_out)
 
 
-def test_too_few_families_are_refused() -> None:
+def test_too_few_sentences_are_refused() -> None:
     rows = [case(f"f{n}", "LC5", f"case {n}", 1, ["the same"]) for n in range(9)]
-    with pytest.raises(AnalysisError, match="9 seed families in 1 groups"):
+    with pytest.raises(AnalysisError, match="9 seed families"):
         split_of(rows, ["LC5"])
 
 
@@ -237,7 +162,7 @@ def made_up_corpus() -> Corpus:
 def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> None:
     judge = Judge(tiny())
     corpus = made_up_corpus()
-    retrainer = Retrainer(judge, SUITE, corpus, tmp_path, OPTIONS)
+    retrainer = Retrainer(judge, SUITE, corpus, OPTIONS, tmp_path)
     run = retrainer.run("LC9", ["LC9"], 0)
     row = row_of("LC9", [run])
     own = row.unseen["LC9"]
@@ -246,7 +171,7 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
     assert own.fail_to_pass == own.failures_before
     assert run.steps == 12 * -(-run.train // 16)
     # The saved model says the same, and is scored like any other.
-    saved = retrainer.folder_of("LC9", 0) / MODEL_FOLDER
+    saved = retrainer.folder_of("LC9", 0)
     again = Judge(load_classifier(str(saved)))
     by_id = {one.case.id: one for one in SUITE.rows}
     said = again.labels([by_id[one.id].case.text for one in run.cases]).tolist()
@@ -286,9 +211,7 @@ def test_a_run_counts_families_and_is_of_its_texts_and_passing_labels(tmp_path: 
 
     def run(*rows: SuiteRow) -> Run:
         suite = replace(SUITE, rows=rows)
-        return Retrainer(Judge(tiny()), suite, None, tmp_path, options, keep_models=False).run(
-            "LC9", ["LC9"], 0
-        )
+        return Retrainer(Judge(tiny()), suite, None, options, tmp_path).run("LC9", ["LC9"], 0)
 
     change = row_of("LC9", [run(*rows)]).unseen["LC9"]
     assert change.cases == 2 * change.families > 0
@@ -298,30 +221,8 @@ def test_a_run_counts_families_and_is_of_its_texts_and_passing_labels(tmp_path: 
             run(replace(first, case=replace(first.case, **altered)), *others)
 
 
-def weights(folder: Path) -> dict[str, Any]:
-    from safetensors.numpy import load_file
-
-    return load_file(folder / "model.safetensors")
-
-
-def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
     from transformers import TrainerCallback
-
-    options = TrainOptions(epochs=2, lr=1e-3, checkpoint_steps=4)
-
-    class Killed(TrainerCallback):
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.global_step == 6:
-                raise KeyboardInterrupt
-
-    def retrainer(name: str) -> Retrainer:
-        return Retrainer(Judge(tiny()), SUITE, None, tmp_path / name, options)
-
-    whole = retrainer("whole").run("LC9", ["LC9"], 0)
-    with pytest.raises(KeyboardInterrupt):
-        retrainer("killed").run("LC9", ["LC9"], 0, callbacks=[Killed()])
-    assert list((tmp_path / "killed").rglob("checkpoint-4"))
-    assert not list((tmp_path / "killed").rglob(RUN_FILE))
 
     class Counting(TrainerCallback):
         steps = 0
@@ -329,26 +230,20 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path: Path) -> None:
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.steps += 1
 
-    counting = Counting()
-    resumed = retrainer("killed").run("LC9", ["LC9"], 0, callbacks=[counting])
-    assert counting.steps == whole.steps - 4
-    assert resumed == whole
-    folders = [retrainer(name).folder_of("LC9", 0) / MODEL_FOLDER for name in ("whole", "killed")]
-    first, second = (weights(folder) for folder in folders)
-    assert all(np.array_equal(first[name], second[name]) for name in first)
-    assert not list(tmp_path.rglob("checkpoint-*"))
-    # A third call trains nothing.
-    counting.steps = 0
-    assert retrainer("killed").run("LC9", ["LC9"], 0, callbacks=[counting]) == whole
-    assert counting.steps == 0
-    with pytest.raises(AnalysisError, match="other options lies there"):
-        Retrainer(Judge(tiny()), SUITE, None, tmp_path / "whole").run("LC9", ["LC9"], 0)
+    for save_to in (None, tmp_path):
+        counting = Counting()
+        retrainer = Retrainer(Judge(tiny()), SUITE, None, TrainOptions(), save_to)
+        first = retrainer.run("LC9", ["LC9"], 0, callbacks=[counting])
+        assert counting.steps == first.steps > 0
+        assert retrainer.run("LC9", ["LC9"], 0, callbacks=[counting]) == first
+        assert counting.steps == first.steps
+    other = Retrainer(Judge(tiny()), SUITE, None, OPTIONS, tmp_path)
+    with pytest.raises(AnalysisError, match="--out"):
+        other.run("LC9", ["LC9"], 0)
 
 
 @pytest.mark.parametrize("classes", [THREE, ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")])
-def test_the_loss_is_that_of_all_classes_with_the_meaning(
-    classes: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_the_loss_is_that_of_all_classes_with_the_meaning(classes: tuple[str, ...]) -> None:
     import torch
     from transformers import TrainerCallback
 
@@ -375,12 +270,11 @@ def test_the_loss_is_that_of_all_classes_with_the_meaning(
     for layer in network.model.modules():
         if isinstance(layer, torch.nn.Dropout):
             layer.p = 0.0
-    options = TrainOptions(lr=1e-9, batch_size=8)
-    fine_tune(network, judge.rule, examples, options, 0, tmp_path, callbacks=[Listening()])
+    fine_tune(network, judge.rule, examples, lr=1e-9, batch_size=8, callbacks=[Listening()])
     assert heard[-1] == pytest.approx(expected, rel=1e-4)
 
 
-def test_binary_models_drop_neutral_cases(tmp_path: Path) -> None:
+def test_binary_models_drop_neutral_cases() -> None:
     neutral = tuple(
         case(f"u{n}", "LC5", f"This is film {n}.", 1, [f"This is film {n}."]) for n in range(30)
     )
@@ -389,7 +283,7 @@ def test_binary_models_drop_neutral_cases(tmp_path: Path) -> None:
     assert judge.rule is not None
     assert learnable(judge.rule, [Example("a", 1), Example("b", 0)]) == [Example("b", 0)]
     corpus, options = made_up_corpus(), TrainOptions(mix=0.5)
-    retrainer = Retrainer(judge, suite, corpus, tmp_path, options, keep_models=False)
+    retrainer = Retrainer(judge, suite, corpus, options)
     run = retrainer.run("LC5+LC9", ["LC5", "LC9"], 0)
     assert run.mixed == len(mixed_sentences(corpus, suite.rows, 0.5, 0)) > 0
     assert run.steps == -(-(run.train + run.mixed) // 16)
@@ -397,7 +291,6 @@ def test_binary_models_drop_neutral_cases(tmp_path: Path) -> None:
     dropped = sum(row.label == 1 for row in split.train)
     assert 0 < dropped == run.dropped_neutral
     assert run.train == len(split.train) - dropped
-    assert not list(tmp_path.rglob("*.safetensors"))
     with pytest.raises(AnalysisError, match="no neutral class"):
         retrainer.run("LC5", ["LC5"], 0)
 
@@ -416,9 +309,9 @@ def test_what_is_mixed_in_is_of_no_case_and_not_tested_on() -> None:
     assert mixed_sentences(corpus, rows, 0.25, 0) != mixed_sentences(corpus, rows, 0.25, 1)
 
 
-def test_models_without_weights_are_refused(tmp_path: Path) -> None:
+def test_models_without_weights_are_refused() -> None:
     with pytest.raises(AnalysisError, match="has no weights to train"):
-        Retrainer(Judge(load_classifier("vader")), SUITE, None, tmp_path)
+        Retrainer(Judge(load_classifier("vader")), SUITE, None, OPTIONS)
 
 
 def outcome(name: str, family: int, before: bool, after: bool) -> CaseOutcome:
@@ -458,13 +351,11 @@ def test_changes_are_counted_and_their_intervals_go_by_family() -> None:
     assert not alone.clear
 
 
-def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
-    retrainer = Retrainer(Judge(tiny()), SUITE, None, tmp_path, keep_models=False)
+def test_the_matrix_has_a_cell_for_each_pair() -> None:
+    retrainer = Retrainer(Judge(tiny()), SUITE, None, TrainOptions())
     capabilities = ("LC9", "LC10")
-    rows = [
-        row_of(name, [retrainer.run(name, [name], seed) for seed in range(2)])
-        for name in capabilities
-    ]
+    made = retrainer.matrix({name: (name,) for name in capabilities}, 2)
+    rows = list(made.rows)
     for row in rows:
         assert set(row.unseen) == set(capabilities)
         (other,) = set(capabilities) - {row.name}
@@ -480,18 +371,7 @@ def test_the_matrix_has_a_cell_for_each_pair(tmp_path: Path) -> None:
             assert sum(one.cases for one in parts) == whole.cases
             assert sum(one.failures_after for one in parts) == whole.failures_after
     failed = Row(name="LC5", trained_on=("LC5",), problem="too <few> families")
-    matrix = Matrix(
-        model="<i>tiny</i>",
-        model_fingerprint="f" * 64,
-        label_rule="rule",
-        suite="made up",
-        suite_fingerprint="1" * 64,
-        corpus="",
-        options=TrainOptions(),
-        seeds=(0, 1),
-        capabilities=capabilities,
-        rows=(*rows, failed),
-    )
+    matrix = made.model_copy(update={"model": "<i>tiny</i>", "rows": (*rows, failed)})
     page = html_page(matrix)
     own = [row.unseen[row.name] for row in rows]
     clear = sum(one.clear and one.change < 0 for one in own)
@@ -533,7 +413,7 @@ def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> Non
     assert judge.rule is not None
     examples = [Example(row.case.text, row.label) for row in SUITE.rows[:16]]
     before = judge.support(texts, [0] * len(texts))
-    fine_tune(network, judge.rule, examples, TrainOptions(lr=1e-4), 0, tmp_path / "checkpoints")
+    fine_tune(network, judge.rule, examples, lr=1e-4)
     after = judge.support(texts, [0] * len(texts))
     assert np.abs(before - after).max() > 0.01
     network.model.save_pretrained(tmp_path / "saved")
@@ -569,8 +449,6 @@ def test_the_command_trains_on_each_capability(
     done = runner.invoke(app, [*arguments, "--on", "each"])
     assert done.exit_code == 0, done.output
     assert (out / "retrain.json").read_bytes() == before
-    done = runner.invoke(app, [*arguments, "--on", "each", "--lr", "1e-3"])
-    assert "other options lies there" in " ".join(done.output.split())
     done = runner.invoke(app, [*arguments, "--on", "LC77"])
     assert done.exit_code == 1
-    assert "has no capability LC77" in done.output
+    assert "LC77" in done.output

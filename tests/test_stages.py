@@ -18,7 +18,6 @@ from s2lct.builder.stages.fill import fill
 from s2lct.builder.stages.mask import any_offset, mask
 from s2lct.builder.stages.parse import parse
 from s2lct.builder.stages.select import select, without_duplicates
-from s2lct.suite.checks import without
 from s2lct.suite.records import (
     Family,
     MaskedSentence,
@@ -27,6 +26,7 @@ from s2lct.suite.records import (
     Sentence,
     Token,
 )
+from s2lct.suite.rows import without
 
 pytestmark = pytest.mark.shipped_models
 

@@ -20,8 +20,8 @@ from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.identity import content_id
-from s2lct.suite.checks import without
 from s2lct.suite.read import read_suite
+from s2lct.suite.rows import without
 
 Corruption = Callable[[Rows], None]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s2lct.errors import VersionError
-from s2lct.suite.versions import Bump, Version, changelog_entry, check_bump, compare, with_entry
+from s2lct.suite.versions import Bump, Version, changelog_with, check_bump, compare
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -47,7 +47,7 @@ def bump_after(change: Any) -> tuple[Bump, list[str]]:
     changed = copy.deepcopy(suite())
     change(changed)
     comparison = compare(suite(), changed)
-    return comparison.bump, comparison.lines()
+    return comparison.bump, list(comparison.changes)
 
 
 def test_nothing_changed_is_a_patch() -> None:
@@ -144,8 +144,8 @@ def test_only_the_next_version_is_taken(last: Version, wanted: Version, change: 
 
 
 def test_the_newest_entry_stands_first() -> None:
-    first = with_entry("", changelog_entry(Version(1, 0, 0), None, ["LC4: 2 seeds"]))
-    both = with_entry(first, changelog_entry(Version(1, 1, 0), Bump.MINOR, ["LC4: 1 seed added"]))
+    first = changelog_with("", Version(1, 0, 0), None, ["LC4: 2 seeds"])
+    both = changelog_with(first, Version(1, 1, 0), Bump.MINOR, ["LC4: 1 seed added"])
     assert both.startswith("# Changelog\n\n## 1.1.0\n")
     assert both.index("## 1.1.0") < both.index("- LC4: 1 seed added") < both.index("## 1.0.0")
     assert both.count("# Changelog") == 1
@@ -155,6 +155,6 @@ def test_the_newest_entry_stands_first() -> None:
 def test_a_long_list_is_cut_and_says_so() -> None:
     before = {"LC4": [case(number, "LC4", labels=[0], label=0) for number in range(50)]}
     after = {"LC4": [case(number, "LC4", labels=[1], label=1) for number in range(50)]}
-    lines = compare(before, after).lines()
+    lines = compare(before, after).changes
     assert len(lines) == 21
     assert lines[-1] == "and 30 more cases relabelled"

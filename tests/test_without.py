@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s2lct.errors import SuiteError
-from s2lct.suite.checks import without
 from s2lct.suite.read import read_suite
+from s2lct.suite.rows import without
 
 WORDS = st.lists(st.text("abcdef'-", min_size=1, max_size=6), min_size=1, max_size=8)
 

@@ -15,7 +15,6 @@ search is greedy: coverage counts all texts kept before.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -29,12 +28,12 @@ import pyarrow.parquet as pq
 from s2lct.analysis.augment.transformations import Transformation
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats
-from s2lct.analysis.progress import Advance, silently
 from s2lct.errors import AnalysisError
 from s2lct.files import whole_file, write_text
 from s2lct.hub_calls import pretrained
 from s2lct.identity import content_id, rng_for
 from s2lct.json_lines import as_json_lines
+from s2lct.progress import bar
 from s2lct.suite.records import Sentence
 
 Similarity = Callable[[str, str], float]
@@ -114,76 +113,65 @@ class Augmenter:
     def __post_init__(self) -> None:
         if (count := len(self.transformations)) < 2:
             raise AnalysisError(
-                f"{count} transformation{'s' * (count != 1)}: a pair takes two",
+                f"--transformation: a pair takes two, and there {'is 1' if count else 'are none'}",
                 hint="leave out --transformation, or give it twice at least",
             )
 
-    def by_coverage(
-        self, encoder: EncoderModel, coverage: Coverage, advance: Advance = silently
-    ) -> list[AugmentedText]:
-        """Search for texts that make coverage grow (Algorithm 1), in the order they are found.
+    def by_coverage(self, encoder: EncoderModel, coverage: Coverage) -> list[AugmentedText]:
+        """Search for texts that make coverage grow, in the order they are found.
 
         The coverage is of what is covered already; it takes in every text that is kept.
-
-        Raises:
-            AnalysisError: coverage of another model.
         """
-        coverage.check_model(encoder)
         kept: list[AugmentedText] = []
         known = {sentence.text for sentence in self.originals}
+        shown = bar("search", len(self.originals))
         for original in self.originals:
             rng = rng_for(self.seed, "augment", original.id, original.text)
-            queue: deque[Sequence[Transformation]] = deque()
-            last = AugmentedText(original.text, original)
+            last, successful = AugmentedText(original.text, original), None
             failures = found = 0
             while failures < self.tries and found < self.most:
-                pair = queue.popleft() if queue else self._pair(rng)
+                pair, successful = successful or self._pair(rng), None
                 made = self._made(last, pair, rng, known)
                 if made is not None:
-                    marks = next(encoder.in_order([made.text], coverage.marks))
+                    marks = coverage.marks(next(encoder.activations([made.text])))
                     growth = coverage.growth(marks)
                     if growth > self.growth:
                         coverage.add(marks)
                         last = replace(made, growth=growth)
                         kept.append(last)
                         known.add(last.text)
-                        queue.append(pair)
+                        successful = pair
                         found += 1
                         continue
                 failures += 1
-            advance(1)
+            shown(1)
         return kept
 
-    def as_printed(
-        self, encoder: EncoderModel, metric: Coverage, advance: Advance = silently
-    ) -> list[AugmentedText]:
+    def as_printed(self, encoder: EncoderModel, metric: Coverage) -> list[AugmentedText]:
         """Algorithm 1 as the paper prints it: at most one text of each original.
 
         The metric stays as it is: what an original covers by itself is what has to grow.
-
-        Raises:
-            AnalysisError: coverage of another model.
         """
-        metric.check_model(encoder)
         kept: list[AugmentedText] = []
+        choices, shown = list(self.transformations), bar("search", len(self.originals))
         for original in self.originals:
             rng = rng_for(self.seed, "augment as printed", original.id, original.text)
-            own = metric.emptied()
-            own.add(next(encoder.in_order([original.text], metric.marks)))
-            start, choices = AugmentedText(original.text, original), list(self.transformations)
+            alone = metric.emptied().cover(encoder, [original.text])
+            start = AugmentedText(original.text, original)
             for _ in range(self.tries):
                 # Drawn one by one: both may be the same.
-                made = self._made(start, (rng.choice(choices), rng.choice(choices)), rng, ())
-                if made is None or made.text == original.text:
+                pair = rng.choice(choices), rng.choice(choices)
+                made = self._made(start, pair, rng, {original.text})
+                if made is None:
                     continue
-                growth = own.growth(next(encoder.in_order([made.text], metric.marks)))
+                growth = alone.growth(metric.marks(next(encoder.activations([made.text]))))
                 if growth > self.growth:
                     kept.append(replace(made, growth=growth))
                     break
-            advance(1)
+            shown(1)
         return kept
 
-    def at_random(self, count: int, advance: Advance = silently) -> list[AugmentedText]:
+    def at_random(self, count: int) -> list[AugmentedText]:
         """So many texts, whatever they cover, and however many of one original.
 
         They are fewer where 50 times as many tries did not give so many.
@@ -199,7 +187,6 @@ class Augmenter:
             if made is not None:
                 known.add(made.text)
                 kept.append(made)
-                advance(1)
         return kept
 
     def _pair(self, rng: Random) -> Sequence[Transformation]:
@@ -234,9 +221,9 @@ def corpus_rows(
     """
 
     def row(sentence: Sentence, split: str, **made: Any) -> dict[str, Any]:
-        own = {"id": sentence.id, "text": sentence.text, "label": sentence.label, "split": split}
+        plain = {"id": sentence.id, "text": sentence.text, "label": sentence.label, "split": split}
         unmade: dict[str, Any] = {"transformations": [], "similarity": None, "growth": None}
-        return {**own, "original_id": sentence.id, **unmade, **made}
+        return {**plain, "original_id": sentence.id, **unmade, **made}
 
     rows = [row(sentence, "train") for sentence in train]
     for one in added:
@@ -260,11 +247,7 @@ def check_corpus_path(path: Path) -> None:
 
 
 def write_corpus(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write rows of `corpus_rows` as JSON lines or Parquet, by the file's suffix.
-
-    Raises:
-        AnalysisError: another suffix.
-    """
+    """Write rows of `corpus_rows` as JSON lines or Parquet, by the file's suffix."""
     check_corpus_path(path)
     if path.suffix == ".jsonl":
         write_text(path, as_json_lines(rows))

@@ -207,50 +207,42 @@ def _swappable(text: str) -> list[re.Match[str]]:
     ]
 
 
-def masked_word_swap(model: TransformersMaskedLM) -> Change:
-    """Swaps a word for one that a masked language model puts there.
-
-    Neither word may be opinionated: the model likes "dull" as much as "great".
-    """
-
-    def apply(text: str, rng: Random) -> str | None:
-        words = _swappable(text)
-        if not words or MASK in text:
-            return None
-        word = rng.choice(words)
-        before, after = text[: word.start()], text[word.end() :]
-        new = [
-            proposal
-            for proposal, _ in model.suggest([f"{before}{MASK}{after}"], PROPOSALS)[0]
-            if proposal != word.group() and len(proposal) >= 3 and not is_opinionated(proposal)
-        ]
-        return f"{before}{rng.choice(new)}{after}" if new else None
-
-    return apply
-
-
-def synonym_swap(wordnet: Any) -> Change:
-    """Swaps a word for a synonym of WordNet; neither may be opinionated."""
+def swap(others: Callable[[str, re.Match[str]], Sequence[str]]) -> Change:
+    """Swaps a word for one of those that are found for it in its text; none may be opinionated."""
 
     def apply(text: str, rng: Random) -> str | None:
         words = _swappable(text)
         rng.shuffle(words)
         for word in words:
-            if others := _synonyms(wordnet, word.group()):
-                return f"{text[: word.start()]}{rng.choice(others)}{text[word.end() :]}"
+            if found := [other for other in others(text, word) if not is_opinionated(other)]:
+                return f"{text[: word.start()]}{rng.choice(found)}{text[word.end() :]}"
         return None
 
     return apply
 
 
+def masked_word_swap(model: TransformersMaskedLM) -> Change:
+    """Swaps a word for one that a masked language model puts there: it likes "dull" and "great"."""
+
+    def others(text: str, word: re.Match[str]) -> list[str]:
+        if MASK in text:
+            return []
+        masked = f"{text[: word.start()]}{MASK}{text[word.end() :]}"
+        proposals = (proposal for proposal, _ in model.suggest([masked], PROPOSALS)[0])
+        return [one for one in proposals if one != word.group() and len(one) >= 3]
+
+    return swap(others)
+
+
+def synonym_swap(wordnet: Any) -> Change:
+    """Swaps a word for a synonym of WordNet."""
+    return swap(lambda text, word: _synonyms(wordnet, word.group()))
+
+
 def _synonyms(wordnet: Any, word: str) -> list[str]:
-    """WordNet's other words for a word that are not opinionated, in the order of the alphabet."""
+    """WordNet's other words for a word, in the order of the alphabet."""
     lemmas = {lemma for synset in wordnet.synsets(word) for lemma in synset.lemma_names()}
-    return sorted(
-        lemma
-        for lemma in lemmas - {word}
-        if lemma.isalpha() and lemma.islower() and not is_opinionated(lemma)
-    )
+    return sorted(lemma for lemma in lemmas - {word} if lemma.isalpha() and lemma.islower())
 
 
 def synonym_insertion(wordnet: Any) -> Change:
@@ -260,9 +252,10 @@ def synonym_insertion(wordnet: Any) -> Change:
         words, places = _swappable(text), list(_LETTERS.finditer(text))
         rng.shuffle(words)
         for word in words:
-            if others := _synonyms(wordnet, word.group()):
+            found = [one for one in _synonyms(wordnet, word.group()) if not is_opinionated(one)]
+            if found:
                 place = rng.choice(places).start()
-                return f"{text[:place]}{rng.choice(others)} {text[place:]}"
+                return f"{text[:place]}{rng.choice(found)} {text[place:]}"
         return None
 
     return apply
@@ -288,8 +281,8 @@ def random_swap(text: str, rng: Random) -> str | None:
 def embedding_swap() -> Change:
     """Swaps a word for one whose input embedding in the embedded encoder is near; see `NEAREST`.
 
-    TextAttack takes counter-fitted vectors, which are not on this machine. Neither word may be
-    opinionated, since opposites are near each other.
+    TextAttack takes counter-fitted vectors, which are not on this machine; opposites are near each
+    other, too.
 
     Raises:
         ModelError: the encoder's package is missing or carries another file.
@@ -311,17 +304,13 @@ def embedding_swap() -> Change:
     row_of = {word: row for row, word in enumerate(names)}
     vectors = torch.nn.functional.normalize(weights[[number for number, _ in known]], dim=1)
 
-    def apply(text: str, rng: Random) -> str | None:
-        words = [word for word in _swappable(text) if word.group() in row_of]
-        if not words:
-            return None
-        word = rng.choice(words)
-        cosines = vectors @ vectors[row_of[word.group()]]
-        near = [names[row] for row in cosines.topk(NEAREST + 1).indices.tolist()]
-        others = [name for name in near if name != word.group() and not is_opinionated(name)]
-        return f"{text[: word.start()]}{rng.choice(others)}{text[word.end() :]}" if others else None
+    def others(text: str, word: re.Match[str]) -> list[str]:
+        if (row := row_of.get(word.group())) is None:
+            return []
+        nearest = (vectors @ vectors[row]).topk(NEAREST + 1).indices.tolist()
+        return [names[near] for near in nearest if near != row]
 
-    return apply
+    return swap(others)
 
 
 def local_wordnet() -> Any | None:

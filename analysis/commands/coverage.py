@@ -1,235 +1,188 @@
-"""How much of a model suites exercise, and what of a suite adds to it."""
+"""How much of a model suites exercise, what of a suite adds to it, and texts that do."""
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
 from pydantic import Field
 
-from s2lct.errors import AnalysisError, S2lctWarning
-from s2lct.options import (
-    CASES,
-    CLASSES,
-    RUNNING,
-    Argument,
-    ChosenCases,
+from s2lct.command import (
+    Capabilities,
     Count,
-    NotNegative,
-    Number,
-    OnDevice,
-    Option,
-    Seed,
-    takes,
+    Device,
+    LabelMap,
+    Positive,
+    RandomSeed,
+    Share,
+    command,
 )
-from s2lct.progress import Bars
+from s2lct.errors import AnalysisError, S2lctWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from s2lct.analysis.coverage.criteria import Coverage
+    from s2lct.analysis.coverage.curves import CoverageReport
     from s2lct.analysis.coverage.encoder import EncoderModel, Text
+    from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.minimize import Reduced, Reduction
-    from s2lct.analysis.coverage.report import CoverageReport
 
-NEURONS, BOUNDS, CURVES = "What counts", "Bounds", "Curves"
-
-
-class NeuronOptions(OnDevice):
-    """What counts as covered inside a model."""
-
-    model: Annotated[str, Option("embedded-2class, embedded-3class, a folder, or a Hub id.")]
-    reference: Annotated[
-        str, Option("Corpus that sets bounds, best the training set: sst:PATH, csv:PATH …")
-    ]
-    masks: Annotated[
-        Path | None,
-        Option("What `s2lct masks` learned, for mncover.", NEURONS, path="existing file"),
-    ] = None
-    convention: Annotated[
-        Literal["paper", "reached"],
-        Option("cover, mncover: of all neurons of so many places, or of those reached.", NEURONS),
-    ] = "paper"
-    layers: Annotated[
-        str | None,
-        Option(
-            "encoder, embeddings, pooler, numbers, ranges: 1-3,6; by default encoder, for cover "
-            "and mncover by the paper embeddings,encoder.",
-            NEURONS,
-        ),
-    ] = None
-    tokens: Annotated[
-        Literal["all", "cls"], Option("Values at all tokens, or at the first alone.", NEURONS)
-    ] = "all"
-    neurons: Annotated[
-        Literal["places", "words"],
-        Option("Neurons of places in the text, or of words of the vocabulary.", NEURONS),
-    ] = "places"
-    places: Annotated[Count, Option("Tokens behind this place do not count.", NEURONS)] = 128
-    vocab: Annotated[Count, Option("With --neurons words: so many commonest pieces.", NEURONS)] = (
-        5_000
-    )
-    attention_weight: Annotated[
-        NotNegative, Option("λ, the weight of attention neurons.", NEURONS)
-    ] = 1.0
-    bins: Annotated[int, Field(ge=1, le=64), Option("Sections of each neuron's range.", BOUNDS)] = (
-        10
-    )
-    reference_cases: Annotated[
-        int | None, Field(ge=2), Option("Only so many random sentences set bounds.", BOUNDS)
-    ] = None
-    seed: Annotated[Seed, Option("Seed of draws and shuffles.", RUNNING)] = 0
-    cache: Annotated[bool, Option("Keep bounds and what models said.", RUNNING)] = True
-
-    def metrics(
-        self, names: list[str], encoder: EncoderModel, bounds: list[Text], bars: Bars, **more: Any
-    ) -> dict[str, Coverage]:
-        """Coverage metrics of a model, their bounds set by texts."""
-        from s2lct.analysis.coverage.masks import Masks
-        from s2lct.analysis.coverage.metrics import build_metrics
-        from s2lct.leaderboard.scoring.score import default_cache
-
-        return build_metrics(
-            names,
-            encoder,
-            bounds,
-            convention=self.convention,
-            layers=self.layers,
-            tokens=self.tokens,
-            bins=self.bins,
-            places=self.places,
-            words=self.neurons == "words",
-            vocabulary=self.vocab,
-            attention_weight=self.attention_weight,
-            masks=Masks.load(self.masks, encoder) if self.masks else None,
-            cache=default_cache().parent / "coverage" if self.cache else None,
-            advance=bars("bounds", len(bounds)),
-            **more,
-        )
+NEURONS = "What counts"
+MASKS_FILE, REPORT_FILE = "masks.safetensors", "masks.json"
+Model = Annotated[
+    str, typer.Option(help="embedded-2class, embedded-3class, a folder, or a Hub id.")
+]
+Reference = Annotated[
+    str,
+    typer.Option(help="Corpus that sets bounds, best the training set: sst:PATH, csv:PATH …"),
+]
+ReferenceCases = Annotated[
+    Annotated[int, Field(ge=2)] | None,
+    typer.Option(help="Only so many random sentences set bounds.", rich_help_panel=NEURONS),
+]
+MasksOf = Annotated[
+    Path | None,
+    typer.Option(
+        help="What `s2lct masks` learned, for mncover.",
+        exists=True,
+        dir_okay=False,
+        rich_help_panel=NEURONS,
+    ),
+]
+ConventionOf = Annotated[
+    Literal["paper", "reached"],
+    typer.Option(
+        help="cover, mncover: of all neurons of 128 places, or of those that bounds are of.",
+        rich_help_panel=NEURONS,
+    ),
+]
+Layers = Annotated[
+    str | None,
+    typer.Option(
+        help="encoder, embeddings, numbers, ranges: 1-3,6; by default encoder, for cover and "
+        "mncover by the paper embeddings,encoder.",
+        rich_help_panel=NEURONS,
+    ),
+]
+By = Annotated[
+    Literal["mncover", "cover", "boundary"],
+    typer.Option(help="The coverage that has to grow.", rich_help_panel=NEURONS),
+]
+Seed = Annotated[RandomSeed, typer.Option(help="Seed of every random draw.")]
 
 
-class CoverageOptions(NeuronOptions):
-    """Options of `coverage`."""
-
+@command
+def coverage(
     suites: Annotated[
-        tuple[str, ...],
-        Argument(
-            "Folders of suites, Hub ids, CheckList's .jsonl\\[.gz] or csv:FILE?text=COLUMN&…; "
-            "NAME=SUITE names one in tables and plots."
+        list[str],
+        typer.Argument(
+            help="Folders of suites, Hub ids, CheckList's .jsonl\\[.gz] or "
+            "csv:FILE?text=COLUMN&…; NAME=SUITE names one in tables and plots."
         ),
-    ]
-    curve: Annotated[
-        Path | None,
-        Option("Write the curves: a page (.html) or a picture (.png).", CURVES, path="file"),
-    ] = None
+    ],
+    *,
+    model: Model,
+    reference: Reference,
     metric: Annotated[
-        str, Option("Of boundary, cover, mncover, neurons, top; commas between.", NEURONS)
-    ] = "boundary,cover,neurons,top"
+        str,
+        typer.Option(help="Of boundary, cover, mncover; commas between.", rich_help_panel=NEURONS),
+    ] = "boundary,cover",
+    masks: MasksOf = None,
+    convention: ConventionOf = "paper",
+    layers: Layers = None,
+    reference_cases: ReferenceCases = None,
     cases: Annotated[
         Count | None,
-        Option("So many random cases of each; by default, of the smallest.", CASES),
-    ] = None
+        typer.Option(help="So many random cases of each; by default, of the smallest."),
+    ] = None,
     random: Annotated[
-        bool, Option("Measure random sentences of the corpus beside the suites.", CASES)
-    ] = True
-    threshold: Annotated[Number, Option("Of the metric neurons (DeepXplore).", NEURONS)] = 0.5
-    top_k: Annotated[Count, Option("Of the metric top.", NEURONS)] = 2
-    shuffles: Annotated[Count, Option("Orders that curves average over.", CURVES)] = 10
-    points: Annotated[Count, Option("Sizes at which curves are taken.", CURVES)] = 20
-    save: Annotated[
+        bool, typer.Option(help="Measure random sentences of the corpus beside the suites.")
+    ] = True,
+    curve: Annotated[
         Path | None,
-        Option("Folder for the states, to merge or go on with.", RUNNING, path="folder"),
-    ] = None
-
-
-@takes(CoverageOptions)
-def coverage(options: CoverageOptions, bars: Bars) -> CoverageReport:
+        typer.Option(help="Draw coverage as cases grow: .png or .svg.", dir_okay=False),
+    ] = None,
+    shuffles: Annotated[
+        Count, typer.Option(help="With --curve: orders that curves average over.")
+    ] = 10,
+    seed: Seed = 0,
+    device: Device = "auto",
+) -> CoverageReport:
     """Measure what suites cover inside a model.
 
     Alone and together.
     """
-    from s2lct.analysis.coverage.curves import measure
-    from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.pairs import given
-    from s2lct.analysis.coverage.report import CoverageReport, write_curves
-    from s2lct.analysis.coverage.suites import drawn, named_suites, reference_and_held_out
-    from s2lct.files import check_files_out, check_folder_out
-    from s2lct.leaderboard.results.write import file_name
-
-    if options.curve is not None and options.curve.suffix not in (".html", ".png"):
-        raise AnalysisError(f"--curve {options.curve}", hint="name a file .html or .png")
-    check_files_out(curve=options.curve)
-    if options.save is not None:
-        check_folder_out(options.save, "--save")
-    names = [name.strip() for name in options.metric.split(",") if name.strip()]
-    loaded = named_suites(options.suites)
-    seed, shuffles = options.seed, options.shuffles if options.curve else 0
-    bounds, held_out = reference_and_held_out(options.reference, options.reference_cases, seed)
-    if options.random and held_out.cases:
-        loaded[held_out.name] = held_out
-    most = options.cases or min(len(set(map(given, s.cases))) for s in loaded.values())
-    encoder = load_encoder(options.model, device=options.device)
-    warn_of(encoder.notes)
-    metrics = options.metrics(
-        names, encoder, bounds, bars, threshold=options.threshold, top=options.top_k
+    from s2lct.analysis.coverage.curves import CoverageReport, measure, write_curves
+    from s2lct.analysis.coverage.suites import (
+        drawn,
+        given,
+        named_suites,
+        reference_and_held_out,
     )
+    from s2lct.extras import require
+    from s2lct.files import check_files_out
+
+    if curve is not None:
+        if curve.suffix not in (".png", ".svg"):
+            raise AnalysisError(f"--curve {curve}", hint="name a file .png or .svg")
+        check_files_out(curve=curve)
+        require("matplotlib")
+    names = [name.strip() for name in metric.split(",") if name.strip()]
+    loaded = named_suites(suites)
+    bounds, held_out = reference_and_held_out(reference, reference_cases, seed)
+    if random and held_out.cases:
+        loaded[held_out.name] = held_out
+    most = cases or min(len(set(map(given, suite.cases))) for suite in loaded.values())
+    encoder = _looked_into(model, device)
+    metrics = _metrics(names, encoder, bounds, masks, convention, layers)
     measured = []
     for name, suite in loaded.items():
-        cases = drawn(suite.cases, most, seed)
-        measured.append(
-            measure(
-                name,
-                [given(case) for case in cases],
-                encoder,
-                metrics,
-                shuffles,
-                options.points,
-                seed,
-                kinds=[case.kind for case in cases],
-                advance=bars(name, len(cases)),
-            )
-        )
+        chosen = drawn(suite.cases, most, seed)
+        texts, kinds = [given(case) for case in chosen], [case.kind for case in chosen]
+        orders = shuffles if curve else 0
+        measured.append(measure(name, texts, encoder, metrics, orders, seed=seed, kinds=kinds))
     report = CoverageReport(
-        model=options.model,
+        model=model,
         fingerprint=encoder.fingerprint,
-        reference=f"{options.reference} ({len(bounds):,} sentences)",
-        shuffles=shuffles,
+        reference=f"{reference} ({len(bounds):,} sentences)",
         measured=measured,
         notes=encoder.notes,
     )
-    if options.curve is not None:
-        write_curves(report, options.curve)
-    if options.save is not None:
-        for one in measured:
-            for name, state in one.states.items():
-                state.save(options.save / f"{file_name(one.suite)}-{name}.safetensors")
+    if curve is not None:
+        write_curves(report, curve)
     return report
 
 
-def warn_of(notes: Iterable[str]) -> None:
-    """Warn of what was changed in order to look into a model."""
-    for note in notes:
-        warnings.warn(note, S2lctWarning, stacklevel=3)
+def _looked_into(model: str, device: str, notes: Iterable[str] = ()) -> EncoderModel:
+    """A model, with a warning of each thing that was changed or left out."""
+    from s2lct.analysis.coverage.encoder import load_encoder
+
+    encoder = load_encoder(model, device=device)
+    for note in (*encoder.notes, *notes):
+        warnings.warn(note, S2lctWarning, stacklevel=4)
+    return encoder
 
 
-class MinimizeOptions(NeuronOptions, ChosenCases):
-    """Options of `minimize`."""
+def _metrics(
+    names: Sequence[str],
+    encoder: EncoderModel,
+    bounds: Sequence[Text],
+    masks: Path | None,
+    convention: Literal["paper", "reached"] = "paper",
+    layers: str | None = None,
+) -> dict[str, Coverage]:
+    from s2lct.analysis.coverage.criteria import build_metrics
+    from s2lct.analysis.coverage.masks import Masks
 
-    suite: Annotated[str, Argument("Folder of a built suite, or CheckList's .jsonl\\[.gz].")]
-    out: Annotated[Path, Option("Folder for the reduced suite.", path="folder")]
-    by: Annotated[
-        Literal["mncover", "cover", "boundary"],
-        Option("The coverage that a case has to raise."),
-    ] = "boundary"
-    threshold: Annotated[str, Option("By more than so much; commas between several.")] = "0"
-    limit: Annotated[Count | None, Option("Most cases of a capability.", CASES)] = None
-    label_map: Annotated[
-        Any,
-        Option("What the classes mean: LABEL_0=negative,LABEL_1=positive.", CLASSES, text=True),
-    ] = None
+    loaded = Masks.load(masks, encoder) if masks else None
+    return build_metrics(names, encoder, bounds, masks=loaded, convention=convention, layers=layers)
 
 
 @dataclass(frozen=True)
@@ -240,79 +193,76 @@ class Minimized:
     thresholds: Sequence[float]  # ascending
     table: Mapping[str, Reduction]  # cases and failures that stay, by capability
     reduced: Sequence[Reduced]  # what stays at each threshold
-    files: Sequence[Path]  # what was written; a threshold that leaves no case has no file
+    files: Sequence[Path]  # what was written; a threshold that leaves no case has no folder
 
 
-@takes(MinimizeOptions)
-def minimize(options: MinimizeOptions, bars: Bars) -> Minimized:
+@command
+def minimize(
+    suite: Annotated[
+        Path, typer.Argument(help="Folder of a built suite.", exists=True, file_okay=False)
+    ],
+    *,
+    model: Model,
+    reference: Reference,
+    out: Annotated[Path, typer.Option(help="Folder for the reduced suite.", file_okay=False)],
+    by: By = "boundary",
+    threshold: Annotated[
+        str, typer.Option(help="By more than so much; commas between several.")
+    ] = "0",
+    masks: MasksOf = None,
+    convention: ConventionOf = "paper",
+    layers: Layers = None,
+    reference_cases: ReferenceCases = None,
+    capability: Capabilities = [],  # noqa: B006
+    limit: Annotated[Count | None, typer.Option(help="Most cases of a capability.")] = None,
+    label_map: LabelMap = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+) -> Minimized:
     """Keep only the cases that raise coverage.
 
     And see whether failures stay. With several thresholds, OUT holds a folder for each.
     """
-    from s2lct.analysis.coverage import suites
-    from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.minimize import minimize as reduce_suite
-    from s2lct.analysis.coverage.minimize import reductions
-    from s2lct.analysis.coverage.pairs import PairCase, failed_pairs
+    from s2lct.analysis.coverage import minimize as smaller
+    from s2lct.analysis.coverage.suites import reference_and_held_out
     from s2lct.labels import check_label_map
     from s2lct.leaderboard.models.load import load_classifier
-    from s2lct.leaderboard.scoring.score import default_cache, score
+    from s2lct.leaderboard.scoring.score import score
+    from s2lct.suite.cases import load_cases
 
-    label_map = check_label_map(options.label_map)
-    thresholds = thresholds_of(options.threshold)
-    loaded = suites.load_test_suite(options.suite)
-    checklist = suites.is_checklist(options.suite)
-    if not checklist and not Path(options.suite).is_dir():
-        raise AnalysisError(
-            f"suite {loaded.name}: no folder",
-            hint="download it first: hf download --repo-type dataset ID --local-dir DIR",
-        )
+    meanings, thresholds = check_label_map(label_map), thresholds_of(threshold)
+    loaded = load_cases(suite)
     several = len(thresholds) > 1
-    outs = [options.out / f"threshold-{t:g}" if several else options.out for t in thresholds]
-    if checklist:
-        outs = [path.with_name(path.name + ".jsonl") for path in outs]
+    outs = [out / f"threshold-{number:g}" if several else out for number in thresholds]
     for path in outs:
-        suites.check_out(path, options.suite)
-    chosen = loaded.select(options.capability or None, None, options.limit)
+        smaller.check_out(path)
+    chosen = loaded.select(capability or None, None, limit)
     chosen = replace(chosen, counterparts=())  # reduced is what failure rates count
-    bounds, _ = suites.reference_and_held_out(
-        options.reference, options.reference_cases, options.seed
-    )
-    encoder = load_encoder(options.model, device=options.device)
-    warn_of(encoder.notes)
-    metric = options.metrics([options.by], encoder, bounds, bars)[options.by]
-    if pairs := [case for case in chosen.cases if isinstance(case, PairCase)]:
-        failed = failed_pairs(encoder, pairs, bars("failures", len(pairs)))
-    else:
-        failed = score(
-            load_classifier(options.model, device=options.device, dtype="float32"),
-            chosen,
-            label_map=label_map,
-            cache=default_cache() if options.cache else None,
-            advance=bars("failures", len({case.text for case in chosen.cases})),
-        ).failed
-    bar = bars("reduction", len(chosen.cases))
-    reduced = reduce_suite(encoder, chosen.cases, metric, thresholds, advance=bar)
+    bounds, _ = reference_and_held_out(reference, reference_cases, seed)
+    encoder = _looked_into(model, device)
+    metric = _metrics([by], encoder, bounds, masks, convention, layers)[by]
+    classifier = load_classifier(model, device=device, dtype="float32")
+    failed = score(classifier, chosen, label_map=meanings).failed
+    reduced = smaller.minimize(encoder, chosen.cases, metric, thresholds)
     about: dict[str, Any] = {
         "by": metric.name,
-        "model": options.model,
+        "model": model,
         "model_fingerprint": encoder.fingerprint,
-        "reference": options.reference,
+        "reference": reference,
         "reference_sentences": len(bounds),
-        "metric": metric.identity(),
-        "convention": metric.settings.get("convention"),
+        "convention": None if by == "boundary" else convention,
     }
-    whole = [
-        (path, kept) for path, kept in zip(outs, reduced, strict=True) if kept.kept or not several
-    ]
-    for path, kept in whole:
-        suites.write_reduced(options.suite, kept, path, about)
+    files = []
+    for path, kept in zip(outs, reduced, strict=True):
+        if kept.kept or not several:
+            smaller.write_reduced(suite, kept, path, about)
+            files.append(path)
     return Minimized(
-        f"{loaded.name} reduced by {metric.name} on {options.model}",
+        f"{loaded.name} reduced by {metric.name} on {model}",
         thresholds,
-        reductions(chosen.cases, failed, reduced),
+        smaller.reductions(chosen.cases, failed, reduced),
         reduced,
-        [path for path, _ in whole],
+        files,
     )
 
 
@@ -332,3 +282,180 @@ def thresholds_of(text: str) -> list[float]:
             hint="pass such as 0,1e-4,1e-3",
         )
     return thresholds
+
+
+@command
+def masks(
+    corpus: Annotated[
+        str, typer.Argument(help="Texts to learn from: sst:PATH, csv:PATH …, as for build.")
+    ],
+    *,
+    model: Model,
+    out: Annotated[Path, typer.Option(help="Folder for the masks.", file_okay=False)],
+    limit: Annotated[
+        Count | None, typer.Option(help="Learn from so many random texts only.")
+    ] = None,
+    keep_words: Annotated[
+        Share, typer.Option(help="Keep at most this share of the words, the most probable.")
+    ] = 1.0,
+    epochs: Annotated[Count, typer.Option(help="Passes over the texts.")] = 10,
+    lr: Annotated[Positive, typer.Option(help="Learning rate (the paper's by default).")] = 1e-5,
+    seed: Seed = 0,
+    device: Device = "auto",
+) -> Masks:
+    """Learn which words and pairs matter to a model (WIMASK).
+
+    For MNCOVER.
+    """
+    from s2lct.analysis.corpus_parts import parts_of_corpus
+    from s2lct.analysis.coverage.wimask import learn_masks
+    from s2lct.builder.corpus.read import read_corpus
+    from s2lct.files import check_folder_out, write_text
+    from s2lct.identity import shuffle_key
+
+    check_folder_out(out, "--out")
+    read = read_corpus(corpus, labelled=False)
+    parts = parts_of_corpus(read, seed)
+    texts = [sentence.text for sentence in parts.train]
+    if limit is not None and limit < len(texts):
+        texts = sorted(texts, key=lambda text: shuffle_key(seed, "limit", text))[:limit]
+    encoder = _looked_into(model, device)
+    learned = learn_masks(
+        encoder,
+        texts,
+        [sentence.text for sentence in parts.dev],
+        epochs=epochs,
+        learning_rate=lr,
+        seed=seed,
+        keep_words=keep_words,
+    )
+    about: dict[str, Any] = {
+        "model": model,
+        "weights_sha256": encoder.fingerprint,
+        "corpus": {"name": read.name, "fingerprint": read.fingerprint, "texts": len(texts)},
+        "settings": {"epochs": epochs, "lr": lr, "seed": seed, "keep_words": keep_words},
+        **learned.masks.about,
+    }
+    found = replace(learned.masks, about=about)
+    if about["words_kept"] == about["words_seen"]:
+        warnings.warn(
+            f"the word mask keeps every word that the texts have; the untrained layer agrees with "
+            f"the model on {100 * about['fidelity_untrained']:.1f} % (trained: "
+            f"{100 * about['fidelity']:.1f} %); --keep-words 0.25 keeps the most probable quarter",
+            S2lctWarning,
+            stacklevel=3,
+        )
+    found.save(out / MASKS_FILE)
+    names = (*found.vocabulary.pieces, "")
+    ranked = sorted(range(len(names)), key=lambda n: (-learned.words[n], n))
+    words = {names[n]: round(float(learned.words[n]), 6) for n in ranked}
+    report = json.dumps(about | {"words": words}, indent=1, ensure_ascii=False)
+    write_text(out / REPORT_FILE, report + "\n")
+    return found
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """A corpus with texts added.
+
+    Attributes:
+        originals, added: training texts before, and those that came to them.
+        coverage: the metric's name, and its value before and after.
+    """
+
+    originals: int
+    added: int
+    coverage: tuple[str, float, float]
+
+
+@command
+def augment(
+    corpus: Annotated[str, typer.Argument(help="Texts with labels: sst:PATH, csv:PATH …")],
+    *,
+    model: Model,
+    out: Annotated[Path, typer.Option(help="File to write: .jsonl or .parquet.", dir_okay=False)],
+    by: By = "cover",
+    masks: MasksOf = None,
+    similarity: Annotated[
+        float,
+        Field(ge=-1, le=1),
+        typer.Option(help="Least cosine similarity to the original."),
+    ] = 0.8,
+    tries: Annotated[Count, typer.Option(help="Failures that end an original's turn.")] = 5,
+    most: Annotated[Count, typer.Option(help="Texts kept of one original.")] = 2,
+    limit: Annotated[
+        Count | None, typer.Option(help="Start from so many random sentences only.")
+    ] = None,
+    transformation: Annotated[
+        list[str],
+        typer.Option(help="Only this one, as TextAttack calls it; give it twice at least."),
+    ] = [],  # noqa: B006
+    text_column: Annotated[str | None, typer.Option(help="Column with the texts.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Column with the labels.")] = None,
+    label_map: Annotated[
+        str | None, typer.Option(help="What the corpus's labels mean: 0=negative,1=positive.")
+    ] = None,
+    class_map: Annotated[
+        str | None, typer.Option(help="What the model's classes mean: LABEL_0=negative,….")
+    ] = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+) -> Augmented:
+    """Add texts to a corpus that make coverage grow.
+
+    What they are worth: s2lct reproduce mncover-table4.
+    """
+    from s2lct.analysis.augment.search import (
+        Augmenter,
+        check_corpus_path,
+        corpus_rows,
+        embedding_similarity,
+        write_corpus,
+    )
+    from s2lct.analysis.augment.transformations import NAMES, load_transformations
+    from s2lct.analysis.corpus_parts import parts_of_corpus
+    from s2lct.builder.corpus.read import read_corpus
+    from s2lct.files import check_files_out
+    from s2lct.identity import shuffle_key
+    from s2lct.labels import LABELS, check_label_map
+    from s2lct.leaderboard.answers.label_rules import rule_for
+
+    check_corpus_path(out)
+    check_files_out(out=out)
+    meanings = check_label_map(label_map), check_label_map(class_map)
+    if by == "mncover" and masks is None:
+        raise AnalysisError(
+            "--by mncover needs masks", hint="learn them with `s2lct masks`, pass --masks FILE"
+        )
+    read = read_corpus(
+        corpus, text_column=text_column, label_column=label_column, label_map=meanings[0]
+    )
+    parts = parts_of_corpus(read, seed)
+    transformations, skipped = load_transformations(transformation or NAMES)
+    left_out = (f"{name} is left out: {why}" for name, why in skipped.items())
+    encoder = _looked_into(model, device, left_out)
+    rule = rule_for(encoder.classes, model=model, label_map=meanings[1])
+    labels = {LABELS[meaning] for meaning in rule.meanings}
+    train = [sentence for sentence in parts.train if sentence.label in labels]
+    if not train:
+        raise AnalysisError(
+            f"corpus {read.name}: no sentence is {' or '.join(sorted(labels))}",
+            hint="give a corpus with the model's labels, or say what they mean: --label-map",
+        )
+    originals = sorted(train, key=lambda one: shuffle_key(seed, "limit", one.id, one.text))
+    augmenter = Augmenter(
+        originals[:limit],
+        transformations,
+        embedding_similarity(),
+        least=similarity,
+        tries=tries,
+        most=most,
+        seed=seed,
+    )
+    texts = [sentence.text for sentence in train]
+    metric = _metrics([by], encoder, texts, masks)[by].cover(encoder, texts)
+    before = metric.value
+    added = augmenter.by_coverage(encoder, metric)
+    others = [("dev", one) for one in parts.dev] + [("test", one) for one in parts.test]
+    write_corpus(corpus_rows(parts.train, added, others), out)
+    return Augmented(len(parts.train), len(added), (metric.name, before, metric.value))

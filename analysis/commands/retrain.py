@@ -2,68 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
 from pydantic import Field
 
-from s2lct.errors import AnalysisError, CorpusError, S2lctWarning, SuiteError
-from s2lct.options import RUNNING, Argument, Count, ModelClasses, OnDevice, Option, Positive, takes
-from s2lct.progress import Bars
+from s2lct.command import Count, Device, LabelMap, Positive, command
+from s2lct.errors import AnalysisError
 
 if TYPE_CHECKING:
     from s2lct.analysis.retrain.records import Matrix
-    from s2lct.builder.corpus.collect import Corpus
 
-ALL, EACH, NONE = "all", "each", "none"
+ALL, EACH = "all", "each"
 DATA, TRAINING = "Data", "Training"
-
-
-class RetrainOptions(ModelClasses, OnDevice):
-    """Options of `retrain`."""
-
-    model: Annotated[
-        str,
-        Argument(
-            "embedded-2class, embedded-3class, or the folder or Hub id (ID@REVISION pins one) of "
-            "a sequence classifier."
-        ),
-    ]
-    on: Annotated[
-        tuple[str, ...],
-        Option(
-            "Capability to train on; again for several together; all for all together; each for "
-            "one model a capability and the matrix of them."
-        ),
-    ]
-    suite: Annotated[str, Option("Folder of a built suite, or Hub id\\[@REVISION].")]
-    out: Annotated[Path, Option("Folder for models and figures.", path="folder")]
-    seeds: Annotated[
-        Count,
-        Option("Trainings on different splits; with 10, every family is held out once.", TRAINING),
-    ] = 1
-    mix: Annotated[
-        float,
-        Field(ge=0, le=1),
-        Option("Share of the corpus's own training data mixed in.", DATA),
-    ] = 0.0
-    corpus: Annotated[
-        str | None,
-        Option(
-            "The source corpus, as for `s2lct build`; by default what the suite was built from; "
-            "none: do without.",
-            DATA,
-        ),
-    ] = None
-    epochs: Annotated[Positive, Option("Times that every case is seen.", TRAINING)] = 1.0
-    lr: Annotated[Positive, Option("Learning rate at the start.", TRAINING)] = 2e-5
-    batch_size: Annotated[Count, Option("Cases a step.", TRAINING)] = 16
-    keep_models: Annotated[
-        bool | None,
-        Option("Save the trained models. By default they are, but not with --on each.", RUNNING),
-    ] = None
 
 
 @dataclass(frozen=True)
@@ -75,76 +29,87 @@ class Retrained:
     model: Path | None
 
 
-@takes(RetrainOptions)
-def retrain(options: RetrainOptions, bars: Bars) -> Retrained:
-    """Fine-tune on capabilities: what is learned, what forgotten."""
+@command
+def retrain(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="embedded-2class, embedded-3class, or the folder or Hub id (ID@REVISION pins "
+            "one) of a sequence classifier."
+        ),
+    ],
+    *,
+    on: Annotated[
+        list[str],
+        typer.Option(
+            help="Capability to train on; again for several together; all for all together; each "
+            "for one model a capability and the matrix of them."
+        ),
+    ],
+    suite: Annotated[str, typer.Option(help=r"Folder of a built suite, or Hub id\[@REVISION].")],
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for models and figures.")],
+    mix: Annotated[
+        float,
+        Field(ge=0, le=1),
+        typer.Option(
+            help="Share of the corpus's own training data mixed in.", rich_help_panel=DATA
+        ),
+    ] = 0.0,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="The source corpus, as for `s2lct build`; by default what the suite was built "
+            "from; none: do without.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    seeds: Annotated[
+        Count,
+        typer.Option(
+            help="Trainings on different splits; with 10, every family is held out once.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = 1,
+    epochs: Annotated[
+        Positive, typer.Option(help="Times that every case is seen.", rich_help_panel=TRAINING)
+    ] = 1.0,
+    lr: Annotated[
+        Positive, typer.Option(help="Learning rate at the start.", rich_help_panel=TRAINING)
+    ] = 2e-5,
+    batch_size: Annotated[Count, typer.Option(help="Cases a step.", rich_help_panel=TRAINING)] = 16,
+    label_map: LabelMap = None,
+    device: Device = "auto",
+) -> Retrained:
+    """Fine-tune on capabilities: what is learned, what forgotten.
+
+    Trained models are kept, but not with --on each.
+    """
+    from s2lct.analysis.corpus_parts import source_corpus
     from s2lct.analysis.judge import Judge, load_model
-    from s2lct.analysis.retrain.records import Matrix, Row, TrainOptions, row_of
+    from s2lct.analysis.retrain.records import TrainOptions
     from s2lct.analysis.retrain.report import write_matrix
-    from s2lct.analysis.retrain.train import MODEL_FOLDER, Retrainer
+    from s2lct.analysis.retrain.train import Retrainer
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.extras import require
     from s2lct.files import check_folder_out
     from s2lct.labels import check_label_map
 
-    require("accelerate", "matplotlib")
-    label_map = check_label_map(options.label_map)
-    check_folder_out(options.out, "--out")
-    rows = load_rows(options.suite)
-    trainings = _trainings(options.on, rows.capabilities)
+    require("accelerate", "matplotlib", "sklearn")
+    meanings = check_label_map(label_map)
+    check_folder_out(out, "--out")
+    rows = load_rows(suite)
+    trainings = _trainings(on, rows.capabilities)
     select_rows(rows, [name for names in trainings.values() for name in names])
-    source = _corpus(options.corpus, options.suite)
-    model = load_model(options.model, device=options.device)
-    judge = Judge(model, label_map=label_map, neutral_band=options.neutral_band)
-    settings = TrainOptions(
-        epochs=options.epochs, lr=options.lr, batch_size=options.batch_size, mix=options.mix
-    )
-    bar = bars("retraining", len(trainings) * options.seeds)
-    keep_models = EACH not in options.on if options.keep_models is None else options.keep_models
-    retrainer = Retrainer(
-        judge,
-        rows,
-        source,
-        options.out,
-        settings,
-        keep_models=keep_models,
-        tell=lambda line: bar(0, line),
-    )
-    results: list[Row] = []
-    for name, names in trainings.items():
-        runs = []
-        try:
-            for seed in range(options.seeds):
-                runs.append(retrainer.run(name, names, seed))
-                bar(1)
-        except AnalysisError as error:
-            if len(trainings) == 1:
-                raise
-            warnings.warn(f"{name}: {error.problem}", S2lctWarning, stacklevel=2)
-            results.append(Row(name=name, trained_on=names, problem=error.problem))
-        else:
-            results.append(row_of(name, runs))
-    matrix = Matrix(
-        model=model.name,
-        model_fingerprint=model.fingerprint,
-        label_rule=str(judge),
-        suite=rows.name,
-        suite_fingerprint=rows.fingerprint,
-        corpus=source.name if source is not None else "",
-        options=settings,
-        seeds=tuple(range(options.seeds)),
-        capabilities=rows.capabilities,
-        rows=tuple(results),
-    )
-    files = tuple(write_matrix(matrix, options.out))
-    first = next((row.name for row in results if not row.problem), None)
-    kept = first is not None and keep_models
-    return Retrained(
-        matrix, files, retrainer.folder_of(str(first), 0) / MODEL_FOLDER if kept else None
-    )
+    source = source_corpus(suite, corpus)
+    judge = Judge(load_model(model, device=device), label_map=meanings)
+    settings = TrainOptions(epochs=epochs, lr=lr, batch_size=batch_size, mix=mix)
+    retrainer = Retrainer(judge, rows, source, settings, None if EACH in on else out)
+    matrix = retrainer.matrix(trainings, seeds)
+    files = tuple(write_matrix(matrix, out))
+    return Retrained(matrix, files, retrainer.folder_of(matrix.rows[0].name, 0))
 
 
-def _trainings(on: tuple[str, ...], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _trainings(on: Sequence[str], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """The name of each training and the capabilities it is on."""
     from s2lct.suite.capability_ids import spelled
 
@@ -158,28 +123,3 @@ def _trainings(on: tuple[str, ...], capabilities: tuple[str, ...]) -> dict[str, 
         return {ALL: capabilities}
     names = spelled(on, capabilities)
     return {"+".join(names): names}
-
-
-def _corpus(named: str | None, suite: str) -> Corpus | None:
-    """The corpus that is named, or else what a suite's folder says that it was built from."""
-    from s2lct.builder.corpus.read import read_again, read_corpus
-    from s2lct.suite.read import read_description
-
-    if named is not None:
-        return None if named == NONE else read_corpus(named)
-    try:
-        built = read_description(Path(suite))["options"]
-    except SuiteError:
-        built = {}
-    if not built.get("corpus"):
-        raise AnalysisError(
-            f"--suite {suite}: does not say what corpus it was built from",
-            hint="name it with --corpus, or --corpus none to do without",
-        )
-    try:
-        return read_again(built)
-    except CorpusError as error:
-        raise AnalysisError(
-            f"--suite {suite}: its corpus cannot be read: {error.problem}",
-            hint="say where it is with --corpus, or --corpus none to do without",
-        ) from error

@@ -51,12 +51,10 @@ def export_study(
 def import_annotations(
     annotations: Annotated[
         list[Path],
-        typer.Argument(
-            exists=True, dir_okay=False, help="Files that annotators handed in, JSON or CSV."
-        ),
+        typer.Argument(dir_okay=False, help="Files that annotators handed in, JSON or CSV."),
     ],
     *,
-    key: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The study's key.json.")],
+    key: Annotated[Path, typer.Option(dir_okay=False, help="The study's key.json.")],
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Write every figure as JSON.")
     ] = None,

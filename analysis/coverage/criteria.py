@@ -1,35 +1,65 @@
-"""Coverage criteria: bitsets that texts fill, merge, save and load.
+"""Coverage criteria: what texts may cover of a model's neurons, kept as bits.
 
-A criterion is a set of things that a test may cover (a neuron beyond its bounds, a section of a
-neuron's range, an active neuron), kept as bits: what is held depends on the neurons, never on the
-suite, and order, batches and splits of the texts change nothing.
+A criterion is a set of things that a text may cover (a neuron beyond its bounds, a section of a
+neuron's range). What is held depends on the neurons, never on the number of texts, and the order of
+texts changes nothing. Bounds and ranges are those of a reference corpus, best the training set.
+
+BoundCov and SActCov: Ma et al. 2018 (DeepGauge), section III-A; equations 3 and 4 of S²LCT. The
+upper corner holds the neurons that some text drives above their greatest value on the reference
+corpus, the lower corner those driven below their least (a value equal to a bound is within):
+BoundCov = (|upper| + |lower|) / 2N, SActCov = |upper| / N. Neurons are dimensions of layers' hidden
+states, with a value at each token, special tokens included.
+
+COVER and MNCOVER: Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron
+Coverage (Findings of NAACL 2022), sections 3.1 and 3.2, equations 4 to 7.
+
+- A word-level neuron is h_{d,t}^l: dimension d of layer l's hidden state at place t. An attention
+  neuron is α_{ij}^{l,k}: how much place j weighs for place i in head k of layer l.
+- Each neuron's range [low, high] on the reference corpus is cut into B = 10 sections of equal
+  width. A value v lies in section ⌊(v - low) · B / (high - low)⌋, and high itself in the last one.
+  A value outside covers nothing, nor does a neuron that never varied or was never reached.
+- COVER = (C_w + λ C_a) / (B (N_w + λ N_a)), λ = 1: C counts covered sections, N neurons, of words
+  and of attention (eq. 4 to 6).
+- MNCOVER (eq. 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair (x_i, x_j)
+  only where M_A[x_i, x_j] = 1.
+
+By the convention ``paper``, N_w and N_a count all neurons of 128 places, reached or not, masked or
+not, and the embeddings are a layer like the encoder's: 13 for BERT-base, N_w = 128 · 768 · 13 =
+1,277,952 and N_a = 128² · 12 · 12 = 2,359,296. No text can then add more than 0.1, and a short one
+adds far less. By the convention ``reached``, this package's own, only neurons of the encoder's
+layers count that varied on the reference corpus. Texts are not padded. (The authors' code pads them
+to 128 places that count, and gives values outside the range two sections of their own.)
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.analysis.arrays import Arrays, load_arrays, save_arrays, unreadable
-from s2lct.analysis.coverage.encoder import Activations, Booleans, EncoderModel, Floats, Text
-from s2lct.analysis.progress import Advance, silently
+from s2lct.analysis.arrays import kept_arrays
+from s2lct.analysis.coverage.encoder import Activations, EncoderModel, Floats, Text
+from s2lct.analysis.coverage.masks import Masks
 from s2lct.errors import AnalysisError
+from s2lct.identity import fingerprint_of
 
+Convention = Literal["paper", "reached"]
+METRICS = ("boundary", "cover", "mncover")
+LAYERS: Mapping[Convention, str] = {"paper": "embeddings,encoder", "reached": "encoder"}
+"""Which layers COVER's and MNCOVER's neurons are of; see `parse_layers`."""
+BINS = 10
+PLACES = 128
+UPPER, LOWER = np.uint8(1), np.uint8(2)
+_BITS_OF_BYTE = np.array([bin(n).count("1") for n in range(256)], dtype=np.uint8)
 Bits = npt.NDArray[Any]
 Marks = Mapping[str, tuple[Any, Bits]]
-"""Bits, or values of neurons, by part: where (an index of the part's array), and which."""
-Own = TypeVar("Own", bound="Coverage")
-UPPER, LOWER = np.uint8(1), np.uint8(2)
-_KIND, _FORMAT = "coverage", 1
-_BITS_OF_BYTE = np.array([bin(n).count("1") for n in range(256)], dtype=np.uint8)
+"""What a text covers, by part: where (an index of the part's array), and which bits."""
+Same = TypeVar("Same", bound="Coverage")
 
 
 def count_bits(bits: Bits) -> int:
@@ -42,29 +72,31 @@ class Coverage(ABC):
     """A criterion with what texts have covered so far.
 
     Attributes:
-        model: fingerprint of the model.
-        settings: what defines the criterion, as plain JSON values.
-        constants: the arrays that define it, such as bounds.
-        state: what is covered, as bits, by part.
-        texts: how many texts were added.
         name: of the main figure.
-        weights: what a bit of a part counts, by part.
+        layers: numbers of the hidden states that have neurons.
+        model: fingerprint of the model.
+        low, high: ranges of the neurons on the reference corpus, by part.
+        state: what is covered, as bits, by part; of the shape of the ranges.
+        texts: how many texts were added.
     """
 
-    kind: ClassVar[str]
     name: str
-    kinds: ClassVar[dict[str, type[Coverage]]] = {}
+    layers: list[int]
+    bits_type: npt.DTypeLike = np.uint8
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        Coverage.kinds[cls.kind] = cls
+    def __init__(self, model: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.model, self.texts = model, 0
+        self.low: dict[str, Floats] = {
+            part: np.full(shape, np.inf, dtype=np.float32) for part, shape in shapes.items()
+        }
+        self.high: dict[str, Floats] = {part: -low for part, low in self.low.items()}
+        self.state: dict[str, Bits] = {
+            part: np.zeros(shape, dtype=self.bits_type) for part, shape in shapes.items()
+        }
 
-    def __init__(
-        self, model: str, settings: Mapping[str, Any], constants: Arrays, state: dict[str, Bits]
-    ) -> None:
-        self.model, self.settings, self.constants, self.state = model, settings, constants, state
-        self.weights = dict.fromkeys(state, 1.0)
-        self.texts = 0
+    @abstractmethod
+    def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
+        """Where neurons have values in a text, by part, and their least and greatest there."""
 
     @abstractmethod
     def marks(self, one: Activations) -> Marks:
@@ -73,38 +105,28 @@ class Coverage(ABC):
     @property
     @abstractmethod
     def total(self) -> float:
-        """What all bits together count."""
+        """How many bits there are to cover."""
 
     @property
     def value(self) -> float:
         """The main figure, in [0, 1]."""
-        counts = (self.weights[part] * count_bits(bits) for part, bits in self.state.items())
-        return sum(counts) / self.total
+        return sum(map(count_bits, self.state.values())) / self.total
 
     @property
     def values(self) -> dict[str, float]:
         """The figures by name, the main one first, each in [0, 1]."""
         return {self.name: self.value}
 
-    def extremes(self, one: Activations, extreme: np.ufunc) -> Marks:
-        """Each neuron's least or greatest value in a text, for criteria with ranges."""
-        return {}
-
     def widen(self, one: Activations) -> None:
-        """Take a text of a reference corpus into the ranges, which are among the constants."""
-        for end, extreme in (("low", np.minimum), ("high", np.maximum)):
-            for part, (where, values) in self.extremes(one, extreme).items():
-                known = self.constants[part + end]
-                known[where] = extreme(known[where], values)
+        """Take a text of the reference corpus into the ranges."""
+        for part, (where, least, greatest) in self.extent(one).items():
+            self.low[part][where] = np.minimum(self.low[part][where], least)
+            self.high[part][where] = np.maximum(self.high[part][where], greatest)
 
     def growth(self, marks: Marks) -> float:
         """By how much the main figure would grow if these were added."""
-        return float(
-            sum(
-                self.weights[part] / self.total * count_bits(bits & ~self.state[part][where])
-                for part, (where, bits) in marks.items()
-            )
-        )
+        new = (count_bits(bits & ~self.state[part][at]) for part, (at, bits) in marks.items())
+        return sum(new) / self.total
 
     def add(self, marks: Marks) -> None:
         """Cover what a text covers."""
@@ -112,268 +134,231 @@ class Coverage(ABC):
         for part, (where, bits) in marks.items():
             self.state[part][where] |= bits
 
-    def cover(
-        self: Own, encoder: EncoderModel, texts: Iterable[Text], advance: Advance = silently
-    ) -> Own:
-        """Cover what texts cover, in one pass, and return itself.
-
-        Raises:
-            AnalysisError: the model is another one than the criterion was made for.
-        """
-        self.check_model(encoder)
-        for one in encoder.activations(texts, advance):
+    def cover(self: Same, encoder: EncoderModel, texts: Iterable[Text]) -> Same:
+        """Cover what texts cover, and return itself."""
+        for one in encoder.activations(texts):
             self.add(self.marks(one))
         return self
 
-    def check_model(self, encoder: EncoderModel) -> None:
-        """Refuse a model that the criterion was not made for.
-
-        Raises:
-            AnalysisError: its weights or tokenizer are others.
-        """
-        if encoder.fingerprint != self.model:
-            raise AnalysisError(
-                f"{self.name}: was made for another model than {encoder.name}",
-                hint="make the coverage anew for this model",
-            )
-
-    def emptied(self: Own) -> Own:
+    def emptied(self: Same) -> Same:
         """The same criterion, nothing covered."""
         other = copy(self)
         other.state = {part: np.zeros_like(bits) for part, bits in self.state.items()}
         other.texts = 0
         return other
 
-    def merge(self: Own, other: Coverage) -> Own:
-        """Cover what the other has covered, and return itself.
-
-        Raises:
-            AnalysisError: the other is another criterion, of another model or with other bounds.
-        """
-        if other.identity() != self.identity():
-            raise AnalysisError(
-                f"coverage of {other.kind} and of {self.kind} with other settings, bounds or model",
-                hint="merge states of one metric, one model and one reference corpus",
-            )
+    def merge(self: Same, other: Coverage) -> Same:
+        """Cover what the same criterion has covered elsewhere, and return itself."""
         for part, bits in other.state.items():
             self.state[part] |= bits
         self.texts += other.texts
         return self
 
-    def identity(self) -> str:
-        """SHA-256 over all that defines the criterion, not what is covered."""
-        described = json.dumps([self.kind, self.model, self.settings], sort_keys=True)
-        digest = hashlib.sha256(described.encode())
-        for name, array in sorted(self.constants.items()):
-            digest.update(f"{name} {array.dtype} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
 
-    def save(self, path: Path) -> None:
-        """Write criterion and state as safetensors, whole or not at all."""
-        arrays = {f"state/{part}": bits for part, bits in self.state.items()}
-        arrays |= {f"constants/{name}": array for name, array in self.constants.items()}
-        described = {name: getattr(self, name) for name in ("kind", "model", "texts", "settings")}
-        save_arrays(path, _KIND, arrays, {"format": _FORMAT, **described})
+class BoundaryCoverage(Coverage):
+    """BoundCov, and SActCov beside it, of the hidden states of layers by number."""
 
-    @staticmethod
-    def load(path: Path) -> Coverage:
-        """Read what `save` wrote.
+    name = "BoundCov"
 
-        Raises:
-            AnalysisError: the file is missing or holds no coverage.
-        """
-        with unreadable(
-            f"coverage {path}: cannot be read", "pass a file that a coverage was saved to"
-        ):
-            arrays, described = load_arrays(path, _KIND)
-            if described.get("kind") not in Coverage.kinds or described.get("format") != _FORMAT:
-                raise ValueError("it holds no coverage")
-            parts: dict[str, dict[str, npt.NDArray[Any]]] = {"state": {}, "constants": {}}
-            for name, array in arrays.items():
-                of, _, part = name.partition("/")
-                parts[of][part] = array
-            kind: Any = Coverage.kinds[described["kind"]]
-            coverage: Coverage = kind(described["model"], described["settings"], parts["constants"])
-            for part, bits in coverage.state.items():
-                found = parts["state"][part]
-                if found.shape != bits.shape or found.dtype != bits.dtype:
-                    raise ValueError(f"state {part} is of another shape")
-                coverage.state[part] = found.copy()
-            coverage.texts = int(described["texts"])
-            return coverage
+    def __init__(self, encoder: EncoderModel, layers: Sequence[int]) -> None:
+        width = int(encoder.model.config.hidden_size)
+        super().__init__(encoder.fingerprint, {"corners": (len(layers), width)})
+        self.layers = list(layers)
 
-
-class UnitCoverage(Coverage):
-    """Criteria of output units of layers: dimensions of hidden states, and of the pooler.
-
-    Their settings are ``layers`` (see `parse_layers`) and ``tokens``: ``all``, then a unit has a
-    value at each token of a text, special tokens included, or ``cls``, its value at the first.
-    """
-
-    kind = "units"
-
-    @staticmethod
-    def of_layers(settings: Mapping[str, Any], one: Activations) -> list[Floats]:
-        """A text's values, an array of shape (tokens, units) for each layer."""
-        rows = slice(0, 1 if settings["tokens"] == "cls" else None)
-        values = [one.hidden[number][rows] for number in settings["layers"]["hidden"]]
-        if settings["layers"]["pooler"] and one.pooled is not None:
-            values.append(one.pooled[None])
-        return values
-
-
-class BoundaryCoverage(UnitCoverage):
-    """BoundCov = (|upper corner| + |lower corner|) / 2N and SActCov = |upper corner| / N.
-
-    Ma et al. 2018 (DeepGauge), section III-A; equations 3 and 4 of S²LCT. The upper corner holds
-    the neurons that some text drove above ``high``, the lower corner those driven below ``low``;
-    both are constants, shape (units,). A value equal to a bound is within. A neuron that never
-    varied counts like any other: every other value is beyond.
-    """
-
-    kind, name = "boundary", "BoundCov"
-
-    def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
-        state = {"corners": np.zeros(constants["low"].shape, dtype=np.uint8)}
-        super().__init__(model, settings, constants, state)
-
-    @classmethod
-    def unset(cls, model: str, settings: Mapping[str, Any], units: int) -> BoundaryCoverage:
-        """Without bounds yet, for `widen`."""
-        low = np.full(units, np.inf, dtype=np.float32)
-        return cls(model, settings, {"low": low, "high": -low})
-
-    def extremes(self, one: Activations, extreme: np.ufunc) -> Marks:
-        """Each unit's least or greatest value in a text."""
-        layers = self.of_layers(self.settings, one)
-        return {"": (slice(None), np.concatenate([extreme.reduce(one, axis=0) for one in layers]))}
+    def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
+        """Each dimension's least and greatest value at any token."""
+        hidden = [one.hidden[number] for number in self.layers]
+        least, greatest = (
+            np.stack([of(state, axis=0) for state in hidden]) for of in (np.min, np.max)
+        )
+        return {"corners": (slice(None), least, greatest)}
 
     def marks(self, one: Activations) -> Marks:
         """The corners that a text reaches."""
-        where, highest = self.extremes(one, np.maximum)[""]
-        _, lowest = self.extremes(one, np.minimum)[""]
-        above, below = highest > self.constants["high"], lowest < self.constants["low"]
+        where, least, greatest = self.extent(one)["corners"]
+        above, below = greatest > self.high["corners"], least < self.low["corners"]
         return {"corners": (where, above * UPPER | below * LOWER)}
 
     @property
     def total(self) -> float:
         """Two corners a neuron."""
-        return 2 * len(self.state["corners"])
+        return 2 * self.state["corners"].size
 
     @property
     def values(self) -> dict[str, float]:
         """BoundCov and SActCov."""
-        upper = int(np.count_nonzero(self.state["corners"] & UPPER))
-        return super().values | {"SActCov": upper / len(self.state["corners"])}
+        corners = self.state["corners"]
+        return super().values | {"SActCov": np.count_nonzero(corners & UPPER) / corners.size}
 
 
-class NeuronCoverage(UnitCoverage):
-    """Neurons whose scaled value exceeds a threshold (Pei et al. 2017, DeepXplore, section 4.1).
+class SectionCoverage(Coverage):
+    """COVER, and MNCOVER where masks are given.
 
-    A neuron's value for a text is its mean over the text's tokens, as the mean over a feature map
-    is DeepXplore's value of a convolution's filter. Values are scaled to [0, 1] within a layer and
-    text; where all are equal, none is active.
-
-    Further settings are ``units`` (numbers of neurons, by layer) and ``threshold``, in [0, 1).
+    Held are the neurons of as many places as the longest text of the reference corpus has.
     """
 
-    kind, name = "neurons", "NC"
+    bits_type = np.uint16
 
-    def __init__(self, model: str, settings: Mapping[str, Any], constants: Arrays) -> None:
-        state = {"active": np.zeros(sum(settings["units"]), dtype=np.uint8)}
-        super().__init__(model, settings, constants, state)
-        if not 0 <= settings.get("threshold", 0) < 1:
+    def __init__(
+        self,
+        encoder: EncoderModel,
+        layers: Sequence[int],
+        reference: Iterable[Text],
+        convention: Convention = "paper",
+    ) -> None:
+        config, attending = encoder.model.config, [number for number in layers if number]
+        if not attending:
             raise AnalysisError(
-                f"threshold {settings['threshold']}", hint="pass 0 or more and below 1"
+                "--layers: embeddings have no attention neurons",
+                hint="name encoder layers, such as --layers encoder",
             )
+        places = min(PLACES, max(len(encoder.token_ids(text)) for text in reference))
+        heads = int(config.num_attention_heads)
+        shapes = {
+            "words": (len(layers), places, int(config.hidden_size)),
+            "pairs": (len(attending), heads, places, places),
+        }
+        super().__init__(encoder.fingerprint, shapes)
+        self.layers, self.places, self.convention = list(layers), places, convention
+        self.name, self._masks, self._entries = "COVER", None, np.zeros(0, dtype=np.int64)
 
-    @property
-    def total(self) -> float:
-        """All neurons."""
-        return len(self.state["active"])
+    def masked(self, encoder: EncoderModel, masks: Masks) -> SectionCoverage:
+        """MNCOVER of the same neurons and ranges."""
+        other = self.emptied()
+        other.name, other._masks = "MNCOVER", masks
+        other._entries = masks.vocabulary.table(encoder.tokenizer)
+        return other
+
+    def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
+        """The value of each token, and of each pair of them."""
+        words = np.stack([one.hidden[number][: self.places] for number in self.layers])
+        pairs = np.stack(
+            [one.attentions[n - 1][:, : self.places, : self.places] for n in self.layers if n]
+        )
+        at = slice(words.shape[1])
+        return {"words": ((slice(None), at), words, words), "pairs": ((..., at, at), pairs, pairs)}
 
     def marks(self, one: Activations) -> Marks:
-        """The neurons that are active in a text."""
-        layers = self.of_layers(self.settings, one)
-        active = [self.active(layer.mean(axis=0, dtype=np.float64)) for layer in layers]
-        return {"active": (slice(None), np.concatenate(active).astype(np.uint8))}
+        """The sections that a text lies in."""
+        found = {
+            part: (where, self._sections(part, where, values))
+            for part, (where, values, _) in self.extent(one).items()
+        }
+        if self._masks is not None:
+            words, pairs = found["words"][1], found["pairs"][1]
+            tokens = self._entries[one.input_ids[: words.shape[1]]]
+            words *= self._masks.words[tokens][:, None]
+            pairs *= self._masks.pairs[np.ix_(tokens, tokens)]
+        return found
 
-    def active(self, values: npt.NDArray[np.float64]) -> Booleans:
-        """Which of a layer's neurons are active, by their values in a text, shape (units,)."""
-        low, high = values.min(), values.max()
-        scaled = (values - low) / ((high - low) or 1.0)
-        return np.asarray(scaled > self.settings["threshold"])
+    def _sections(self, part: str, where: Any, values: Floats) -> Bits:
+        """The sections that values lie in, a bit each; none where a value is outside."""
+        low, high = self.low[part][where], self.high[part][where]
+        # In double precision: the difference of two floats is then (nearly always) exact.
+        span = np.subtract(high, low, dtype=np.float64)
+        within = (values >= low) & (values <= high) & (span > 0)
+        section = np.subtract(values, low, dtype=np.float64) * BINS / np.where(within, span, 1.0)
+        numbers = np.where(within, np.minimum(section, BINS - 1), 0).astype(np.uint8)
+        one_bit = (1 << np.arange(BINS)).astype(self.bits_type)
+        return np.asarray(one_bit[numbers] * within)
+
+    @cached_property
+    def total(self) -> float:
+        """B (N_w + N_a), by the convention."""
+        varying = sum(int((low < self.high[part]).sum()) for part, low in self.low.items())
+        if not varying:
+            raise AnalysisError(
+                "no neuron has a range to cut", hint="pass a larger reference corpus"
+            )
+        if self.convention == "reached":
+            return float(BINS * varying)
+        (layers, _, width), (attending, heads, *_) = (low.shape for low in self.low.values())
+        return float(BINS * (layers * PLACES * width + attending * heads * PLACES**2))
 
 
-class TopNeuronCoverage(NeuronCoverage):
-    """Neurons that are among the k greatest of their layer in some text.
+def parse_layers(text: str, encoder: EncoderModel) -> list[int]:
+    """Numbers of hidden states (0: the embeddings) that ``--layers`` names, with commas between.
 
-    Ma et al. 2018 (DeepGauge), section III-B: top-k neuron coverage. Of equal values the neuron of
-    the lower number comes first. The settings are those of `NeuronCoverage`, ``k`` for a threshold.
-    """
-
-    kind, name = "top neurons", "TKNC"
-
-    def active(self, values: npt.NDArray[np.float64]) -> Booleans:
-        """Among the k greatest."""
-        active = np.zeros(len(values), dtype=bool)
-        active[np.argsort(-values, kind="stable")[: self.settings["k"]]] = True
-        return active
-
-
-def parse_layers(text: str, encoder: EncoderModel) -> dict[str, Any]:
-    """Read what ``--layers`` says: parts with commas between.
-
-    A part is ``encoder`` (every encoder layer), ``embeddings``, ``pooler``, a number from 1 on, or
-    a range such as ``4-6``.
-
-    Returns:
-        ``hidden``, numbers of hidden states (0 is the embeddings), and whether ``pooler`` counts.
+    A part is ``encoder`` (every encoder layer), ``embeddings``, a number from 1 on, or a range such
+    as ``4-6``.
 
     Raises:
         AnalysisError: a part that means nothing, or a layer that the model lacks.
     """
     named = {"encoder": range(1, encoder.layers + 1), "embeddings": range(1)}
-    hidden: set[int] = set()
-    pooler = False
+    layers: set[int] = set()
     for part in (part.strip() for part in text.split(",")):
         first, dash, last = part.partition("-")
         found = named.get(part, range(0))
-        if part == "pooler" and encoder.pooler is not None:
-            pooler = True
-            continue
         if first.isdecimal() and (last.isdecimal() or not dash) and int(first):
             found = range(int(first), int(last or first) + 1)
         if not found or found[-1] > encoder.layers:
             raise AnalysisError(
                 f"--layers {part}: model {encoder.name} has no such layer",
-                hint=f"name encoder, embeddings, 1 to {encoder.layers}, a range such as "
-                f"1-{encoder.layers}"
-                + (" (it has no pooler)" if encoder.pooler is None else " or pooler"),
+                hint=f"name encoder, embeddings, 1 to {encoder.layers}, or a range such as "
+                f"1-{encoder.layers}",
             )
-        hidden |= set(found)
-    return {"hidden": sorted(hidden), "pooler": pooler}
+        layers |= set(found)
+    return sorted(layers)
 
 
-def set_ranges(
+def build_metrics(
+    names: Sequence[str],
     encoder: EncoderModel,
-    texts: Iterable[Text],
-    *criteria: Coverage,
-    advance: Advance = silently,
-) -> None:
-    """Give criteria the ranges of their neurons on a reference corpus, in one pass.
+    reference: Iterable[Text],
+    *,
+    masks: Masks | None = None,
+    convention: Convention = "paper",
+    layers: str | None = None,
+) -> dict[str, Coverage]:
+    """Metrics of `METRICS` with nothing covered, by name; one pass over a corpus sets their ranges.
+
+    Ranges are kept. Without layers, cover and mncover take those of the convention, boundary every
+    encoder layer.
 
     Raises:
-        AnalysisError: fewer than two different texts.
+        AnalysisError: an unknown metric, or arguments that do not fit.
     """
-    texts = list(texts)
-    if len(set(texts)) < 2:
+    unknown = [name for name in names if name not in METRICS]
+    if unknown or not names:
         raise AnalysisError(
-            f"reference corpus of {len(set(texts))} sentence{'' if texts else 's'}: no neuron "
-            "has a range",
+            f"--metric {', '.join(unknown) or '(none)'}: no such metric",
+            hint=f"choose among {', '.join(METRICS)}",
+        )
+    if "mncover" in names and masks is None:
+        raise AnalysisError(
+            "mncover needs masks", hint="learn them with `s2lct masks`, then pass --masks FILE"
+        )
+    reference = list(reference)
+    if len(set(reference)) < 2:
+        raise AnalysisError(
+            "reference corpus: fewer than two different sentences, so no neuron has a range",
             hint="pass the corpus that the model was trained on, or another large one",
         )
-    for one in encoder.activations(texts, advance):
-        for criterion in criteria:
-            criterion.widen(one)
+    made: dict[str, Coverage] = {}
+    if "boundary" in names:
+        made["boundary"] = BoundaryCoverage(encoder, parse_layers(layers or "encoder", encoder))
+    if {"cover", "mncover"} & {*names}:
+        numbers = parse_layers(layers or LAYERS[convention], encoder)
+        made["cover"] = SectionCoverage(encoder, numbers, reference, convention)
+
+    def ranges() -> dict[str, Floats]:
+        for one in encoder.shown_activations(reference, "bounds"):
+            for metric in made.values():
+                metric.widen(one)
+        return {
+            f"{name} {part} {end}": array
+            for name, metric in made.items()
+            for end in ("low", "high")
+            for part, array in getattr(metric, end).items()
+        }
+
+    decides = [str(encoder.device), reference, [[n, made[n].layers] for n in sorted(made)]]
+    found = kept_arrays(encoder.fingerprint, f"ranges {fingerprint_of(decides)}", ranges)
+    for name, metric in made.items():
+        for part in metric.state:
+            metric.low[part] = found[f"{name} {part} low"]
+            metric.high[part] = found[f"{name} {part} high"]
+    if "mncover" in names and isinstance(cover := made["cover"], SectionCoverage) and masks:
+        made["mncover"] = cover.masked(encoder, masks)
+    return {name: made[name] for name in names}

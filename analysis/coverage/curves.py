@@ -1,17 +1,20 @@
-"""Coverage against the number of cases, and of suites alone and together."""
+"""What suites cover of a model, alone and together, and as they grow."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from s2lct.analysis.arrays import check_memory
-from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.criteria import Coverage, Marks, SectionCoverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
-from s2lct.analysis.progress import Advance, silently
+from s2lct.analysis.plots import COLOURS, picture, style
+from s2lct.files import write_bytes
 
 _MOST_SUITES_COMBINED = 4
 
@@ -48,7 +51,7 @@ class Measured:
 
 
 class _Recorder:
-    """Takes cases in any order and gives curves; holds a state for each shuffle and point."""
+    """Takes cases in their order and gives curves; holds a state for each shuffle and point."""
 
     def __init__(self, metric: Coverage, cases: int, shuffles: int, points: int, seed: int) -> None:
         self._metric = metric
@@ -57,7 +60,7 @@ class _Recorder:
         check_memory(
             shuffles * len(sizes) * sum(bits.nbytes for bits in metric.state.values()),
             f"curves of {shuffles} shuffles and {len(sizes)} points",
-            "fewer --shuffles or --points",
+            "fewer --shuffles",
         )
         rng = np.random.default_rng(seed)
         ranks = np.stack([rng.permutation(cases) for _ in range(shuffles)])
@@ -103,7 +106,6 @@ def measure(
     seed: int = 0,
     *,
     kinds: Sequence[str] = (),
-    advance: Advance = silently,
 ) -> Measured:
     """Run a suite's texts once, for all metrics and their curves; 0 shuffles give none.
 
@@ -113,29 +115,32 @@ def measure(
     Raises:
         AnalysisError: the curves would not fit into memory.
     """
-    states = {metric: of.emptied() for metric, of in metrics.items()}
     both = sorted(set(kinds), reverse=True) if len(set(kinds)) > 1 else []
-    apart = {kind: {metric: of.emptied() for metric, of in metrics.items()} for kind in both}
+    states = {
+        part: {metric: of.emptied() for metric, of in metrics.items()} for part in ("", *both)
+    }
     recorders = {
         metric: _Recorder(of, len(texts), shuffles, points, seed)
         for metric, of in metrics.items()
         if shuffles
     }
-    for one in encoder.activations(texts, advance):
-        for metric, state in states.items():
-            marks = state.marks(one)
-            state.add(marks)
-            if apart:
-                apart[kinds[one.number]][metric].add(marks)
+    for number, one in enumerate(encoder.shown_activations(texts, name)):
+        parts = ("", kinds[number]) if both else ("",)
+        for metric, of in metrics.items():
+            marks = of.marks(one)
+            for part in parts:
+                states[part][metric].add(marks)
             if shuffles:
-                recorders[metric].add(one.number, marks)
+                recorders[metric].add(number, marks)
     curves = {
         figure: curve
         for recorder in recorders.values()
         for figure, curve in recorder.curves().items()
     }
-    parts = (Measured(f"{name}, {kind}s", kinds.count(kind), of, {}) for kind, of in apart.items())
-    return Measured(name, len(texts), states, curves, tuple(parts))
+    apart = (
+        Measured(f"{name}, {kind}s", list(kinds).count(kind), states[kind], {}) for kind in both
+    )
+    return Measured(name, len(texts), states[""], curves, tuple(apart))
 
 
 def together(measured: Sequence[Measured]) -> list[Measured]:
@@ -154,3 +159,67 @@ def together(measured: Sequence[Measured]) -> list[Measured]:
             names, cases = " + ".join(one.suite for one in chosen), sum(o.cases for o in chosen)
             rows.append(Measured(names, cases, states, {}))
     return rows
+
+
+@dataclass(frozen=True)
+class CoverageReport:
+    """What `s2lct coverage` found of a model, by name and SHA-256 over tokenizer and weights."""
+
+    model: str
+    fingerprint: str
+    reference: str  # name of the corpus that set bounds, and how many of its sentences did
+    measured: Sequence[Measured]  # each suite
+    notes: Sequence[str]  # what was changed in order to look into the model
+
+    @cached_property
+    def rows(self) -> list[Measured]:
+        """Of the table: each suite alone, then unions."""
+        return together(self.measured)
+
+    @property
+    def title(self) -> str:
+        """What the table shows, and of which neurons COVER and MNCOVER are shares."""
+        title = f"Coverage of {self.model}, %"
+        for state in self.measured[0].states.values():
+            if isinstance(state, SectionCoverage) and state.convention == "paper":
+                return f"{title} (COVER, MNCOVER: of all neurons of 128 places, as the paper)"
+            if isinstance(state, SectionCoverage):
+                return f"{title} (COVER, MNCOVER: of neurons that the reference reaches)"
+        return title
+
+
+def percent(value: float) -> str:
+    """A share in percent: two decimals, more where they would say nothing."""
+    return f"{100 * value:.2g}" if 0 < value < 0.001 else f"{100 * value:.2f}"
+
+
+def write_curves(report: CoverageReport, path: Path) -> None:
+    """Draw each suite's curves, a plot a figure, as ``.png`` or ``.svg``."""
+    with style():
+        from matplotlib.figure import Figure
+
+        figures = list(report.measured[0].values)
+        columns = min(len(figures), 3)
+        rows = -(-len(figures) // columns)
+        drawing = Figure(figsize=(4.4 * columns, 3.4 * rows), dpi=110, layout="constrained")
+        for place, figure in enumerate(figures):
+            axes = drawing.add_subplot(rows, columns, place + 1)
+            for number, one in enumerate(report.measured):
+                curve, colour = one.curves[figure], COLOURS[number % len(COLOURS)]
+                sizes = (0, *curve.sizes)
+                low, mean, high = (
+                    [0, *(100 * value for value in line)]
+                    for line in (curve.low, curve.mean, curve.high)
+                )
+                axes.plot(sizes, mean, color=colour, label=one.suite)
+                axes.fill_between(sizes, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.set_title(figure, fontsize=11)
+            axes.set_xlabel("cases")
+            axes.set_ylabel("coverage, %")
+            axes.set_xlim(left=0)
+            axes.set_ylim(bottom=0)
+            axes.spines[["top", "right"]].set_visible(False)
+            if place == 0:
+                axes.legend(frameon=False, fontsize=9)
+        drawing.suptitle(f"{report.model}: coverage against the number of cases", fontsize=12)
+        write_bytes(path, picture(drawing, path.suffix[1:]))

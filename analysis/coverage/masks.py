@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import numpy as np
 from s2lct.analysis.arrays import load_arrays, save_arrays, unreadable
 from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Integers, Text
 from s2lct.errors import AnalysisError
+from s2lct.identity import fingerprint_of
 
 VOCABULARY = 5_000
 _KIND, _FORMAT = "masks", "1"
@@ -63,6 +65,15 @@ class Masks:
     words: Booleans
     pairs: Booleans
     about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over words, pairs and vocabulary."""
+        arrays = [
+            hashlib.sha256(np.ascontiguousarray(mask).tobytes()).hexdigest()
+            for mask in (self.words, self.pairs)
+        ]
+        return fingerprint_of([self.vocabulary.pieces, *arrays])
 
     def save(self, path: Path) -> None:
         """Write them as safetensors, whole or not at all."""

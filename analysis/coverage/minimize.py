@@ -6,15 +6,24 @@ stays if it raises coverage by more than a threshold. Each capability starts wit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.pairs import given
-from s2lct.analysis.progress import Advance, silently
+from s2lct.errors import AnalysisError, SuiteError
+from s2lct.files import check_folder_out, whole_folder
 from s2lct.leaderboard.scoring.statistics import Failed
+from s2lct.progress import bar
 from s2lct.suite.cases import Case
+from s2lct.suite.read import read_description, read_suite
+from s2lct.suite.tables import COUNTERPART, KINDS, SUITE_FILE
+from s2lct.suite.write import files_of_suite, write_suite_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,107 +40,137 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What reducing did to one capability: sizes and failure rates in [0, 1]."""
+    """What reducing did to a capability, or to all of them: sizes, and failure rates in [0, 1].
+
+    Of all capabilities sizes are summed and everything else is averaged over their own figures. So
+    ``max_after`` is then the mean of their maxima, as in the last row of Tables 1 and 2 of Sekhon
+    et al. 2022: capabilities reach theirs at different thresholds, and no one suite fails as often.
+
+    Attributes:
+        kept: cases that stay, at each threshold.
+        smaller: share of the cases that went, mean over thresholds.
+        before: failure rate of all cases.
+        mean_after, max_after: of those that stay, over the thresholds that keep any; None for none.
+    """
 
     cases: int
-    kept: tuple[int, ...]  # at each threshold
+    kept: tuple[int, ...]
+    smaller: float
     before: float
-    after: tuple[float | None, ...]  # likewise; None where no case is kept
-
-    @property
-    def mean_reduction(self) -> float:
-        """Share of the cases that went, mean over thresholds."""
-        return 1 - sum(self.kept) / (len(self.kept) * self.cases)
-
-    @property
-    def mean_after(self) -> float | None:
-        """Failure rate after, mean over the thresholds that keep a case."""
-        return _mean(self.after)
-
-    @property
-    def max_after(self) -> float | None:
-        """Failure rate after, at the best threshold."""
-        return max((rate for rate in self.after if rate is not None), default=None)
-
-
-def _mean(rates: Sequence[float | None]) -> float | None:
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) / len(known) if known else None
+    mean_after: float | None
+    max_after: float | None
 
 
 def minimize(
-    encoder: EncoderModel,
-    cases: Sequence[Case],
-    metric: Coverage,
-    thresholds: Sequence[float],
-    *,
-    advance: Advance = silently,
+    encoder: EncoderModel, cases: Sequence[Case], metric: Coverage, thresholds: Sequence[float]
 ) -> list[Reduced]:
     """Greedy passes over a suite, one for each threshold, in one run of the model.
 
     Thresholds are shares of the metric's main figure. A seed whose expansion stays stays too.
     """
     kept: list[set[str]] = [set() for _ in thresholds]
+    shown = bar("reduction", len(cases))
     for capability in dict.fromkeys(case.capability for case in cases):
-        own = [case for case in cases if case.capability == capability]
+        members = [case for case in cases if case.capability == capability]
         states = [metric.emptied() for _ in thresholds]
-        found = encoder.in_order([given(case) for case in own], metric.marks)
-        for case, marks in zip(own, found, strict=True):
+        found = encoder.activations([case.text for case in members])
+        for case, one in zip(members, found, strict=True):
+            marks = metric.marks(one)
             for state, threshold, ids in zip(states, thresholds, kept, strict=True):
                 if state.growth(marks) > threshold:
                     state.add(marks)
                     ids.add(case.id)
-            advance(1)
+            shown(1)
     known = {case.id for case in cases}
     seeds = [{case.seed_id for case in cases if case.id in ids} & known for ids in kept]
     return [
-        Reduced(threshold, frozenset(ids | own), frozenset(own - ids))
-        for threshold, ids, own in zip(thresholds, kept, seeds, strict=True)
+        Reduced(threshold, frozenset(ids | of_them), frozenset(of_them - ids))
+        for threshold, ids, of_them in zip(thresholds, kept, seeds, strict=True)
     ]
 
 
 def reductions(
     cases: Sequence[Case], failed: Failed, reduced: Sequence[Reduced]
 ) -> dict[str, Reduction]:
-    """Sizes and failure rates of each capability before and after, in the suite's order.
+    """Each capability before and after, in the suite's order, then ``all``.
 
     ``failed`` says which cases the model fails, shape (cases,).
     """
     table: dict[str, Reduction] = {}
     for capability in dict.fromkeys(case.capability for case in cases):
-        own = [n for n, case in enumerate(cases) if case.capability == capability]
-        left = [[n for n in own if cases[n].id in one.kept] for one in reduced]
-        rates = tuple(float(failed[some].mean()) if some else None for some in left)
-        before = float(failed[own].mean())
-        table[capability] = Reduction(len(own), tuple(map(len, left)), before, rates)
+        members = [n for n, case in enumerate(cases) if case.capability == capability]
+        left = [[n for n in members if cases[n].id in one.kept] for one in reduced]
+        rates = [float(failed[chosen].mean()) for chosen in left if chosen]
+        table[capability] = Reduction(
+            len(members),
+            tuple(map(len, left)),
+            1 - sum(map(len, left)) / (len(left) * len(members)),
+            float(failed[members].mean()),
+            _mean(rates),
+            max(rates, default=None),
+        )
+    rows = list(table.values())
+    table["all"] = Reduction(
+        sum(row.cases for row in rows),
+        tuple(map(sum, zip(*(row.kept for row in rows), strict=True))),
+        float(np.mean([row.smaller for row in rows])),
+        float(np.mean([row.before for row in rows])),
+        _mean([row.mean_after for row in rows]),
+        _mean([row.max_after for row in rows]),
+    )
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class Overall:
-    """All capabilities: sizes summed, everything else averaged over the capabilities' own figures.
+def _mean(rates: Sequence[float | None]) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return float(np.mean(known)) if known else None
 
-    So ``max_after`` is the mean of the capabilities' maxima, as in the last row of Tables 1 and 2
-    of Sekhon et al. 2022: capabilities reach theirs at different thresholds, and no one suite fails
-    as often.
+
+def write_reduced(suite: Path, reduced: Reduced, out: Path, about: Mapping[str, Any]) -> None:
+    """Write the cases that stay as a suite; ``about`` is recorded there under ``reduced_from``.
+
+    Raises:
+        AnalysisError: something else is in the way, or nothing stays.
+        SuiteError: the suite cannot be read.
     """
+    check_out(out)
+    read = read_suite(suite)
+    rows_of = {
+        name: [row for row in rows if row["id"] in reduced.kept] for name, rows in read.rows.items()
+    }
+    if not any(rows_of.values()):
+        raise AnalysisError(
+            f"threshold {reduced.threshold:g}: no case stays", hint="pass a lower --threshold"
+        )
+    counts: dict[str, dict[str, Any]] = {}
+    for name, before in read.described["counts"].items():
+        kinds = Counter(row["kind"] for row in rows_of.get(name, ()))
+        counts[name] = {**before, **{f"{kind}s": kinds[kind] for kind in (*KINDS, COUNTERPART)}}
+    reduced_from = {
+        **about,
+        "fingerprint": read.described["fingerprint"],
+        "threshold": reduced.threshold,
+        "seeds_kept_for_expansions": len(reduced.for_expansions),
+    }
+    described = {**read.described, "counts": counts, "reduced_from": reduced_from}
+    with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as work:
+        write_suite_files(work, rows_of, described)
 
-    cases: int
-    kept: tuple[int, ...]  # at each threshold
-    before: float
-    mean_reduction: float
-    mean_after: float | None  # over the capabilities that keep a case at some threshold
-    max_after: float | None  # likewise
 
+def check_out(out: Path) -> None:
+    """Refuse to write over what is no reduced suite.
 
-def overall(table: Mapping[str, Reduction]) -> Overall:
-    """The last row of a table of reductions."""
-    rows = list(table.values())
-    return Overall(
-        cases=sum(row.cases for row in rows),
-        kept=tuple(map(sum, zip(*(row.kept for row in rows), strict=True))),
-        before=sum(row.before for row in rows) / len(rows),
-        mean_reduction=sum(row.mean_reduction for row in rows) / len(rows),
-        mean_after=_mean([row.mean_after for row in rows]),
-        max_after=_mean([row.max_after for row in rows]),
+    Raises:
+        AnalysisError: something else is there.
+    """
+    check_folder_out(out, "--out")
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    try:
+        if "reduced_from" in read_description(out):
+            return
+    except SuiteError:
+        pass
+    raise AnalysisError(
+        f"--out {out}: something else is there", hint="name a folder that does not exist yet"
     )

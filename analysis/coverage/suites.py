@@ -1,77 +1,133 @@
-"""Suites to measure, a built one, CheckList's or sentences of a corpus; and reduced ones."""
+"""Suites to measure: a built one, CheckList's, pairs of texts, or sentences of a corpus."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from s2lct.analysis.coverage.encoder import Text
-from s2lct.analysis.coverage.minimize import Reduced
-from s2lct.analysis.coverage.pairs import PREFIX, given, holds_pairs, read_pairs, write_pairs
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.errors import AnalysisError, SuiteError
-from s2lct.files import check_file_out, check_folder_out, is_here, whole_folder, write_text
+from s2lct.errors import AnalysisError
+from s2lct.files import is_here
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
-from s2lct.json_lines import as_json_lines
+from s2lct.json_lines import read_json_lines
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_cases
-from s2lct.suite.checklist import (
-    CheckListCase,
-    holds_cases,
-    read_checklist,
-    read_relative_cases,
-)
+from s2lct.suite.checklist import CheckListCase, holds_cases, read_checklist, read_relative_cases
 from s2lct.suite.other_suites import CHECKLIST, is_spec
-from s2lct.suite.read import read_description, read_suite
-from s2lct.suite.tables import COUNTERPART, KINDS, SUITE_FILE
-from s2lct.suite.write import files_of_suite, write_suite_files
 
-_PREFIX = f"{CHECKLIST}:"
+PREFIX = "pairs:"
+"""Before a file of pairs that stands where a corpus may stand."""
+_CHECKLIST = f"{CHECKLIST}:"
+_PAIRS_HINT = "pass JSON lines with text and text_pair, and expected where needed"
 
 
-def is_checklist(name: str) -> bool:
-    """Whether a suite's name is that of a file of CheckList's JSON lines."""
-    return name.startswith(_PREFIX) or (
-        not is_spec(name) and name.endswith((".jsonl", ".jsonl.gz"))
+@dataclass(frozen=True, slots=True)
+class PairCase(Case):
+    """A case of two texts, as tests of paraphrase and inference have them.
+
+    ``expected`` names the model's classes that pass; none where nothing is expected.
+    """
+
+    text_pair: str = ""
+    expected: tuple[str, ...] = ()
+
+
+def given(case: Case) -> Text:
+    """What a model is given of a case: its text, or its pair of them."""
+    return (case.text, case.text_pair) if isinstance(case, PairCase) else case.text
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _first_line(path: Path) -> bytes:
+    try:
+        with _opened(path) as file:
+            return next((line for line in file if line.strip()), b"")
+    except (OSError, EOFError, zlib.error):
+        return b""  # whoever reads it tells what is wrong
+
+
+def holds_pairs(path: Path) -> bool:
+    """Whether the first line of a file is a pair."""
+    return b'"text_pair"' in _first_line(path)
+
+
+def read_pairs(path: Path) -> list[PairCase]:
+    """Read JSON lines of pairs; equal pairs of one test are one case.
+
+    A line has ``text`` and ``text_pair``, and may have ``test`` and ``expected`` (names of the
+    classes that pass).
+
+    Raises:
+        AnalysisError: the file cannot be read, holds none, or a line is none; it names the line.
+    """
+
+    def no_pair(number: int, error: BaseException) -> AnalysisError:
+        return AnalysisError(f"{path}: line {number}: is no pair ({error!r})", hint=_PAIRS_HINT)
+
+    cases: dict[str, PairCase] = {}
+    try:
+        with _opened(path) as file:
+            for number, row in read_json_lines(file, no_pair):
+                try:
+                    case = _pair_of(row)
+                except (ValueError, KeyError, TypeError, AttributeError) as error:
+                    raise no_pair(number, error) from error
+                cases.setdefault(case.id, case)
+    except (OSError, EOFError, zlib.error) as error:
+        fault = getattr(error, "strerror", None) or str(error)
+        raise AnalysisError(f"{path}: {fault}", hint=_PAIRS_HINT) from error
+    if not cases:
+        raise AnalysisError(f"{path}: holds no pair", hint=_PAIRS_HINT)
+    return list(cases.values())
+
+
+def _pair_of(row: Any) -> PairCase:
+    first, second = row["text"], row["text_pair"]
+    test, expected = row.get("test", "pairs"), row.get("expected", [])
+    if not all(isinstance(one, str) and one.strip() for one in (first, second, test)):
+        raise ValueError("text, text_pair or test is no text")
+    if not isinstance(expected, list) or not all(isinstance(name, str) for name in expected):
+        raise ValueError("expected is no list of class names")
+    id = content_id("pair", test, first, second)
+    return PairCase(
+        id, test, "seed", id, first, frozenset(), text_pair=second, expected=tuple(expected)
     )
 
 
-def _checklist_path(name: str) -> Path:
-    return Path(name.removeprefix(_PREFIX))
-
-
-def load_test_suite(name: str, *, relative: bool = False) -> SuiteCases:
+def load_test_suite(name: str) -> SuiteCases:
     """A suite by name, as `load_cases` takes it, or CheckList's JSON lines without ``checklist:``.
 
     A case of CheckList's has the name of its test as capability; equal texts of one test are one
-    case. With ``relative``, texts of its invariance and directional tests are cases that every
-    label passes: they exercise a model as others do. A file of JSON lines may hold pairs of texts
-    instead; see `pairs`.
+    case. Texts of its invariance and directional tests are cases that every label passes: they
+    exercise a model as others do. A file of JSON lines may hold pairs of texts instead.
 
     Raises:
         AnalysisError: the file cannot be read, is of another task, or contradicts itself.
         ScoringError: there is no such suite.
     """
-    if not is_checklist(name):
+    if is_spec(name) and not name.startswith(_CHECKLIST):
         return load_cases(name)
-    path = _checklist_path(name)
+    if not name.startswith(_CHECKLIST) and not name.endswith((".jsonl", ".jsonl.gz")):
+        return load_cases(name)
+    path = Path(name.removeprefix(_CHECKLIST))
     if holds_pairs(path):
         return _suite_of(name, read_pairs(path))
     _check_task(path)
     cases: dict[str, Case] = {}
-    for read in _read(path) if relative else read_checklist(path):
-        try:
-            case = _as_case(read)
-        except UnicodeEncodeError as error:
-            raise AnalysisError(
-                f"{path}: a case of {read.test!r} holds half a character (a lone surrogate)",
-                hint="write the file as UTF-8",
-            ) from error
-        if cases.setdefault(case.id, case).passes != case.passes:
+    for read in _checklist_cases(path):
+        id = content_id("checklist", read.test, read.text)
+        passes = frozenset(map(LABELS.index, read.passes))
+        case = Case(id, read.test, "seed", id, read.text, passes)
+        if cases.setdefault(id, case).passes != passes:
             raise AnalysisError(
                 f"{path}: two cases of {read.test!r} have the text {read.text[:60]!r} and other "
                 "labels",
@@ -80,7 +136,7 @@ def load_test_suite(name: str, *, relative: bool = False) -> SuiteCases:
     return _suite_of(name, cases.values())
 
 
-def _read(path: Path) -> Iterator[CheckListCase]:
+def _checklist_cases(path: Path) -> Iterator[CheckListCase]:
     """The cases of a file, and each text of its relative ones."""
     relative = read_relative_cases(path)
     if not relative or holds_cases(path):
@@ -97,23 +153,14 @@ def _suite_of(name: str, cases: Iterable[Case]) -> SuiteCases:
     return SuiteCases(name, "", fingerprint_of(described), cases)
 
 
-def _as_case(case: CheckListCase) -> Case:
-    own = content_id("checklist", case.test, case.text)
-    passes = frozenset(LABELS.index(label) for label in case.passes)
-    return Case(own, case.test, "seed", own, case.text, passes)
-
-
 def _check_task(path: Path) -> None:
     """Refuse a suite of pairs of texts, or with labels that are no sentiment, by its first case."""
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            row: Any = json.loads(next((line for line in file if line.strip()), b"{}"))
-        if "expectation" in row:
-            return
+        row: Any = json.loads(_first_line(path) or b"{}")
         texts, expected = row["texts"], row["expected"]
-        if not isinstance(texts, list) or not isinstance(expected, list):
+        if "expectation" in row or not isinstance(texts, list) or not isinstance(expected, list):
             return
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return  # the reader tells what is wrong
     if len(texts) != 1 or (expected and not {*map(str, expected)} & {*LABELS}):
         raise AnalysisError(
@@ -141,19 +188,19 @@ def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:
             raise AnalysisError(
                 f"suite {name}: another one is called {called!r} too", hint="name it: NAME=SUITE"
             )
-        found[called] = load_test_suite(suite, relative=True)
+        found[called] = load_test_suite(suite)
     return found
 
 
 def drawn(cases: Sequence[Case], most: int | None, seed: int) -> list[Case]:
     """At most so many cases of distinct texts, drawn at random, in their own order."""
     distinct = list({given(case): case for case in cases}.values())
-    ranked = sorted(distinct, key=lambda case: _drawn_key(seed, "drawn", given(case)))[:most]
+    ranked = sorted(distinct, key=lambda case: _key(seed, "drawn", given(case)))[:most]
     chosen = {given(case) for case in ranked}
     return [case for case in distinct if given(case) in chosen]
 
 
-def _drawn_key(seed: int, what: str, text: Text) -> Any:
+def _key(seed: int, what: str, text: Text) -> Any:
     return shuffle_key(seed, what, *((text,) if isinstance(text, str) else text))
 
 
@@ -162,7 +209,7 @@ def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list
 
     The train split, or at most so many random sentences of it, sets bounds, and the other splits
     are tests. A corpus without splits is parted at random, one sentence in five a test. All of
-    ``pairs:FILE`` (see `pairs`), or so many of them, set bounds, and there is no test.
+    ``pairs:FILE`` (see `read_pairs`), or so many of them, set bounds, and there is no test.
 
     Raises:
         CorpusError: the corpus cannot be read.
@@ -195,77 +242,3 @@ def reference_and_held_out(spec: str, most: int | None, seed: int) -> tuple[list
     )
     suite = _suite_of(f"random sentences of {corpus.name}", cases)
     return [sentence.text for sentence in reference], suite
-
-
-def _write_checklist(path: Path, kept: Iterable[str], out: Path) -> None:
-    wanted = set(kept)
-    rows: list[dict[str, Any]] = []
-    for number, case in enumerate(read_checklist(path)):
-        if (own := _as_case(case).id) in wanted:
-            wanted.remove(own)
-            about: dict[str, Any] = {"test": case.test, "capability": case.capability}
-            about |= {"type": "MFT", "case": number, "texts": [case.text]}
-            rows.append(about | {"expected": list(case.passes)})
-    write_text(out, as_json_lines(rows))
-
-
-def write_reduced(suite: str, reduced: Reduced, out: Path, about: Mapping[str, Any]) -> None:
-    """Write the cases that stay as a suite of the same form: a folder, or CheckList's JSON lines.
-
-    ``about`` is recorded in a folder's ``suite.json`` under ``reduced_from``.
-
-    Raises:
-        AnalysisError: ``out`` is in the way, or nothing stays in a folder.
-        SuiteError: the suite cannot be read.
-    """
-    check_out(out, suite)
-    if is_checklist(suite) and holds_pairs(_checklist_path(suite)):
-        kept = [case for case in read_pairs(_checklist_path(suite)) if case.id in reduced.kept]
-        write_text(out, write_pairs(kept))
-        return
-    if is_checklist(suite):
-        _write_checklist(_checklist_path(suite), reduced.kept, out)
-        return
-    read = read_suite(Path(suite))
-    rows_of = {
-        name: [row for row in rows if row["id"] in reduced.kept] for name, rows in read.rows.items()
-    }
-    if not any(rows_of.values()):
-        raise AnalysisError(
-            f"threshold {reduced.threshold:g}: no case stays", hint="pass a lower --threshold"
-        )
-    counts: dict[str, dict[str, Any]] = {}
-    for name, before in read.described["counts"].items():
-        kinds = Counter(row["kind"] for row in rows_of.get(name, ()))
-        counts[name] = {**before, **{f"{kind}s": kinds[kind] for kind in (*KINDS, COUNTERPART)}}
-    reduced_from = {
-        **about,
-        "fingerprint": read.described["fingerprint"],
-        "threshold": reduced.threshold,
-        "seeds_kept_for_expansions": len(reduced.for_expansions),
-    }
-    described = {**read.described, "counts": counts, "reduced_from": reduced_from}
-    with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as work:
-        write_suite_files(work, rows_of, described)
-
-
-def check_out(out: Path, suite: str) -> None:
-    """Refuse to write over what is no reduced suite of that suite's form.
-
-    Raises:
-        AnalysisError: something else is there.
-    """
-    if is_checklist(suite):
-        check_file_out(out, "--out")
-        return
-    check_folder_out(out, "--out")
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    try:
-        if "reduced_from" in read_description(out):
-            return
-    except SuiteError:
-        pass
-    raise AnalysisError(
-        f"--out {out}: something else is there", hint="name a folder that does not exist yet"
-    )

@@ -1,60 +1,50 @@
 """How much each whole word of a text contributes to what a model says of it.
 
 Networks are asked by integrated gradients on their word embeddings (Sundararajan et al. 2017),
-everything else by Kernel SHAP (Lundberg and Lee 2017) or by leaving words out one at a time.
+everything else by Kernel SHAP (Lundberg and Lee 2017).
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from s2lct.analysis.explain.fillers import respelled, words_of
+from s2lct.analysis.explain.words import respelled, words_of
 from s2lct.analysis.judge import Judge
-from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
 from s2lct.leaderboard.answers.label_rules import NEUTRAL, POSITIVE
 from s2lct.leaderboard.answers.predictions import Array
 from s2lct.leaderboard.models.network import Network
 
-Method = Literal["gradients", "shap", "occlusion"]
-METHODS: tuple[Method, ...] = get_args(Method)
 STEPS = 20
 """Points on the way from the baseline to the text (captum's ``n_steps``)."""
 ROWS_A_PASS = 64
 SHAP_SAMPLES = 256
 
 
-def default_method(judge: Judge) -> Method:
-    """Gradients where the model has them, else Kernel SHAP."""
-    return "gradients" if isinstance(judge.model, Network) else "shap"
+def has_gradients(judge: Judge) -> bool:
+    """Whether a model is a network whose tokenizer tells where word pieces stand."""
+    return isinstance(judge.model, Network) and bool(judge.model.tokenizer.is_fast)
+
+
+def method_of(judge: Judge) -> str:
+    """How contributions to what a model says are told."""
+    return "integrated gradients" if has_gradients(judge) else "Kernel SHAP"
 
 
 def attribute(
-    judge: Judge,
-    texts: Sequence[str],
-    labels: Sequence[int],
-    *,
-    method: Method | None = None,
-    seed: int = 0,
+    judge: Judge, texts: Sequence[str], labels: Sequence[int], *, seed: int = 0
 ) -> list[Array]:
     """How much each whole word of a text speaks for the text's label.
 
     Returns:
-        For each text an array over `fillers.words_of`: the share of the label's log probability
-        (gradients) or of its `Judge.support` (the others).
-
-    Raises:
-        AnalysisError: gradients of a model that has none.
+        For each text an array over `words.words_of`: the share of the label's log probability
+        (gradients) or of its `Judge.support` (Kernel SHAP).
     """
-    method = method or default_method(judge)
-    if method == "gradients":
+    if has_gradients(judge):
         return _integrated_gradients(judge, texts, labels)
-    if method == "occlusion":
-        return _occlusion(judge, texts, labels)
     return [
         _kernel_shap(judge, text, label, seed) for text, label in zip(texts, labels, strict=True)
     ]
@@ -66,16 +56,8 @@ def _integrated_gradients(judge: Judge, texts: Sequence[str], labels: Sequence[i
     from captum.attr import LayerIntegratedGradients
 
     network, rule = judge.model, judge.rule
-    if not isinstance(network, Network) or rule is None:
-        raise AnalysisError(
-            f"model {network.name}: has no gradients", hint="choose --attribution shap or occlusion"
-        )
+    assert isinstance(network, Network) and rule is not None
     tokenizer, model = network.tokenizer, network.model
-    if not tokenizer.is_fast:
-        raise AnalysisError(
-            f"model {network.name}: its tokenizer does not tell where word pieces stand",
-            hint="choose --attribution occlusion, or save a fast tokenizer beside the model",
-        )
     meanings = torch.tensor(rule.meanings, device=model.device)
     middle = sum(rule.neutral_band) / 2
 
@@ -136,16 +118,6 @@ def _summed(pieces: Array, offsets: Sequence[tuple[int, int]], text: str) -> Arr
 def _without(text: str, absent: Iterable[int]) -> str:
     """A text without some of its words; the spaces in front of them go too."""
     return respelled(text, dict.fromkeys(absent)).strip()
-
-
-def _occlusion(judge: Judge, texts: Sequence[str], labels: Sequence[int]) -> list[Array]:
-    asked = [
-        [text, *(_without(text, [number]) for number in range(len(words_of(text))))]
-        for text in texts
-    ]
-    sizes = [len(variants) for variants in asked]
-    support = judge.support(list(itertools.chain(*asked)), np.repeat(labels, sizes))
-    return [part[0] - part[1:] for part in np.split(support, np.cumsum(sizes)[:-1])]
 
 
 def _kernel_shap(judge: Judge, text: str, label: int, seed: int) -> Array:

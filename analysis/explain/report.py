@@ -12,17 +12,15 @@ from typing import Literal, TypeVar
 
 from markupsafe import Markup
 from pydantic import Field, ValidationError
-from rich.table import Table
 
-from s2lct.analysis.explain.attribution import Method
-from s2lct.analysis.explain.fillers import Kind
+from s2lct.analysis.explain.words import Kind
 from s2lct.analysis.records import Record, fault_of
-from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.errors import AnalysisError
 from s2lct.files import write_text
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
+from s2lct.tables import Table
 
 TOP = 12
 PAIRS = 4
@@ -83,14 +81,11 @@ class Options(Record):
     """How explanations are made.
 
     ``threshold`` is P_thresh, the share of fillings of which the model must say the same;
-    ``samples`` are those a reported P rests on, ``search_samples`` the most of a set in the search.
-    No method stands for gradients or Kernel SHAP, as the model allows.
+    ``samples`` are those a reported P rests on.
     """
 
     threshold: float = Field(default=0.9, gt=0, le=1)
     samples: int = Field(default=100, ge=1)
-    search_samples: int = Field(default=50, ge=1)
-    method: Method | None = None
     seed: int = 0
 
 
@@ -263,26 +258,21 @@ def capability_titles(explanations: Sequence[Explanation]) -> dict[str, str]:
 
 def aggregate_table(file: ExplanationFile) -> Table:
     """A row a capability: what its failures rest on."""
-    table = figures_table(
-        ("failures", "words\nkept", "template", "sentence\nalone", "masked\ntoo"),
-        title=f"{file.model}: what holds its failures (words: sets with it/failures with it)",
-        padding=(0, 1, 0, 0),
-        **NARROW,
-    )
-    table.add_column("words in most sets")
-    for column in table.columns:
-        column.overflow = "fold"
-    for one in aggregate(file.explanations):
-        table.add_row(
+    columns = ("", "failures", "words\nkept", "template", "sentence\nalone", "masked\ntoo")
+    rows = [
+        [
             one.capability,
             str(one.failures),
             f"{one.kept:.1f} of {one.words_in_all:.0f}",
             f"{one.kinds[0].held} of {one.kinds[0].cases}",
             str(one.source_alone),
             str(one.unprompted),
-            ", ".join(f"{word.name} {word.held}/{word.cases}" for word in one.words[:5]),
-        )
-    return table
+            "\n".join(f"{word.name} {word.held}/{word.cases}" for word in one.words[:5]),
+        ]
+        for one in aggregate(file.explanations)
+    ]
+    title = f"{file.model}: what holds its failures (words: sets with it/failures with it)"
+    return Table((*columns, "words in most sets"), rows, title)
 
 
 def shown_cases(

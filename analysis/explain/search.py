@@ -13,23 +13,23 @@ import itertools
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from s2lct.analysis.explain.attribution import attribute, default_method
-from s2lct.analysis.explain.fillers import Draw, Filler, parts_of, words_of
+from s2lct.analysis.explain.attribution import attribute
+from s2lct.analysis.explain.fillers import Draw, Filler
 from s2lct.analysis.explain.report import ExplainedWord, Explanation, Options
+from s2lct.analysis.explain.words import parts_of, words_of
 from s2lct.analysis.judge import Judge
-from s2lct.analysis.progress import Advance, silently
+from s2lct.analysis.kept import kept
 from s2lct.analysis.suite_rows import SuiteRow
-from s2lct.builder.checkpoint import Checkpoints
-from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
+from s2lct.leaderboard.scoring.statistics import families_of
+from s2lct.progress import bar
 
 CONFIDENCE = 0.95
-STAGES = (10, 20, 50, 100, 200, 500)
+STAGES = (10, 20, 50)
 """The search's samples of a text: more are drawn while the threshold lies in the interval."""
 CASES_AT_ONCE = 16
 _BY_DEFAULT = Options()
@@ -55,7 +55,7 @@ def chosen_rows(
     """The failures to explain, of cases and what the model says of each.
 
     With ``pass_to_fail`` failing expansions alone, each behind its passing seed; at most ``limit``
-    of a capability, of different seed families where there are enough.
+    of a capability, of different families where there are enough.
     """
     failed = {
         row.case.id: label not in row.case.passes for row, label in zip(rows, said, strict=True)
@@ -64,13 +64,13 @@ def chosen_rows(
         row.case.id: row for row in rows if row.case.kind == "seed" and not failed[row.case.id]
     }
     wanted: dict[str, list[tuple[int, int, SuiteRow]]] = {}
-    nth = Counter[tuple[str, str]]()
-    for number, row in enumerate(rows):
+    nth = Counter[int]()
+    families = families_of([row.case for row in rows]).tolist()
+    for number, (row, family) in enumerate(zip(rows, families, strict=True)):
         case = row.case
         turned = case.kind != "seed" and case.seed_id in passing_seeds
         if failed[case.id] and (turned or not pass_to_fail):
             # The first of each family comes before the second of any.
-            family = case.capability, case.seed_id
             wanted.setdefault(case.capability, []).append((nth[family], number, row))
             nth[family] += 1
     chosen: dict[str, SuiteRow] = {}
@@ -98,19 +98,19 @@ def search(order: Sequence[int]) -> Generator[frozenset[int], bool, frozenset[in
             fails = shown
         doubled = max(1, 2 * fails)
         shown = doubled if doubled < holds == len(order) else (fails + holds) // 2
-    kept = frozenset(order[:holds])
+    needed = frozenset(order[:holds])
     # Delta debugging (Zeller and Hildebrandt 2002): halves, quarters … single words.
-    size, dropped = max(1, len(kept) // 2), True
+    size, dropped = max(1, len(needed) // 2), True
     while size > 1 or dropped:
         dropped = False
-        rising = [word for word in reversed(order) if word in kept]
+        rising = [word for word in reversed(order) if word in needed]
         for start in range(0, len(rising), size):
-            block = kept.intersection(rising[start : start + size])
-            if block and (yield kept - block):
-                kept, dropped = kept - block, True
+            block = needed.intersection(rising[start : start + size])
+            if block and (yield needed - block):
+                needed, dropped = needed - block, True
         if size > 1:
             size, dropped = size // 2, True
-    return kept
+    return needed
 
 
 Shares = dict[frozenset[int], float]
@@ -131,12 +131,11 @@ def _asked(
         while True:
             hits = samples = 0
             while shown not in shares:
-                stages = (one for one in STAGES if samples < one <= options.search_samples)
-                most = next(stages, options.search_samples)
+                most = next(one for one in STAGES if samples < one)
                 hits += (yield Draw(text, shown, most - samples, ("search", str(samples)))) or 0
                 samples = most
                 low, high = interval(hits, samples, "wilson")
-                if samples >= options.search_samples or not low < options.threshold <= high:
+                if samples >= STAGES[-1] or not low < options.threshold <= high:
                     shares[shown] = hits / samples
             shown = running.send(shares[shown] >= options.threshold)
     except StopIteration as done:
@@ -144,57 +143,38 @@ def _asked(
 
 
 def explain(
-    judge: Judge,
-    rows: Sequence[SuiteRow],
-    filler: Filler,
-    options: Options = _BY_DEFAULT,
-    *,
-    keep: Path | None = None,
-    advance: Advance = silently,
+    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options = _BY_DEFAULT
 ) -> list[Explanation]:
     """Explain what a model says of cases, in order; the same for equal cases, options and models.
 
-    A folder ``keep`` keeps explanations, so that an interrupted run goes on, but none of a model or
-    filler without a fingerprint.
+    Explanations are kept, but none of a model without a fingerprint.
 
     Raises:
         ScoringError: the model's outputs cannot be used.
-        AnalysisError: the model has no gradients, and they were asked for.
     """
-    about = {
-        "format": 1,
-        "model": judge.model.fingerprint,
-        "rule": str(judge),
-        "filler": filler.fingerprint,
-        "options": options.model_dump(),
-        "method": options.method or default_method(judge),
-    }
-    checkpoints = Checkpoints(keep) if keep and about["model"] and about["filler"] else None
+    about = [str(judge), filler.fingerprint, options.model_dump()]
+    advance = bar(f"explaining {judge.model.name}", len(rows))
     explained: list[Explanation] = []
-    told: list[int] = []
-
-    def tell(done: int) -> None:
-        told.append(done)
-        advance(done)
-
     # Texts that are computed together decide the last bits: always the same ones are.
     for start in range(0, len(rows), CASES_AT_ONCE):
         part = rows[start : start + CASES_AT_ONCE]
-        cases = [[row.case.id, row.case.text, row.template] for row in part]
-        name = fingerprint_of(about | {"cases": cases})[:32]
-        compute = partial(_explain_together, judge, part, filler, options, tell)
-        found = compute() if checkpoints is None else checkpoints.get(name, _LIST, compute)
-        explained += found
-        tell(len(explained) - sum(told))
+        cases = [[row.case.id, row.case.text, row.template, row.inserted] for row in part]
+        explained += kept(
+            judge.model.fingerprint,
+            ["explanations", *about, cases],
+            _LIST,
+            partial(_explain_together, judge, part, filler, options),
+        )
+        advance(len(part))
     return explained
 
 
 def _explain_together(
-    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options, advance: Advance
+    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options
 ) -> list[Explanation]:
     texts = [row.case.text for row in rows]
     said: list[int] = judge.labels(texts).tolist()
-    contributions = attribute(judge, texts, said, method=options.method, seed=options.seed)
+    contributions = attribute(judge, texts, said, seed=options.seed)
 
     def hits(draws: Mapping[int, Draw]) -> dict[int, int]:
         """For each draw, of how many of its samples the model says what it said of the text."""
@@ -218,7 +198,6 @@ def _explain_together(
                 draws[number] = searches[number].send(answer)
             except StopIteration as done:
                 found[number] = done.value
-                advance(1)
         answers = {**hits(draws)} if draws else {}
     reported = {
         number: Draw(text, found[number][0], options.samples, ("report",))
@@ -226,7 +205,7 @@ def _explain_together(
     }
     explanations: list[Explanation] = []
     for (number, count), row in zip(hits(reported).items(), rows, strict=True):
-        case, (kept, shares) = row.case, found[number]
+        case, (needed, shares) = row.case, found[number]
         parts = parts_of(case.text, row.template, row.inserted)
         words = tuple(
             ExplainedWord(
@@ -234,8 +213,8 @@ def _explain_together(
                 part=part.kind,
                 part_name=part.name,
                 contribution=round(share, 6),
-                kept=place in kept,
-                without=shares[kept - {place}] if place in kept else None,
+                kept=place in needed,
+                without=shares[needed - {place}] if place in needed else None,
             )
             for place, (word, part, share) in enumerate(
                 zip(words_of(case.text), parts, contributions[number].tolist(), strict=True)

@@ -67,15 +67,15 @@ def table4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
             warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=2)
         augmenter = Augmenter(originals, transformations, embedding_similarity(), seed=seed)
         metric = neurons.metrics[MNCOVER]
-        printed = augmenter.as_printed(encoder, metric, bars("as printed", len(originals)))
+        printed = augmenter.as_printed(encoder, metric)
         if not printed:
             raise AnalysisError(
                 f"{options.name}: no text made coverage grow", hint="give more originals: --limit"
             )
-        covered = neurons.trained(steps, bars)[MNCOVER]
-        guided = augmenter.by_coverage(encoder, covered, bars("our search", len(originals)))
+        covered = neurons.trained()[MNCOVER]
+        guided = augmenter.by_coverage(encoder, covered)
         guided = guided[: len(printed)]
-        at_random = augmenter.at_random(len(printed), bars("random", len(printed)))
+        at_random = augmenter.at_random(len(printed))
         added: dict[str, Sequence[AugmentedText]] = {
             WITHOUT: (),
             RANDOM: at_random,

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
-from s2lct.analysis.coverage.pairs import holds_pairs, read_pairs
+from s2lct.analysis.coverage.suites import given, holds_pairs, read_pairs
+from s2lct.analysis.reproduce.expectations import Expectation, expectation_of, label_probabilities
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
-from s2lct.leaderboard.scoring.relative import label_probabilities
 from s2lct.suite.checklist import holds_cases, read_checklist, read_relative_cases
-from s2lct.suite.expectations import Expectation, expectation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def read_tests(paths: Iterable[Path], limit: int) -> list[TriedTest]:
 def _cases(path: Path) -> Iterator[tuple[str, TriedCase]]:
     if holds_pairs(path):
         for pair in read_pairs(path):
-            yield pair.capability, TriedCase((pair.given,), frozenset(pair.expected))
+            yield pair.capability, TriedCase((given(pair),), frozenset(pair.expected))
         return
     relative = read_relative_cases(path)
     if not relative or holds_cases(path):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from s2lct.analysis.explain.attribution import default_method
-from s2lct.analysis.explain.fillers import load_filler
+from s2lct.analysis.explain.attribution import method_of
+from s2lct.analysis.explain.fillers import MaskedLMFiller
 from s2lct.analysis.explain.report import Aggregate, Explanation, Options, aggregate
 from s2lct.analysis.explain.search import chosen_rows, explain
 from s2lct.analysis.judge import Judge, load_model
@@ -18,7 +18,6 @@ from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
 from s2lct.analysis.reproduce.suite_inputs import listed, needed_models, needed_suite
 from s2lct.analysis.suite_rows import load_rows
 from s2lct.labels import check_label_map
-from s2lct.leaderboard.scoring.score import default_cache
 
 if TYPE_CHECKING:
     from s2lct.analysis.reproduce.options import ReproduceOptions
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 FAILURES = 5
 """Of a capability, where no limit is given: the paper gives no number."""
-FILL, MASKED_LM = "mlm", "embedded"
-METHODS = {"gradients": "integrated gradients", "shap": "Kernel SHAP", "occlusion": "occlusion"}
 _SAID = TypeAdapter(list[int])
 COLUMNS = (
     "model",
@@ -56,7 +53,7 @@ def table(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduc
     """
     models, suite = needed_models(options), load_rows(needed_suite(options))
     search = Options(seed=options.seed)
-    filler = load_filler(FILL, MASKED_LM)
+    filler = MaskedLMFiller("embedded")
     rows: list[list[Cell]] = []
     found: dict[str, list[Explanation]] = {}
     methods = []
@@ -75,15 +72,8 @@ def table(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduc
             said,
             limit=options.limit or FAILURES,
         )
-        found[model] = explain(
-            judge,
-            chosen,
-            filler,
-            search,
-            keep=default_cache().parent / "explanations",
-            advance=bars(model, len(chosen)),
-        )
-        methods.append(METHODS[default_method(judge)])
+        found[model] = explain(judge, chosen, filler, search)
+        methods.append(method_of(judge))
         own = aggregate(found[model])
         rows += [_row(model, one, found[model]) for one in own]
     notes = [

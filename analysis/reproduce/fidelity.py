@@ -7,16 +7,13 @@ layer's stands beside, and how far training moved the probabilities of words.
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
-from s2lct.analysis.coverage.learn_masks import WimaskSettings, learn_masks
-from s2lct.analysis.coverage.masks import Vocabulary
-from s2lct.analysis.coverage.pairs import given
-from s2lct.analysis.coverage.suites import reference_and_held_out
+from s2lct.analysis.coverage.suites import given, reference_and_held_out
+from s2lct.analysis.coverage.wimask import learn_masks
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
 from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
@@ -49,8 +46,7 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
 
         adapter = TypeAdapter(dict[str, Any])
         if (about := steps.kept(f"model-{number}", adapter)) is None:
-            checkpoint = steps.folder / f"training-{number}.safetensors"
-            learned = about_masks(encoder, reference, tests, checkpoint, options.seed, bars)
+            learned = about_masks(encoder, reference, tests, options.seed)
             about = steps.keep(f"model-{number}", adapter, learned)
         rows.append(row_of(model, about))
         verdicts.append(verdict_of(model, about))
@@ -80,26 +76,10 @@ def table5(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
 
 
 def about_masks(
-    encoder: EncoderModel,
-    reference: list[Text],
-    tests: list[Text],
-    checkpoint: Path,
-    seed: int,
-    bars: Bars,
+    encoder: EncoderModel, reference: list[Text], tests: list[Text], seed: int
 ) -> dict[str, Any]:
-    """What learning a model's masks told; the checkpoint takes an interrupted training."""
-    settings = WimaskSettings(epochs=EPOCHS, seed=seed)
-    bar = bars(f"masks of {encoder.name}", settings.steps(len(reference)))
-    vocabulary = Vocabulary.of_texts(encoder, reference)
-    learned = learn_masks(
-        encoder,
-        reference,
-        tests,
-        vocabulary,
-        settings,
-        checkpoint=checkpoint,
-        advance=lambda done, terms: bar(done),
-    )
+    """What learning a model's masks told."""
+    learned = learn_masks(encoder, reference, tests, epochs=EPOCHS, seed=seed)
     return dict(learned.masks.about)
 
 

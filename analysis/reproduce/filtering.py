@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from s2lct.builder.checkpoint import Checkpoints
     from s2lct.progress import Bars
 
-_WINDOW = 64  # so many texts' marks are held at a time
-
 
 def pass_through(
     neurons: Neurons,
@@ -51,8 +49,8 @@ def pass_through(
         return one.logits, {name: state.marks(one) for name, state in states.items()}
 
     logits: list[npt.NDArray[np.float32]] = []
-    found = neurons.encoder.in_order([text for _, text in flat], seen, window=_WINDOW)
-    for (number, _), (said, marks) in zip(flat, found, strict=True):
+    found = neurons.encoder.activations([text for _, text in flat])
+    for (number, _), (said, marks) in zip(flat, map(seen, found), strict=True):
         for name, state in states.items():
             brought[name][number] += state.growth(marks[name])
             state.add(marks[name])
@@ -101,7 +99,7 @@ def _tables(
         neurons = neurons_of(model, options, steps, bars)
         judge = Judge(neurons.encoder, pairs=pairs)
         empty = options.start == "empty"
-        start = neurons.metrics if empty else neurons.trained(steps, bars)
+        start = neurons.metrics if empty else neurons.trained()
         bar = bars(model, sum(len(test.cases) for test in tests))
         rows: list[Passed] = []
         for test in tests:

@@ -39,7 +39,7 @@ THRESHOLDS = tuple(paper.FIGURE_4)
 MIDDLE = THRESHOLDS[2]
 UNITS = ("coverage", "share")
 ORDERS = ("given", "shuffled")
-_POINTS, _WINDOW = 40, 64
+_POINTS = 40
 
 Unit = Literal["coverage", "share"]
 
@@ -157,7 +157,8 @@ def grown(neurons: Neurons, name: str, texts: Sequence[str], seed: int) -> Grown
     shuffled = sorted(texts, key=lambda text: shuffle_key(seed, "order", text))
     growths: list[Growth] = []
     for order, own in zip(ORDERS, (texts, shuffled), strict=True):
-        growths += grow(metric, neurons.encoder.in_order(own, metric.marks, window=_WINDOW), order)
+        marks = map(metric.marks, neurons.encoder.activations(own))
+        growths += grow(metric, marks, order)
     return Grown(name, len(texts), growths)
 
 

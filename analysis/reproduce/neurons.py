@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.arrays import Arrays, kept_arrays
+from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
-from s2lct.analysis.coverage.learn_masks import WimaskSettings, learn_masks
-from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.metrics import build_metrics
+from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.suites import reference_and_held_out
+from s2lct.analysis.coverage.wimask import learn_masks
 from s2lct.analysis.reproduce.suite_inputs import needed_reference
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.suite.cases import SuiteCases
@@ -36,6 +36,7 @@ class Neurons:
 
     Attributes:
         metrics: COVER and MNCOVER with nothing covered, by name.
+        masks: of MNCOVER.
         held_out: sentences of the corpus that set no range.
         about_masks: whose masks MNCOVER has, in a sentence.
     """
@@ -43,22 +44,29 @@ class Neurons:
     encoder: EncoderModel
     reference: list[Text]
     metrics: Mapping[str, Coverage]
+    masks: Masks
     held_out: SuiteCases
     about_masks: str
 
-    def trained(self, steps: Checkpoints, bars: Bars) -> dict[str, Coverage]:
+    def trained(self) -> dict[str, Coverage]:
         """The metrics with what the reference texts cover, in one pass that is kept."""
-        folder, digest = steps.folder, _digest(self.encoder, self.metrics)
-        files = {name: folder / f"{name}-{digest}.safetensors" for name in self.metrics}
-        if all(path.exists() for path in files.values()):
-            return {name: Coverage.load(path) for name, path in files.items()}
         states = {name: metric.emptied() for name, metric in self.metrics.items()}
-        bar = bars("training set", len(self.reference))
-        for one in self.encoder.activations(self.reference, bar):
-            for state in states.values():
-                state.add(state.marks(one))
-        for name, path in files.items():
-            states[name].save(path)
+
+        def covered() -> Arrays:
+            for one in self.encoder.shown_activations(self.reference, "training set"):
+                for state in states.values():
+                    state.add(state.marks(one))
+            return {
+                f"{name} {part}": bits
+                for name, state in states.items()
+                for part, bits in state.state.items()
+            }
+
+        decides = fingerprint_of([str(self.encoder.device), self.reference, self.masks.digest])
+        found = kept_arrays(self.encoder.fingerprint, f"covered {decides}", covered)
+        for name, state in states.items():
+            for part in state.state:
+                state.state[part] = found[f"{name} {part}"].copy()
         return states
 
 
@@ -68,15 +76,14 @@ def neurons_of(model: str, options: ReproduceOptions, steps: Checkpoints, bars: 
     Raises:
         AnalysisError: the model, the corpus or the masks cannot be used.
     """
-    from s2lct.leaderboard.scoring.score import default_cache
-
     named = needed_reference(options)
     encoder = load_encoder(model, device=options.device)
     reference, held_out = reference_and_held_out(named, options.reference_cases, options.seed)
     if options.masks is not None:
         masks, told = Masks.load(options.masks, encoder), f"read from {options.masks.name}"
     else:
-        masks, told = _learned(encoder, reference, options.seed, steps, bars)
+        masks = _learned(encoder, reference, options.seed, steps)
+        told = "learned in one epoch, everything else as the paper"
     if masks.words.sum() >= masks.about.get("words_seen", len(masks.words)):
         told += "; they keep every word that they were learned from"
     metrics = build_metrics(
@@ -84,39 +91,21 @@ def neurons_of(model: str, options: ReproduceOptions, steps: Checkpoints, bars: 
         encoder,
         reference,
         masks=masks,
-        cache=default_cache().parent / "coverage",
-        advance=bars("ranges", len(reference)),
     )
-    return Neurons(encoder, reference, metrics, held_out, f"Masks of {model}: {told}.")
+    return Neurons(encoder, reference, metrics, masks, held_out, f"Masks of {model}: {told}.")
 
 
-def _learned(
-    encoder: EncoderModel, reference: list[Text], seed: int, steps: Checkpoints, bars: Bars
-) -> tuple[Masks, str]:
+def _learned(encoder: EncoderModel, reference: list[Text], seed: int, steps: Checkpoints) -> Masks:
     """Masks learned in one epoch at the paper's learning rate."""
-    settings = WimaskSettings(epochs=1, seed=seed)
-    told = "learned in one epoch, everything else as the paper"
-    path = steps.folder / f"masks-{_digest(encoder, {})}.safetensors"
+    path = steps.folder / f"masks-{encoder.fingerprint[:12]}.safetensors"
     if path.exists():
-        return Masks.load(path, encoder), told
+        return Masks.load(path, encoder)
     mixed = sorted(reference, key=lambda text: shuffle_key(seed, "masks", *_parts(text)))
     tests = max(1, len(mixed) // _HELD_OUT)
-    bar = bars("masks", settings.steps(len(mixed) - tests))
-    learned = learn_masks(
-        encoder,
-        mixed[tests:],
-        mixed[:tests],
-        Vocabulary.of_texts(encoder, mixed[tests:]),
-        settings,
-        advance=lambda done, terms: bar(done),
-    )
+    learned = learn_masks(encoder, mixed[tests:], mixed[:tests], epochs=1, seed=seed)
     learned.masks.save(path)
-    return learned.masks, told
+    return learned.masks
 
 
 def _parts(text: Text) -> tuple[str, ...]:
     return (text,) if isinstance(text, str) else text
-
-
-def _digest(encoder: EncoderModel, metrics: Mapping[str, Coverage]) -> str:
-    return fingerprint_of([encoder.fingerprint, *(m.identity() for m in metrics.values())])[:12]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,12 +17,11 @@ from s2lct.analysis.reproduce.suite_inputs import (
     needed_suite,
     of_families,
 )
-from s2lct.analysis.retrain.records import Change, Matrix, Row, Run, TrainOptions, row_of
+from s2lct.analysis.retrain.records import Change, Matrix, Row, TrainOptions
 from s2lct.analysis.retrain.report import plots
 from s2lct.analysis.retrain.train import Retrainer
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows, load_rows
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.extras import require
 from s2lct.identity import fingerprint_of
 from s2lct.labels import check_label_map
@@ -79,10 +77,7 @@ def tables(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
     models = needed_models(options)
     suite = both_suites(options)
     corpus = None if options.reference is None else read_corpus(options.reference)
-    found = {
-        model: _retrained(options, model, suite, corpus, steps, bars, number)
-        for number, model in enumerate(models)
-    }
+    found = {model: _retrained(options, model, suite, corpus) for model in models}
     outcomes = {model: list(_outcomes(matrix.rows)) for model, matrix in found.items()}
     problems = [
         f"{model}, trained on {row.name}: {row.problem}"
@@ -163,59 +158,18 @@ def _trainable(case: Case) -> SuiteRow:
 
 
 def _retrained(
-    options: ReproduceOptions,
-    model: str,
-    suite: SuiteRows,
-    corpus: Corpus | None,
-    steps: Checkpoints,
-    bars: Bars,
-    number: int,
+    options: ReproduceOptions, model: str, suite: SuiteRows, corpus: Corpus | None
 ) -> Matrix:
     judge = Judge(
         load_model(model, device=options.device),
         label_map=check_label_map(options.label_map),
         neutral_band=options.neutral_band,
     )
-    settings = TrainOptions()
     names = suite.capabilities
     trainings: dict[str, Sequence[str]] = {name: (name,) for name in names}
     trainings[ALL] = [name for name in names if not name.endswith(MARK)]
     trainings[ALL + MARK] = [name for name in names if name.endswith(MARK)]
-    bar = bars(model, len(trainings) * options.seeds)
-    retrainer = Retrainer(
-        judge,
-        suite,
-        corpus,
-        steps.folder / f"model-{number}",
-        settings,
-        keep_models=False,
-        tell=lambda line: bar(0, line),
-    )
-    rows: list[Row] = []
-    for name, on in trainings.items():
-        runs: list[Run] = []
-        folder = name.replace(MARK, "-checklist")
-        try:
-            for seed in range(options.seeds):
-                runs.append(retrainer.run(folder, on, seed))
-                bar(1)
-        except AnalysisError as error:
-            warnings.warn(f"{name}: {error.problem}", S2lctWarning, stacklevel=2)
-            rows.append(Row(name=name, trained_on=tuple(on), problem=error.problem))
-        else:
-            rows.append(row_of(name, runs))
-    return Matrix(
-        model=model,
-        model_fingerprint=judge.model.fingerprint,
-        label_rule=str(judge),
-        suite=suite.name,
-        suite_fingerprint=suite.fingerprint,
-        corpus=corpus.name if corpus is not None else "",
-        options=settings,
-        seeds=tuple(range(options.seeds)),
-        capabilities=names,
-        rows=tuple(rows),
-    )
+    return Retrainer(judge, suite, corpus, TrainOptions()).matrix(trainings, options.seeds)
 
 
 def _outcomes(rows: Iterable[Row]) -> Iterator[Outcome]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
+from s2lct.analysis.coverage.criteria import build_metrics
 from s2lct.analysis.coverage.curves import Curve, measure
 from s2lct.analysis.coverage.encoder import load_encoder
-from s2lct.analysis.coverage.metrics import build_metrics
 from s2lct.analysis.coverage.suites import reference_and_held_out
 from s2lct.analysis.plots import INK, picture, style
 from s2lct.analysis.reproduce.catalogue import Reproduction
@@ -24,7 +24,6 @@ from s2lct.analysis.reproduce.suite_inputs import (
 )
 from s2lct.extras import require
 from s2lct.identity import shuffle_key
-from s2lct.leaderboard.scoring.score import default_cache
 from s2lct.suite.cases import load_cases
 
 if TYPE_CHECKING:
@@ -76,19 +75,10 @@ def figure(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         if not missing:
             continue
         encoder = load_encoder(model, device=options.device)
-        metrics = build_metrics(
-            [BOUNDS_SET],
-            encoder,
-            bounds,
-            cache=default_cache().parent / "coverage",
-            advance=bars(f"{model}: bounds", len(bounds)),
-        )
+        metrics = build_metrics([BOUNDS_SET], encoder, bounds)
         for name, own in missing.items():
             chosen = shuffled(own, most, options.seed)
-            bar = bars(f"{model}: {name}", len(chosen))
-            found = measure(
-                name, chosen, encoder, metrics, SHUFFLES, POINTS, options.seed, advance=bar
-            )
+            found = measure(name, chosen, encoder, metrics, SHUFFLES, POINTS, options.seed)
             curves[model, name] = steps.keep(step_of[name], _CURVES, dict(found.curves))
     some = f" (--limit {options.limit})" if options.limit else ""
     notes = [

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.curves import Measured, measure
-from s2lct.analysis.coverage.pairs import given
-from s2lct.analysis.coverage.suites import drawn, named_suites
+from s2lct.analysis.coverage.suites import drawn, given, named_suites
 from s2lct.analysis.reproduce import mncover_figures as paper
 from s2lct.analysis.reproduce.catalogue import Reproduction
 from s2lct.analysis.reproduce.neurons import COUNTED, METRICS, MNCOVER, neurons_of
@@ -44,8 +43,7 @@ def table3(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprodu
         measured = []
         for name, one in sets.items():
             texts = [given(case) for case in drawn(one.cases, most, options.seed)]
-            bar = bars(name, len(texts))
-            measured.append(measure(name, texts, neurons.encoder, neurons.metrics, 0, advance=bar))
+            measured.append(measure(name, texts, neurons.encoder, neurons.metrics, 0))
         rows = rows_of(measured)
         notes = (
             COUNTED,

@@ -1,26 +1,23 @@
-"""What is written of models that were trained: each run, and what the runs changed together."""
+"""What is kept of models that were trained: each run, and what the runs changed together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.records import Record
-from s2lct.errors import AnalysisError
 
-RUN_FILE = "run.json"
 LEAST_FAMILIES = 5
 """A bootstrap of fewer families is no interval."""
 Group = Literal["train", "validation", "test", "left_out", "unseen", "shared"]
 
 
 class TrainOptions(Record):
-    """How a model is fine-tuned: by AdamW, with a learning rate that falls linearly to 0.
+    """How a model is fine-tuned, see `training.fine_tune`.
 
     ``mix`` is the share of the corpus's own training data that is trained on beside the cases.
     """
@@ -29,13 +26,12 @@ class TrainOptions(Record):
     lr: float = Field(default=2e-5, gt=0, allow_inf_nan=False)
     batch_size: int = Field(default=16, ge=1)
     mix: float = Field(default=0.0, ge=0, le=1)
-    checkpoint_steps: int = Field(default=100, ge=1)
 
 
 class CaseOutcome(Record):
     """Whether a model failed a case before and after training; its group is of `splits.Split`.
 
-    The family is the number that `statistics.families_of` gives it among all of the suite's cases.
+    The family is the number that `families_of` gives it among all of the suite's cases.
     """
 
     id: str
@@ -63,14 +59,12 @@ class CorpusAccuracy(Record):
 class Run(Record):
     """A model trained once on some capabilities.
 
-    ``inputs`` is a fingerprint of all that decides the outcome, ``seed`` of the split, the order of
-    batches and dropout. ``train`` counts cases without ``dropped_neutral``: cases and sentences
-    that a model without a neutral class cannot learn. ``mixed`` counts sentences of the corpus,
-    ``steps`` the optimiser's. ``validation_loss`` is the mean negative log probability of the
-    validation cases' labels before and after; nothing is chosen by it.
+    ``inputs`` is a fingerprint of all that decides it, ``seed`` of the split, the order of batches
+    and dropout. ``train`` counts cases without ``dropped_neutral``: cases and sentences that a
+    model without a neutral class cannot learn. ``mixed`` counts sentences of the corpus, ``steps``
+    the optimiser's.
     """
 
-    format: Literal[2] = 2
     inputs: str
     on: tuple[str, ...]
     seed: int
@@ -80,7 +74,6 @@ class Run(Record):
     dropped_neutral: int
     mixed: int
     steps: int
-    validation_loss: tuple[float, float] | None
     corpus: CorpusAccuracy | None
     cases: tuple[CaseOutcome, ...]
 
@@ -112,8 +105,8 @@ class Row(Record):
 
     ``unseen`` has for each capability the cases that share no sentence with what was trained on,
     ``shared`` those of other capabilities that do; ``unseen_seeds`` and ``unseen_expansions`` are
-    the parts of ``unseen``, which older files lack. ``corpus`` has mean accuracies over the seeds,
-    and the first seed's sentences. ``problem`` says why there was no training, if so.
+    the parts of ``unseen``. ``corpus`` has mean accuracies over the seeds, and the first seed's
+    sentences. ``problem`` says why there was no training, if so.
     """
 
     name: str
@@ -145,27 +138,6 @@ class Matrix(Record):
     seeds: tuple[int, ...]
     capabilities: tuple[str, ...]
     rows: tuple[Row, ...]
-
-
-def read_run(folder: Path, inputs: str) -> Run | None:
-    """The run that a folder holds, if any, which has to be of these inputs.
-
-    Raises:
-        AnalysisError: it is of others, or is none.
-    """
-    path = folder / RUN_FILE
-    if not path.exists():
-        return None
-    try:
-        run = Run.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise AnalysisError(f"{path}: is no run of ours", hint="choose another --out") from error
-    if run.inputs != inputs:
-        raise AnalysisError(
-            f"{path}: a run of another model, suite, corpus or other options lies there",
-            hint="choose another --out, or delete that folder",
-        )
-    return run
 
 
 def change_of(outcomes: Sequence[CaseOutcome]) -> Change:

@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 
 from s2lct.analysis.plots import INK, picture, style
 from s2lct.analysis.retrain.records import Change, Matrix, Row
-from s2lct.analysis.tables import figures_table
 from s2lct.files import write_bytes
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.pages import page_templates
+from s2lct.tables import Cell, Table
 
 
 def points(value: float) -> str:
@@ -24,21 +23,20 @@ def points(value: float) -> str:
 
 def row_table(row: Row) -> Table:
     """One training: a row a capability."""
-    table = figures_table(
-        ("cases", "before", "after", "fail-to-pass", "pass-to-fail", "change, points"),
-        title=f"Trained on {row.name}: failures on cases whose sentences were not trained on",
-    )
-    for capability, one in row.unseen.items():
-        counts = (
-            one.cases, one.failures_before, one.failures_after, one.fail_to_pass, one.pass_to_fail,
-        )  # fmt: skip
-        table.add_row(
-            capability,
-            *map(str, counts),
+    columns = (
+        "", "cases", "before", "after", "fail-to-pass", "pass-to-fail", "change, points",
+    )  # fmt: skip
+    rows: list[list[str | Cell]] = [
+        [
+            Cell(capability, kind="bold" if capability in row.trained_on else ""),
+            *map(str, (one.cases, one.failures_before, one.failures_after)),
+            *map(str, (one.fail_to_pass, one.pass_to_fail)),
             f"{points(one.change)} [{points(one.ci[0])}, {points(one.ci[1])}]",
-            style="bold" if capability in row.trained_on else None,
-        )
-    return table
+        ]
+        for capability, one in row.unseen.items()
+    ]
+    title = f"Trained on {row.name}: failures on cases whose sentences were not trained on"
+    return Table(columns, rows, title)
 
 
 def forgotten_line(row: Row) -> str:
@@ -107,15 +105,14 @@ def _percent(failures: int, of: Change) -> str:
 
 def matrix_table(matrix: Matrix) -> Table:
     """Changes of failure rates in percentage points: trained on (rows), tested on (columns)."""
-    table = figures_table(
-        (*matrix.capabilities, "corpus"),
-        first="on",
-        title="Change of the failure rate in points, on cases whose sentences were not trained on",
-        padding=(0, 1, 0, 0),
+    return Table(
+        ("on", *matrix.capabilities, "corpus"),
+        [
+            [row.name, *("–" if np.isnan(value) else points(value) for value in values)]
+            for row, values in zip(matrix.rows, _changes(matrix), strict=True)
+        ],
+        "Change of the failure rate in points, on cases whose sentences were not trained on",
     )
-    for row, values in zip(matrix.rows, _changes(matrix), strict=True):
-        table.add_row(row.name, *("–" if np.isnan(value) else points(value) for value in values))
-    return table
 
 
 def _changes(matrix: Matrix) -> list[list[float]]:

@@ -237,10 +237,10 @@ def disputed_cases(
         for name, rating in ratings_of(annotations, question):
             ratings[name][question.name].append(rating)
     for name, item in key.items.items():
-        given = {question: tuple(sorted(values)) for question, values in ratings[name].items()}
+        sentiment, relevance = (tuple(sorted(ratings[name][one.name])) for one in QUESTIONS)
         agreeing = {
-            SENTIMENT.name: [label_of(rating) in item.passes for rating in given[SENTIMENT.name]],
-            RELEVANCE.name: [rating > IRRELEVANT for rating in given[RELEVANCE.name]],
+            SENTIMENT.name: [label_of(rating) in item.passes for rating in sentiment],
+            RELEVANCE.name: [rating > IRRELEVANT for rating in relevance],
         }
         reasons = tuple(
             reason
@@ -252,7 +252,8 @@ def disputed_cases(
                 id=item.case,
                 **item.model_dump(include={"kind", "seed_id", "capability", "text", "passes"}),
                 reasons=reasons,
-                **given,
+                sentiment=sentiment,
+                relevance=relevance,
             )
 
 

@@ -1,40 +1,46 @@
-"""Publish a suite as a versioned dataset, with ``eval.yaml``: a benchmark of the Hub."""
+"""Publish a suite as a versioned dataset, with ``eval.yaml``: a benchmark of the Hub.
+
+The Hub checks that file where it is pushed, and ``inspect eval hf/ORG/NAME/TASK`` runs it
+(inspect_ai/_eval/task/hf.py). Its tasks read a config of their own, `HARNESS`, a split a
+capability; the suite's own columns, and so its fingerprint, stay as they are.
+"""
 
 from __future__ import annotations
 
+import io
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from s2lct.cards import render_dataset_card
+from s2lct.cards import hub_licence, render_dataset_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
-from s2lct.dataset_script.publish.eval_yaml import EVAL_FILE, eval_yaml, harness_files
-from s2lct.errors import PublishError, SuiteError, VersionError
-from s2lct.hub_calls import said_by
-from s2lct.suite.description import in_order
-from s2lct.suite.harness import harness_splits
-from s2lct.suite.read import WrittenSuite, parse_description, parse_rows, read_suite
-from s2lct.suite.tables import KINDS, SUITE_FILE, example_of
-from s2lct.suite.variety import variety_of
-from s2lct.suite.versions import (
-    Version,
-    changelog_entry,
-    check_bump,
-    compare,
-    counted,
-    with_entry,
+from s2lct.errors import PublishError, ScoringError, SuiteError, VersionError
+from s2lct.labels import SLOT, TASK
+from s2lct.suite.cases import Case, case_from, published_suite
+from s2lct.suite.harness import (
+    as_yaml,
+    by_capability,
+    harness_splits,
+    harness_table,
+    shared_answer,
 )
+from s2lct.suite.read import WrittenSuite, read_suite
+from s2lct.suite.tables import ALL, HARNESS, KINDS, SPLIT, SUITE_FILE, example_of
+from s2lct.suite.variety import variety_of
+from s2lct.suite.versions import Version, changelog_with, check_bump, compare, counted
 
 CARD = "README.md"
 CHANGELOG = "CHANGELOG.md"
-DATA = "data/"
+EVAL_FILE = "eval.yaml"
+_DATA = "data/"
 _MOST_FAULTS = 5
 _FIRST = Version(1, 0, 0)
+_ABOUT_EVAL = """\
+# inspect eval hf/ORG/NAME/lc4 --model …
+# A case that two labels pass has as its target the letters that both have in common and no other
+# label has; the pattern captures them beside the label itself, which is the target of the others.
+"""
 
 
 def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = None) -> Outcome:
@@ -62,28 +68,91 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
             hint="build it again; `s2lct verify DIR` lists every fault",
         )
     suite = read_suite(folder)
+    files = _files(suite, repo, wanted or _FIRST)
+    licence = suite.described["corpus"]["licence"]
+    checked = [
+        f"{folder} keeps its invariants ({len(_cases(suite)):,} cases; what needs the models "
+        "is checked by s2lct verify)",
+        f"{repo} can be a repository's name",
+        f"{wanted} is a semantic version" if wanted else "no version is named",
+        f"{len(files)} files, {sum(map(len, files.values())):,} bytes",
+        f"the card's licence is {hub_licence(licence)} (corpus: {licence})",
+    ]
     unknown = f"what {repo} holds, and which version follows from it"
-    return hub.publish_checked(
-        _checked(suite, repo, wanted), unknown, partial(_published, hub, suite, repo, wanted)
+    return hub.publish_checked(checked, unknown, partial(_published, hub, suite, repo, wanted))
+
+
+def _published(hub: Hub, suite: WrittenSuite, repo: str, wanted: Version | None) -> Outcome:
+    state = hub.state(repo, "dataset")
+    released = hub.versions(repo) if state else {}
+    last = max(released, default=None)
+    if last is None:
+        version, bump, changelog = wanted or _FIRST, None, ""
+        lines = [f"{name}: {counted(rows)}" for name, rows in suite.rows.items()]
+        headline = f"{version}, the first version:"
+    else:
+        # Whatever the changelog says, the last version may hold this very suite.
+        same = Publication(repo, "dataset", "", _files(suite, repo, last), part=_DATA)
+        if same.differs_from(hub.state(repo, "dataset", last.tag)) == ([], []):
+            if wanted not in (None, last):
+                raise VersionError(
+                    f"--version {wanted}: nothing changed since {last.tag} of {repo}",
+                    hint=f"there is nothing to publish; load it with revision={last.tag!r}",
+                )
+            return Outcome([f"nothing to do: {last.tag} of {repo} is this suite"])
+        change = compare(_rows_of_version(repo, last), suite.rows)
+        version, bump, lines = wanted or last.after(change.bump), change.bump, [*change.changes]
+        if version in released:
+            raise VersionError(
+                f"--version {version}: {repo} has released it with other contents, and a released "
+                f"tag never moves (since {last}{change.shortly() or ': its card differs'})",
+                hint=f"publish it with --version {last.after(bump)}",
+            )
+        check_bump(last, version, change)
+        changelog = (hub.read(repo, "dataset", CHANGELOG, last.tag) or b"").decode()
+        headline = f"{last} → {version}: {bump.value}"
+    changelog = changelog_with(changelog, version, bump, lines)
+    publication = Publication(
+        repo,
+        "dataset",
+        f"S²LCT {version}",
+        _files(suite, repo, version) | {CHANGELOG: changelog.encode()},
+        description="\n".join(f"- {line}" for line in lines),
+        part=_DATA,
+        tag=version.tag,
     )
+    outcome = hub.publish(publication, state)
+    outcome.lines[:0] = [headline, *(f"  {line}" for line in lines)]
+    return outcome
+
+
+def _rows_of_version(repo: str, version: Version) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a published version, by config."""
+    name = f"{repo}@{version.tag}"
+    try:
+        return read_suite(published_suite(name), name).rows
+    except (ScoringError, SuiteError) as error:
+        raise PublishError(
+            f"{name}: is no suite to compare with ({error.problem})",
+            hint="choose another --repo, or mend that tag by hand",
+        ) from error
 
 
 def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]:
-    """The suite's files as a version in a repository, without the builder's own folders."""
+    """The suite's files as a version in a repository."""
     options = {
-        name: [_portable(one) for one in value] if isinstance(value, list) else _portable(value)
+        name: [_portable(part) for part in value] if isinstance(value, list) else _portable(value)
         for name, value in suite.described["options"].items()
     }
     described = suite.described | {"options": options, "version": str(version)}
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
     variety = variety_of(row for rows in suite.rows.values() for row in rows)
+    card = render_dataset_card(described, examples, repo, variety, harness_splits(suite.rows))
     files = {
-        CARD: render_dataset_card(
-            described, examples, repo, variety, harness_splits(suite.rows)
-        ).encode(),
+        CARD: card.encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),
-        EVAL_FILE: eval_yaml(suite).encode(),
-        **harness_files(suite),
+        EVAL_FILE: _eval_yaml(suite).encode(),
+        **_harness_files(suite),
     }
     for file in suite.described["files"].values():
         files[file["path"]] = (suite.folder / file["path"]).read_bytes()
@@ -99,101 +168,60 @@ def _portable(value: Any) -> Any:
     return f"{kind}{colon}{path.name}" if path.is_absolute() else value
 
 
-def _checked(suite: WrittenSuite, repo: str, wanted: Version | None) -> list[str]:
-    """What can be said of a suite without a Hub; its files are made as they would be published.
+def _cases(suite: WrittenSuite) -> list[Case]:
+    return [case_from(row) for row in suite.checked if row.kind in KINDS]
 
-    Raises:
-        PublishError: its card is none.
+
+def _harness_files(suite: WrittenSuite) -> dict[str, bytes]:
+    """The data of the config `HARNESS`, by path: a Parquet file a capability, without contrasts.
+
+    The same suite gives the same bytes.
     """
-    files = _files(suite, repo, wanted or _FIRST)
-    try:
-        card = yaml.safe_load(files[CARD].decode().split("---")[1])
-        licence, configs = card["license"], len(card["configs"])
-    except (IndexError, KeyError, TypeError, yaml.YAMLError) as error:
-        raise PublishError(
-            f"{suite.folder}: its card cannot be made ({said_by(error)})",
-            hint="build the suite again",
-        ) from error
-    size = sum(map(len, files.values()))
-    cases = sum(row.kind in KINDS for row in suite.checked)
-    return [
-        f"{suite.folder} keeps its invariants ({cases:,} cases; what needs the models "
-        "is checked by s2lct verify)",
-        f"{repo} can be a repository's name",
-        f"{wanted} is a semantic version" if wanted else "no version is asked for",
-        f"the card describes {configs} configurations; {len(files)} files, {size:,} bytes",
-        f"the card's licence is {licence} (corpus: {suite.described['corpus']['licence']})",
-    ]
+    import pyarrow.parquet as pq
+
+    parts = by_capability(_cases(suite))
+    files: dict[str, bytes] = {}
+    for capability, split in harness_splits(parts).items():
+        buffer = io.BytesIO()
+        pq.write_table(harness_table(parts[capability]), buffer, compression="zstd")
+        files[f"{_DATA}{HARNESS}/{split}.parquet"] = buffer.getvalue()
+    return files
 
 
-def _kinds(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    kinds = Counter(dict.fromkeys(KINDS, 0))
-    kinds.update(row["kind"] for row in rows)
-    return kinds
+def task_id(config: str) -> str:
+    """The task of a config, in ``eval.yaml`` and in the results of models."""
+    return config.lower()
 
 
-def _published(hub: Hub, suite: WrittenSuite, repo: str, wanted: Version | None) -> Outcome:
-    state = hub.state(repo, "dataset")
-    released = hub.versions(repo) if state else {}
-    last = max(released, default=None)
-    if last is None:
-        version, bump, changelog = wanted or _FIRST, None, ""
-        lines = [f"{name}: {counted(_kinds(rows))}" for name, rows in suite.rows.items()]
-        headline = f"{version}, the first version:"
-    else:
-        # Whatever the changelog says, the last version may hold this very suite.
-        same = Publication(repo, "dataset", "", _files(suite, repo, last), part=DATA)
-        if same.differs_from(hub.state(repo, "dataset", last.tag)) == ([], []):
-            if wanted not in (None, last):
-                raise VersionError(
-                    f"--version {wanted}: nothing changed since {last.tag} of {repo}",
-                    hint=f"there is nothing to publish; load it with revision={last.tag!r}",
-                )
-            return Outcome([f"nothing to do: {last.tag} of {repo} is this suite"])
-        change = compare(_published_rows(hub, repo, last), suite.rows)
-        version, bump, lines = wanted or last.after(change.bump), change.bump, change.lines()
-        if version in released:
-            raise VersionError(
-                f"--version {version}: {repo} has released it with other contents, and a released "
-                f"tag never moves (since {last}{change.shortly() or ': its card differs'})",
-                hint=f"publish it with --version {last.after(bump)}",
-            )
-        check_bump(last, version, change)
-        changelog = (hub.read(repo, "dataset", CHANGELOG, last.tag) or b"").decode()
-        headline = f"{last} → {version}: {bump.value}"
-    entry = with_entry(changelog, changelog_entry(version, bump, lines))
-    publication = Publication(
-        repo,
-        "dataset",
-        f"S²LCT {version}",
-        _files(suite, repo, version) | {CHANGELOG: entry.encode()},
-        description="\n".join(f"- {line}" for line in lines),
-        part=DATA,
-        tag=version.tag,
-    )
-    outcome = hub.publish(publication, state)
-    outcome.lines[:0] = [headline, *(f"  {line}" for line in lines)]
-    return outcome
-
-
-def _published_rows(hub: Hub, repo: str, version: Version) -> Mapping[str, list[dict[str, Any]]]:
-    """The rows of a published version, by config."""
-
-    def content(path: str) -> bytes:
-        if (found := hub.read(repo, "dataset", path, version.tag)) is None:
-            raise ValueError(f"it has no {path}")
-        return found
-
-    try:
-        described = parse_description(content(SUITE_FILE), f"{repo}@{version.tag}")
-        paths = {name: file["path"] for name, file in described["files"].items()}
-        return {
-            name: parse_rows(content(paths[name]), paths[name])
-            for name in in_order(described, list(paths))
+def _eval_yaml(suite: WrittenSuite) -> str:
+    """The file: a task for all cases, and one for those of each capability."""
+    splits = {ALL: SPLIT} | harness_splits(by_capability(_cases(suite)))
+    prompt = {"template": TASK.prompt.replace(SLOT, "{prompt}")}
+    tasks = [
+        {
+            "id": task_id(name),
+            "config": HARNESS,
+            "split": split,
+            "field_spec": {
+                "input": "text",
+                "target": "target",
+                "choices": "choices",
+                "metadata": ["id", "capability", "kind", "seed_id", "passes"],
+            },
+            "solvers": [
+                {"name": "prompt_template", "args": prompt},
+                {"name": "generate", "args": {"temperature": 0}},
+            ],
+            "scorers": [{"name": "pattern", "args": {"pattern": shared_answer()}}],
         }
-    except (ValueError, SuiteError) as error:
-        why = error.problem if isinstance(error, SuiteError) else error
-        raise PublishError(
-            f"{repo}: {version.tag} is no suite to compare with ({why})",
-            hint="choose another --repo, or mend that tag by hand",
-        ) from error
+        for name, split in splits.items()
+    ]
+    benchmark = {
+        "name": "S²LCT",
+        "description": "Behavioural tests for sentiment models, one linguistic capability at a "
+        "time. The value of a task is the share of its cases passed, in percent: 100 less the "
+        "failure rate.",
+        "evaluation_framework": "inspect-ai",
+        "tasks": tasks,
+    }
+    return _ABOUT_EVAL + as_yaml(benchmark)

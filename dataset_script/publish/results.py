@@ -22,6 +22,7 @@ from s2lct.leaderboard.results.untrusted import (
     parse_result,
 )
 from s2lct.leaderboard.results.write import FOLDER, repository_path, suite_folder
+from s2lct.plain_text import plain
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SHORT = 12
@@ -58,10 +59,8 @@ class CheckedResult:
         """
         read = whole_result(path)
         named = {
-            part: getattr(read, part).model_copy(
-                update={"name": _without_place(getattr(read, part).name)}
-            )
-            for part in ("suite", "model")
+            part: record.model_copy(update={"name": _without_place(record.name)})
+            for part, record in (("suite", read.suite), ("model", read.model))
         }
         result = read.model_copy(update=named)
         if fault := next(faults_of_names(names_of(result)), ""):
@@ -139,33 +138,29 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
             left_out.append(error)
     if left_out and not read:
         raise left_out[0]
-    results = list(read.values())
-    first: dict[str, Path] = {}
-    for path, one in read.items():
-        if (other := first.setdefault(one.path, path)) is not path:
-            raise PublishError(
-                f"{other} and {path}: both are results of {one.result.model.name} on "
-                f"suite {_version(one.result)}",
-                hint="give one of them",
-            )
-    checked = [f"{path}: every figure follows from its cases" for path in read]
-    checked.append(f"{repo} can be a repository's name")
+    results = {checked.path: checked for checked in read.values()}
+    if len(results) < len(read):
+        raise PublishError(
+            f"{', '.join(map(str, paths))}: two are results of one model on one suite",
+            hint="give one of them",
+        )
 
     def publish() -> Outcome:
         state = hub.state(repo, "dataset")
-        files = {path: data for one in results for path, data in one.files.items()}
+        files = {path: data for one in results.values() for path, data in one.files.items()}
         if not hub.create_pr:
-            listed = {one.path: one.result for one in results}
+            listed = {path: one.result for path, one in results.items()}
             if state is not None:
-                listed = dict(_known_results(hub, repo, state, without=listed)) | listed
+                listed |= dict(_known_results(hub, repo, state, without=listed))
             files["README.md"] = _card(repo, listed).encode()
-        models = ", ".join(_printable(one.result.model.name) for one in results)
-        lines = [_line(one.result) for one in results]
+        lines = [_line(one.result) for one in results.values()]
+        models = ", ".join(plain(one.result.model.name) for one in results.values())
         title = f"Add results of {models}" if len(results) < 4 else f"Add {len(results)} results"
         description = "\n".join(f"- {line}" for line in lines)
         outcome = hub.publish(Publication(repo, "dataset", title, files, description), state)
         return Outcome([*lines, *outcome.lines], outcome.url)
 
+    checked = [f"{path}: every figure follows from its cases" for path in read]
     outcome = hub.publish_checked(checked, f"what {repo} holds", publish)
     outcome.lines[:0] = [f"left out {error.problem}" for error in left_out]
     return outcome
@@ -219,12 +214,7 @@ def _version(result: Result) -> str:
 def _line(result: Result) -> str:
     overall = result.overall
     low, high = overall.ci
-    return _printable(
+    return plain(
         f"{result.model.name}: fails {overall.failure_rate:.1%} [{low:.1%}, {high:.1%}] "
         f"of suite {_version(result)} ({overall.cases:,} cases)"
     )
-
-
-def _printable(text: str) -> str:
-    """A text of one line without control characters."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
-    from s2lct.leaderboard.scoring.relative import RelativeScore, RelativeScores, RelativeTest
     from s2lct.leaderboard.scoring.score import Outcomes
     from s2lct.suite.cases import SuiteCases
 
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 class Scores:
     """Results that were written, in the order of the models; their files; models without one.
 
-    A language model has one for each prompt, in their order. ``relative`` has the models' scores on
-    CheckList's invariance and directional tests, if the suite has some.
+    A language model has one for each prompt, in their order.
     """
 
     results: tuple[Result, ...]
@@ -44,7 +42,6 @@ class Scores:
     failed: tuple[str, ...]
     sent: tuple[int | None, ...] = ()
     """Of the requests that a result took, how many this run sent; None without an endpoint."""
-    relative: tuple[RelativeScores, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -86,19 +83,20 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
-    from s2lct.leaderboard.scoring.relative import cases_beside, relative_tests, score_relative
     from s2lct.leaderboard.scoring.score import default_cache
     from s2lct.leaderboard.scoring.score import score as outcomes_of
+    from s2lct.suite.cases import load_cases
 
     label_map = check_label_map(options.label_map)
     prompts = prompts_of(options)
     check_choice(options)
     check_out_folder(options.out)
-    tests = relative_tests(options.suite, options.capability, options.kind, options.limit)
-    chosen = cases_beside(options.suite, tests, options.capability, options.kind, options.limit)
+    chosen = load_cases(options.suite).select(
+        options.capability or None, options.kind, options.limit
+    )
     selection = SelectionRecord(
         capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
-        if options.capability and chosen
+        if options.capability
         else None,
         kind=options.kind,
         limit=options.limit,
@@ -106,13 +104,11 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     files: list[Path] = []
     failed: list[str] = []
     sent: list[int | None] = []
-    relative: list[RelativeScores] = []
     cache = default_cache() if options.cache else None
     if options.predictions is not None:
-        given, given_scores = _of_predictions(options, options.predictions, chosen, tests)
+        given = _of_predictions(options, options.predictions, chosen)
         files.append(write_result(given, options.out, selection))
         sent.append(None)
-        relative += _written(given.model, given_scores, options.out, files)
     names = list(dict.fromkeys(options.models))
     here = options.engine == "process" or options.base_url is not None
     with ExitStack() as opened:
@@ -120,33 +116,20 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
         if names and not here:
             if cache is None:
                 cache = Path(opened.enter_context(TemporaryDirectory()), "outcomes.sqlite")
-            answered = _spread(options, prompts, chosen, tests, cache, bars)
+            answered = _spread(options, prompts, chosen, cache, bars)
         for name in names:
             try:
                 models = answered(name)
-                found: list[Outcomes | None] = [None] * len(models)
-                if chosen is not None:
-                    texts = len({case.text for case in chosen.asked})
-                    advance = bars(name, texts * len(models)) if here else None
-                    found = [
-                        outcomes_of(
-                            one,
-                            chosen,
-                            label_map=label_map,
-                            neutral_band=options.neutral_band,
-                            cache=cache,
-                            advance=advance,
-                        )
-                        for one in models
-                    ]
-                scores = [
-                    score_relative(
+                texts = len({case.text for case in chosen.asked})
+                advance = bars(name, texts * len(models)) if here else None
+                found = [
+                    outcomes_of(
                         one,
-                        tests,
+                        chosen,
                         label_map=label_map,
                         neutral_band=options.neutral_band,
                         cache=cache,
-                        bar=bars if here else None,
+                        advance=advance,
                     )
                     for one in models
                 ]
@@ -156,13 +139,10 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
                 warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
                 failed.append(name)
             else:
-                for one, outcomes, of_tests in zip(models, found, scores, strict=True):
-                    own = [write_result(outcomes, options.out, selection)] if outcomes else []
-                    relative += _written(one.name, of_tests, options.out, own)
-                    files += own
-                    sent += [getattr(one, "sent", None)] * len(own)
+                files += [write_result(outcomes, options.out, selection) for outcomes in found]
+                sent += [getattr(one, "sent", None) for one in models]
     results = tuple(map(read_result, files))
-    return Scores(results, tuple(files), tuple(failed), tuple(sent), tuple(relative))
+    return Scores(results, tuple(files), tuple(failed), tuple(sent))
 
 
 def _loaded_here(options: ScoreOptions, prompts: Sequence[LabelPrompt], name: str) -> Sequence[Any]:
@@ -179,8 +159,7 @@ def _loaded_here(options: ScoreOptions, prompts: Sequence[LabelPrompt], name: st
 def _spread(
     options: ScoreOptions,
     prompts: Sequence[LabelPrompt],
-    chosen: SuiteCases | None,
-    tests: Sequence[RelativeTest],
+    chosen: SuiteCases,
     cache: Path,
     bars: Bars,
 ) -> Callable[[str], Sequence[Any]]:
@@ -196,11 +175,10 @@ def _spread(
         Source(name, options.device, options.dtype, tuple(prompts), Path(name).exists())
         for name in dict.fromkeys(options.models)
     ]
-    cases = [case.text for case in chosen.asked] if chosen else []
-    relative = [text for test in tests for text in test.texts]
+    cases = [case.text for case in chosen.asked]
     make = partial(LoadedModels, 1 if options.gpus_per_worker else 2)
     with engine_of(options, make) as engine:
-        found = spread(engine, sources, [cases, relative], cache, bars)
+        found = spread(engine, sources, [cases], cache, bars)
 
     def answered(name: str) -> Sequence[Any]:
         models = found[name]
@@ -211,41 +189,15 @@ def _spread(
     return answered
 
 
-def _of_predictions(
-    options: ScoreOptions, path: Path, chosen: SuiteCases | None, tests: Sequence[RelativeTest]
-) -> tuple[Outcomes, tuple[RelativeScore, ...]]:
+def _of_predictions(options: ScoreOptions, path: Path, chosen: SuiteCases) -> Outcomes:
     """What a file says that a model said."""
     from s2lct.labels import check_label_map
     from s2lct.leaderboard.answers.given import read_predictions
     from s2lct.leaderboard.results.given import model_name, outcomes_of_predictions
-    from s2lct.leaderboard.scoring.relative import scores_of
 
-    name = model_name(options.name, path)
-    if chosen is None:
-        raise ScoringError(
-            f"--predictions on {options.suite}: nothing is asked for that a result can hold",
-            hint="name a suite, or capabilities, with minimum-functionality cases",
-        )
     label_map, band = check_label_map(options.label_map), options.neutral_band
-    texts = [text for test in tests for text in test.texts]
-    given = read_predictions(path, chosen, label_map=label_map, neutral_band=band, also=texts)
-    outcomes = outcomes_of_predictions(given, name, label_map, band)
-    return outcomes, scores_of(name, tests, given.rule, given.by_text)
-
-
-def _written(
-    name: str, scores: Sequence[RelativeScore], out: Path, results: Sequence[Path]
-) -> list[RelativeScores]:
-    """A model's scores on relative tests, beside its result if it has one; none without scores."""
-    from s2lct.leaderboard.results.write import file_name
-    from s2lct.leaderboard.scoring.relative import RelativeScores, write_scores
-
-    if not scores:
-        return []
-    stem = results[-1].stem if results else file_name(name)
-    path = out / f"{stem}.relative.csv"
-    write_scores(scores, path)
-    return [RelativeScores(name, tuple(scores), path)]
+    given = read_predictions(path, chosen, label_map=label_map, neutral_band=band)
+    return outcomes_of_predictions(given, model_name(options.name, path), label_map, band)
 
 
 def _why(name: str, error: Exception) -> str:

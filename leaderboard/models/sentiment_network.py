@@ -53,21 +53,30 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
         token_type_ids: torch.Tensor | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
         **_: Any,
     ) -> SequenceClassifierOutput:
         """Logits, shape (texts, classes), and cross-entropy where labels are given."""
-        states = self.bert(
+        found = self.bert(
             input_ids=input_ids,
             attention_mask=attention_mask,
             token_type_ids=token_type_ids,
             inputs_embeds=inputs_embeds,
             output_hidden_states=True,
-        ).hidden_states
+            output_attentions=output_attentions,
+        )
+        states = found.hidden_states
         if attention_mask is None:
             attention_mask = torch.ones(states[0].shape[:2], device=states[0].device)
         logits = self.head(heads.pooled(states, attention_mask))
         loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
-        return SequenceClassifierOutput(loss=loss, logits=logits)
+        return SequenceClassifierOutput(
+            loss=loss,
+            logits=logits,
+            hidden_states=states if output_hidden_states else None,
+            attentions=found.attentions,
+        )
 
 
 def register() -> None:

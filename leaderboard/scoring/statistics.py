@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.suite.cases import Case
+from s2lct.suite.families import families_of
 from s2lct.suite.tables import KINDS
 
 RESAMPLES = 1_000
@@ -62,24 +63,6 @@ class ModelFigures:
 
 
 _NO_RATE = Rate(0, 0, 0.0, (0.0, 1.0))
-
-
-def families_of(cases: Sequence[Case], *, across: bool = False) -> Integers:
-    """The number of each case's family, from 0 on; shape (cases,).
-
-    Cases of a family are not independent, so they are resampled and tested as one. A family is,
-    within a capability, all seeds made of the same set of corpus sentences ("X is not good" and
-    "X isn't good") with all their expansions; where a suite does not tell its sentences, a seed
-    with its expansions. Seeds that share one of several sentences are families apart: LC7 quotes
-    few neutral sentences before many opinions, and models pass or fail by the opinion. A family
-    ``across`` capabilities is one wherever these sentences are used.
-    """
-    keys = [
-        ("" if across else case.capability, frozenset(case.sources) or case.seed_id)
-        for case in cases
-    ]
-    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([number_of[key] for key in keys], dtype=np.int64)
 
 
 def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Floats, Floats]:

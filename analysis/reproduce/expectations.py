@@ -2,7 +2,7 @@
 
 Each text of a case but the first is held against the first, the original (Ribeiro et al. 2020,
 `checklist.expect`): a case passes where all its texts pass, and is skipped where none of them can
-be judged.
+be judged. One table of a paper counts such failures; scores are of other tests alone.
 """
 
 from __future__ import annotations
@@ -15,30 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.labels import TASK
+from s2lct.leaderboard.answers.label_rules import LabelRule
 
-Rule = Literal["same", "confidence_down", "confidence_up", "sentiment_down", "sentiment_up"]
-"""What may not happen: another label, or that much less or more of something."""
-TOLERANCE = 0.1
-INVARIANCE = (
-    "each text against the first text of the case: passes when the predicted label is the same, "
-    "or when the probability of the first text's predicted label moves by no more than 0.1; the "
-    "case passes when all its texts pass"
-)
-_SKIPPED = (
-    "; skipped when the first prediction is neutral, or when the first confidence leaves no room "
-    "for a failure"
-)
-_CONFIDENCE = (
-    "pairwise to first text: confidence in the label predicted for the first text does not go {} "
-    "(tolerance 0.1)" + _SKIPPED
-)
-CONFIDENCE_NOT_DOWN, CONFIDENCE_NOT_UP = _CONFIDENCE.format("down"), _CONFIDENCE.format("up")
-SENTIMENT_NOT_DOWN = (
-    "pairwise to first text: (p_pos gain + p_neg loss) + 0.1 >= 0, i.e. sentiment does not go down"
-)
-SENTIMENT_NOT_UP = (
-    "pairwise to first text: (p_pos gain + p_neg loss) - 0.1 <= 0, i.e. sentiment does not go up"
-)
 _NUMBER = r"(?P<tolerance>0?\.\d{1,6}|[01](?:\.0{1,6})?)"
 _SAME = re.compile(
     r"label is the same, or when the probability of the first text's predicted label moves by no "
@@ -53,29 +31,28 @@ _CHANGE = re.compile(
 )
 _ROUNDING = 1e-9
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A rule with its tolerance.
+    """What may not happen between the original and another text, beyond a tolerance.
 
     Attributes:
-        rule: what may not happen between the original and another text.
+        rule: another label, or that much less or more of something.
         tolerance: by how much it may all the same.
-        skips_neutral: whether a case is skipped whose original is answered neutral.
+        skips_neutral: whether a case is skipped whose original is predicted neutral.
     """
 
-    rule: Rule
-    tolerance: float = TOLERANCE
+    rule: Literal["same", "confidence_down", "confidence_up", "sentiment_down", "sentiment_up"]
+    tolerance: float = 0.1
     skips_neutral: bool = False
 
-    def judged(self, probabilities: Floats, labels: Integers) -> bool | None:
+    def judged(self, probabilities: Floats, labels: npt.NDArray[np.int64]) -> bool | None:
         """Whether a case passes; None where it is skipped.
 
         Args:
             probabilities: of the labels, shape (texts, labels), of the original first.
-            labels: what each text is answered, shape (texts,).
+            labels: predicted of each text, shape (texts,).
         """
         label = int(labels[0])
         if self.skips_neutral and label == TASK.middle:
@@ -95,16 +72,43 @@ class Expectation:
 
 
 def expectation_of(words: str) -> Expectation | None:
-    """The rule that words tell; None where they tell none that is known."""
+    """The rule that words say, as `suite.checklist_release` writes them; None of others."""
     if found := _SAME.search(words):
         return Expectation("same", float(found["tolerance"]))
     if found := _LABEL.search(words):
-        rule: Rule = "confidence_down" if found["way"] == "down" else "confidence_up"
         neutral = "skipped when the first prediction is neutral" in words
-        return Expectation(rule, float(found["tolerance"]), neutral)
+        way: Literal["confidence_down", "confidence_up"]
+        way = "confidence_down" if found["way"] == "down" else "confidence_up"
+        return Expectation(way, float(found["tolerance"]), neutral)
     if found := _CHANGE.search(words):
         if (found["sign"], found["order"]) == ("+", ">="):
             return Expectation("sentiment_down", float(found["tolerance"]))
         if (found["sign"], found["order"]) == ("-", "<="):
             return Expectation("sentiment_up", float(found["tolerance"]))
     return None
+
+
+def label_probabilities(rule: LabelRule, probabilities: Floats) -> Floats:
+    """Probabilities of the three labels, shape (texts, 3), of those of a model's classes.
+
+    A model without a neutral class gets one as CheckList's authors gave theirs: within the neutral
+    band the probability of neutral rises from 0.5 at its ends to 1 in its middle, and the rest is
+    that of the nearer end; outside it is 0.
+    """
+    folded = rule.folded(probabilities)
+    if rule.has_neutral:
+        return folded
+    (low, high), task = rule.neutral_band, rule.task
+    positive = folded[:, task.high]
+    middle, width = (low + high) / 2, high - low
+    within = (low < positive) & (positive < high)
+    if not within.any():
+        return folded
+    neutral = 1 - np.abs(positive[within] - middle) / width
+    spread = folded.copy()
+    spread[within] = 0
+    spread[within, task.middle] = neutral
+    upper = positive[within] >= middle
+    spread[within, task.high] = np.where(upper, 1 - neutral, 0)
+    spread[within, task.low] = np.where(upper, 0, 1 - neutral)
+    return spread

@@ -1,0 +1,415 @@
+"""WIMASK: masks of the words and pairs of words that matter to a model, learned for MNCOVER.
+
+Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
+NAACL 2022), section 3.3, equations 8 to 15, and appendix A. Between the embeddings and the rest of
+the frozen model stands a layer that lets only some words and pairs through; it is trained to leave
+the model's own predictions as they are:
+
+- M_A(u, v) of each pair of words of the task vocabulary is a Bernoulli variable with a logit, drawn
+  with the Gumbel-Softmax trick (Jang et al. 2017), straight through: 0 or 1 forward, the soft
+  value's gradient backward.
+- e'_i = e_i + ReLU(W · mean of e_j over the neighbours j ≠ i with M_A(x_i, x_j) = 1), where a word
+  without neighbours adds nothing (eq. 8; the appendix's eq. 10 mixes otherwise).
+- A single layer gives each word's own embedding e_i the probability that the word is let through;
+  what goes on is M_W(i) · e'_i.
+- loss = cross entropy to the model's own prediction + β_i KL(M_W ‖ Bernoulli(1/2))
+  + β_g KL(M_A ‖ Bernoulli(1/2)) + β_sparse |M_A|₁, sums over the words and pairs of a text,
+  means over texts; every β is 0.001, as the paper's. |M_A|₁ is taken at its expectation.
+
+M_W(v) is 1 where the mean probability over v's occurrences in the training texts is above 1/2, and
+M_A(u, v) where the pair's is.
+
+The paper leaves open, and is read here, as follows. Special tokens are no words of the text: they
+go through as they are, in no pair; their M_W is 1. A word meets itself in no pair that is learned,
+and a word and itself always count, as in the authors' code. A pair that never occurred stays at
+1/2, hence 0 (their code keeps 1/2 as well). Temperature 1, batches of 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+
+from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats, Text
+from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.errors import AnalysisError
+from s2lct.identity import rng_for, shuffle_key
+from s2lct.progress import bar
+
+BETA = 1e-3
+BATCH = 32
+KEPT_ABOVE = 0.5
+_FIRST_LOGIT = 2.0
+
+
+class Masked(NamedTuple):
+    """The probabilities that words and pairs of a batch are let through.
+
+    Attributes:
+        words: shape (texts, tokens); 0 where there is no word, but padding or a special token.
+        pairs: shape (texts, tokens, tokens); 0 where either is no word or a word meets itself.
+    """
+
+    words: torch.Tensor
+    pairs: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedMasks:
+    """What WIMASK learned.
+
+    Attributes:
+        words: probability that a word is let through, shape (V,); 0 for one that never occurred,
+            1 for a special token.
+        pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
+            training has not seen the pair.
+        masks: M_W and M_A, and about them how many words and pairs are ``…_kept`` and
+            ``…_seen``; mean ``losses`` over the last epoch; least, mean and greatest of the
+            ``word_probabilities`` of words that occur; and the ``fidelity``: the share
+            of ``held_out`` texts of which the masked model says what the model says, words masked
+            by the trained layer (the paper's Table 5), ``…_of_masks``, masked by M_W, and
+            ``…_untrained``, by the layer before its first step. Nothing was masked where the
+            untrained one is as faithful: fidelity alone is no merit.
+    """
+
+    words: Floats
+    pairs: Floats
+    masks: Masks
+
+
+class Bottleneck(nn.Module):
+    """The layer between embeddings of a width and the encoder; V is ``entries``."""
+
+    def __init__(self, entries: int, width: int) -> None:
+        super().__init__()
+        self.entries = entries
+        # One logit a pair, as a table with sparse gradients: a step touches its own pairs alone.
+        self.pair_logits = nn.Embedding(entries * entries, 1, sparse=True)
+        nn.init.zeros_(self.pair_logits.weight)
+        # At first next to nothing is mixed in and most words pass: training starts from the model's
+        # own predictions and takes away, instead of searching for them in noise.
+        self.neighbours = nn.Linear(width, width, bias=False)
+        nn.init.normal_(self.neighbours.weight, std=1e-3)
+        self.word_layer = nn.Linear(width, 1)
+        nn.init.normal_(self.word_layer.weight, std=1e-3)
+        nn.init.constant_(self.word_layer.bias, _FIRST_LOGIT)
+
+    def forward(
+        self,
+        embedded: torch.Tensor,
+        entries: torch.Tensor,
+        mask: torch.Tensor,
+        *,
+        draws: torch.Generator | None = None,
+        word_mask: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, Masked]:
+        """M_W · e' of e, shape (texts, tokens, width), e itself where there is no word; and masks.
+
+        Entries are of the vocabulary, the mask is 1 for words, 0 for padding and special tokens,
+        both of shape (texts, tokens). Masks are drawn in training; without draws, what is more
+        probable than not. A word mask, shape (V,), stands in place of the word layer's own.
+        """
+        real, both = mask.bool(), word_pairs(mask)
+        codes = entries[:, :, None] * self.entries + entries[:, None, :]
+        logits = torch.zeros(codes.shape, dtype=embedded.dtype, device=embedded.device)
+        logits = logits.masked_scatter(both, self.pair_logits(codes[both])[:, 0])
+        adjacent = _drawn(logits, draws) * both
+        degree = adjacent.sum(dim=2, keepdim=True).clamp(min=1)
+        mixed = embedded + F.relu(self.neighbours(adjacent @ embedded / degree))
+        word_logits = self.word_layer(embedded)[:, :, 0]
+        if word_mask is None:
+            let_through = _drawn(word_logits, draws)
+        else:
+            let_through = word_mask.to(embedded.dtype)[entries]
+        let_through = torch.where(real, let_through, 1.0)
+        masked = Masked(word_logits.sigmoid() * real, logits.sigmoid() * both)
+        return mixed * let_through[:, :, None], masked
+
+
+def _drawn(logits: torch.Tensor, draws: torch.Generator | None) -> torch.Tensor:
+    if draws is None:
+        return (logits > 0).to(logits.dtype)
+    # Drawn where the generator is, so that every device sees the same masks.
+    uniform = torch.rand(logits.shape, generator=draws).clamp(1e-6, 1 - 1e-6)
+    noise = (uniform.log() - (-uniform).log1p()).to(logits.device)
+    soft = (logits + noise).sigmoid()
+    return (soft > KEPT_ABOVE).to(soft.dtype) + soft - soft.detach()
+
+
+def word_pairs(mask: torch.Tensor) -> torch.Tensor:
+    """Pairs of different words, shape (texts, tokens, tokens), of a mask that is 1 for words."""
+    real = mask.bool()
+    same = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
+    return real[:, :, None] & real[:, None, :] & ~same
+
+
+def kl_to_fair_coin(probabilities: torch.Tensor) -> torch.Tensor:
+    """KL divergence of Bernoulli(p) from Bernoulli(1/2), element by element, in nats."""
+    # At 0 and 1 the gradient is infinite.
+    p = probabilities.clamp(1e-6, 1 - 1e-6)
+    divergence: torch.Tensor = p * (2 * p).log() + (1 - p) * (2 * (1 - p)).log()
+    return divergence
+
+
+def loss_terms(
+    logits: torch.Tensor, predicted: torch.Tensor, masked: Masked, mask: torch.Tensor
+) -> dict[str, torch.Tensor]:
+    """The loss's four terms, not yet weighted, means over texts.
+
+    ``predicted`` are the model's own class numbers, ``mask`` is 1 for words. ``words`` and
+    ``pairs`` are sums of KL divergences over a text, ``sparse`` is the expected number of pairs.
+    """
+    texts = len(logits)
+    return {
+        "cross_entropy": F.cross_entropy(logits, predicted),
+        "words": kl_to_fair_coin(masked.words[mask.bool()]).sum() / texts,
+        "pairs": kl_to_fair_coin(masked.pairs[word_pairs(mask)]).sum() / texts,
+        "sparse": masked.pairs.sum() / texts,
+    }
+
+
+class MaskedModel:
+    """A model with the bottleneck behind its embeddings.
+
+    Raises:
+        AnalysisError: the model has no module of embeddings.
+    """
+
+    def __init__(self, encoder: EncoderModel, vocabulary: Vocabulary) -> None:
+        self.encoder = encoder
+        tokenizer, device = encoder.tokenizer, encoder.device
+        width = int(encoder.model.config.hidden_size)
+        self.bottleneck = Bottleneck(vocabulary.size, width).to(device)
+        self._table = torch.from_numpy(vocabulary.table(tokenizer)).to(device)
+        special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+        self.special = torch.tensor(special, device=device)
+        self._embeddings: Any = getattr(encoder.model.base_model, "embeddings", None)
+        if self._embeddings is None:
+            raise AnalysisError(
+                f"model {encoder.name}: has no module of embeddings before its layers",
+                hint="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
+            )
+
+    def logits(self, batch: Batch) -> torch.Tensor:
+        """What the model itself says, shape (texts, classes)."""
+        types = self.encoder.pair_types(batch.ids) if batch.pairs else {}
+        found: torch.Tensor = self.encoder.model(
+            input_ids=batch.ids, attention_mask=batch.mask, **types
+        ).logits
+        return found
+
+    def masked_logits(self, batch: Batch, **options: Any) -> tuple[torch.Tensor, Masked]:
+        """What it says behind the bottleneck, and the masks' probabilities.
+
+        For the options see `Bottleneck.forward`.
+        """
+        seen: list[Masked] = []
+
+        def hook(module: Any, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
+            words = self.words_of(batch)
+            through, masked = self.bottleneck(
+                embedded, self.entries_of(batch.ids), words, **options
+            )
+            seen.append(masked)
+            return through  # type: ignore[no-any-return]
+
+        handle = self._embeddings.register_forward_hook(hook)
+        try:
+            return self.logits(batch), seen[0]
+        finally:
+            handle.remove()
+
+    def entries_of(self, ids: torch.Tensor) -> torch.Tensor:
+        """Vocabulary entries of token ids."""
+        return self._table[ids]
+
+    def words_of(self, batch: Batch) -> torch.Tensor:
+        """1 for words, 0 for padding and special tokens, shape (texts, tokens)."""
+        return batch.mask * ~torch.isin(batch.ids, self.special)
+
+
+class Batch(NamedTuple):
+    """Texts by number: token ids and mask, shape (texts, tokens of the longest); or pairs."""
+
+    numbers: list[int]
+    ids: torch.Tensor
+    mask: torch.Tensor
+    pairs: bool
+
+
+def batches(
+    encoder: EncoderModel, texts: Sequence[Text], key: Callable[[int], Any] = int
+) -> list[Batch]:
+    """Texts of like length together; equally long ones in the order of ``key`` of their number."""
+    tokens = [torch.tensor(encoder.token_ids(text)) for text in texts]
+    order = sorted(range(len(tokens)), key=lambda n: (len(tokens[n]), key(n)))
+    padding = encoder.tokenizer.pad_token_id or 0
+    found = []
+    for start in range(0, len(order), BATCH):
+        numbers = order[start : start + BATCH]
+        ids = [tokens[number] for number in numbers]
+        padded = pad_sequence(ids, batch_first=True, padding_value=padding)
+        mask = pad_sequence([torch.ones_like(one) for one in ids], batch_first=True)
+        pairs = not isinstance(texts[0], str)
+        found.append(Batch(numbers, padded.to(encoder.device), mask.to(encoder.device), pairs))
+    return found
+
+
+def learn_masks(
+    encoder: EncoderModel,
+    texts: Sequence[Text],
+    held_out: Sequence[Text],
+    *,
+    epochs: int = 10,
+    learning_rate: float = 1e-5,
+    seed: int = 0,
+    keep_words: float = 1.0,
+    vocabulary: Vocabulary | None = None,
+) -> LearnedMasks:
+    """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
+
+    Args:
+        encoder: the model.
+        texts: to learn from.
+        held_out: texts to measure the fidelity on.
+        epochs: passes over the texts.
+        learning_rate: the paper's by default.
+        seed: of weights, order and draws.
+        keep_words: for this share of the words, the most probable, M_W may be 1.
+        vocabulary: the commonest pieces of the texts by default.
+
+    Raises:
+        AnalysisError: there are no texts, or the model has no embeddings to stand behind.
+    """
+    if not texts or not held_out:
+        raise AnalysisError(
+            f"{len(texts)} texts to learn masks from and {len(held_out)} to test them on",
+            hint="give a corpus of some hundred sentences at least",
+        )
+    vocabulary = vocabulary or Vocabulary.of_texts(encoder, texts)
+    torch.manual_seed(seed)
+    model = MaskedModel(encoder, vocabulary)
+    tests, size = batches(encoder, held_out), vocabulary.size
+    untrained, _ = _fidelity(model, tests, torch.ones(size).bool())
+    losses = _train(model, texts, epochs, learning_rate, seed)
+    words = _word_probabilities(model, batches(encoder, texts))
+    word_mask = kept_words(words, keep_words)
+    logits = model.bottleneck.pair_logits.weight.detach().view(size, size)
+    pairs = logits.sigmoid().cpu().numpy()
+    pair_mask = pairs > KEPT_ABOVE
+    pairs_kept = int(pair_mask.sum())
+    np.fill_diagonal(pair_mask, True)
+    learned = words[(words > 0) & (words < 1)]
+    by_layer, by_mask = _fidelity(model, tests, torch.from_numpy(word_mask))
+    about = {
+        "held_out": len(held_out),
+        "fidelity": by_layer,
+        "fidelity_of_masks": by_mask,
+        "fidelity_untrained": untrained,
+        "losses": losses,
+        "words_kept": int(word_mask.sum()),
+        "words_seen": int((words > 0).sum()),
+        "word_probabilities": {
+            name: float(of(learned)) if len(learned) else 1.0
+            for name, of in (("least", np.min), ("mean", np.mean), ("greatest", np.max))
+        },
+        "pairs_kept": pairs_kept,
+        "pairs_seen": int((pairs != KEPT_ABOVE).sum()),
+    }
+    return LearnedMasks(words, pairs, Masks(vocabulary, word_mask, pair_mask, about))
+
+
+def kept_words(words: Floats, most: float = 1.0) -> Booleans:
+    """M_W of probabilities, both of shape (V,): above 1/2, and among the highest ``most`` share.
+
+    Nothing in the loss takes a word that does not matter below 1/2, the KL divergence only draws it
+    there: with little training every word stays above. The order of probabilities then still says
+    which words matter most; of equally probable ones the commoner.
+    """
+    kept = np.zeros(len(words), dtype=bool)
+    kept[np.argsort(-words, kind="stable")[: int(most * len(words))]] = True
+    return np.asarray(kept & (words > KEPT_ABOVE))
+
+
+def _train(
+    model: MaskedModel, texts: Sequence[Text], epochs: int, learning_rate: float, seed: int
+) -> dict[str, float]:
+    """Train the bottleneck; means of the loss and its terms over the last epoch."""
+    layer = model.bottleneck
+    dense = [*layer.neighbours.parameters(), *layer.word_layer.parameters()]
+    optimizers = [
+        torch.optim.Adam(dense, lr=learning_rate),
+        torch.optim.SparseAdam([layer.pair_logits.weight], lr=learning_rate),
+    ]
+    with torch.no_grad():
+        predicted = {
+            number: found
+            for batch in batches(model.encoder, texts)
+            for number, found in zip(batch.numbers, model.logits(batch).argmax(1), strict=True)
+        }
+    step, sums = 0, dict[str, float]()
+    shown = bar("steps", epochs * -(-len(texts) // BATCH))
+    for epoch in range(epochs):
+
+        def key(number: int, epoch: int = epoch) -> Any:
+            return shuffle_key(seed, "text", str(epoch), str(number))
+
+        order = batches(model.encoder, texts, key)
+        rng_for(seed, "batches", str(epoch)).shuffle(order)
+        sums = {}
+        for batch in order:
+            drawn = rng_for(seed, "step", str(step)).getrandbits(62)
+            logits, masked = model.masked_logits(batch, draws=torch.Generator().manual_seed(drawn))
+            wanted = torch.stack([predicted[number] for number in batch.numbers])
+            terms = loss_terms(logits, wanted, masked, model.words_of(batch))
+            loss = terms["cross_entropy"] + BETA * (
+                terms["words"] + terms["pairs"] + terms["sparse"]
+            )
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            loss.backward(inputs=list(layer.parameters()))  # the model's own stay as they are
+            for optimizer in optimizers:
+                optimizer.step()
+            for name, term in {"loss": loss, **terms}.items():
+                sums[name] = sums.get(name, 0.0) + term.item() / len(order)
+            step += 1
+            shown(1, f"cross entropy {terms['cross_entropy'].item():.3f}")
+    return sums
+
+
+@torch.no_grad()
+def _word_probabilities(model: MaskedModel, texts: Sequence[Batch]) -> Floats:
+    """Mean probability over each word's occurrences in the texts, shape (V,)."""
+    size = model.bottleneck.entries
+    sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
+    for batch in texts:
+        _, masked = model.masked_logits(batch)
+        real = model.words_of(batch).bool()
+        entries = model.entries_of(batch.ids)[real].cpu()
+        sums.index_add_(0, entries, masked.words[real].double().cpu())
+        counts.index_add_(0, entries, torch.ones(len(entries)))
+    means = sums / counts.clamp(min=1)
+    special = model.entries_of(model.special).cpu()
+    means[special[special < size - 1]] = 1.0
+    return means.float().numpy()
+
+
+@torch.no_grad()
+def _fidelity(
+    model: MaskedModel, texts: Sequence[Batch], word_mask: torch.Tensor
+) -> tuple[float, float]:
+    """Agreement with the model itself: words masked by the layer, and by the vocabulary's mask."""
+    agree, count = [0, 0], sum(len(batch.numbers) for batch in texts)
+    for batch in texts:
+        target = model.logits(batch).argmax(1)
+        for place, given in enumerate((None, word_mask.to(target.device))):
+            masked, _ = model.masked_logits(batch, word_mask=given)
+            agree[place] += int((masked.argmax(1) == target).sum())
+    return agree[0] / count, agree[1] / count
