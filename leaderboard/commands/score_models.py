@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import S2lctError, S2lctWarning, ScoringError
 from s2lct.leaderboard.commands.score_options import ScoreOptions, check_choice, loaded, prompts_of
 from s2lct.options import (
-    Argument,
-    Printed,
     takes,
 )
 from s2lct.progress import Bars
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from s2lct.leaderboard.models.language_model import LabelPrompt
-    from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
     from s2lct.leaderboard.scoring.score import Outcomes
@@ -206,57 +203,3 @@ def _why(name: str, error: Exception) -> str:
     first = next(iter(str(error).strip().splitlines()), "")
     told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
     return f"{told}\n  → score it alone to see where it fails"
-
-
-class CompareOptions(Printed):
-    """Options of `compare`."""
-
-    first: Annotated[Path, Argument("A result file.", path="existing file")]
-    second: Annotated[Path, Argument("Another, on the same suite.", path="existing file")]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The results of two files, how many cases both have, and a comparison a capability.
-
-    ``both_sides`` has one for each that has counterparts which both models were asked.
-    """
-
-    results: tuple[Result, Result]
-    cases: int
-    by_capability: dict[str, Comparison]
-    both_sides: dict[str, SidesCompared]
-
-    def as_json(self) -> dict[str, Any]:
-        """What a program is told; see docs/ci.md."""
-        tests = self.both_sides.items()
-        return {
-            "suite": self.results[0].suite.model_dump(),
-            "models": [result.model.name for result in self.results],
-            "cases": self.cases,
-            "capabilities": {n: one.as_json() for n, one in self.by_capability.items()},
-            "both_sides": {
-                n: {"shares": list(one.shares), **one.test.as_json()} for n, one in tests
-            },
-        }
-
-
-@takes(CompareOptions)
-def compare(options: CompareOptions, bars: Bars) -> Compared:
-    """Say which differences between two models are real."""
-    from s2lct.leaderboard.results.comparison import compare as compared
-    from s2lct.leaderboard.results.comparison import compare_sides, paired
-    from s2lct.leaderboard.results.read import read_scored
-    from s2lct.leaderboard.site.report import check_same_suite
-
-    paths = (options.first, options.second)
-    (first, one), (second, other) = map(read_scored, paths)
-    check_same_suite([first, second])
-    cases, *failed = paired(one, other)
-    if not cases:
-        raise ScoringError(
-            f"{paths[0]} and {paths[1]} have no case in common",
-            hint="score both on the same capabilities and kinds",
-        )
-    by_capability = compared(cases, *failed)
-    return Compared((first, second), len(cases), by_capability, compare_sides(one, other))
