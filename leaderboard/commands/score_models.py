@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from s2lct.errors import S2lctError, S2lctWarning, ScoringError
+from s2lct.errors import S2lctError, S2lctWarning
 from s2lct.leaderboard.commands.score_options import ScoreOptions, check_choice, loaded, prompts_of
 from s2lct.options import (
     takes,
