@@ -5,7 +5,6 @@ What is not as it should be is refused with a `RefusedError`.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -13,15 +12,16 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.endpoint import address_of
 from s2lct.leaderboard.results.record import Result, asked
 from s2lct.leaderboard.scoring.chance import RANDOM
+from s2lct.plain_text import plain
 
 MOST_FILES = 50_000
 MOST_JSON_BYTES = 1 << 20
@@ -30,6 +30,7 @@ LONGEST_NAME = 200
 VERIFIED_FILE = "verified.json"
 FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
 SHA256 = re.compile(r"[0-9a-f]{64}")
+_VERIFIED = TypeAdapter(dict[Annotated[str, Field(pattern=rf"^{SHA256.pattern}$")], str])
 _SLOW_CLOCK = timedelta(minutes=10)
 REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
 """Rows that stand among the models and are none."""
@@ -226,15 +227,12 @@ def read_verified(file: Path) -> dict[str, str]:
     if not os.path.lexists(file):
         return {}
     try:
-        dates = json.loads(bytes_of(file, MOST_TABLE_BYTES))
-        if not isinstance(dates, dict) or not all(
-            SHA256.fullmatch(key) and isinstance(date, str) for key, date in dates.items()
-        ):
-            raise ValueError("it is no object of SHA-256 and date")
+        dates = _VERIFIED.validate_json(bytes_of(file, MOST_TABLE_BYTES), strict=True)
         for date in dates.values():
             moment(date)
-    except (RefusedError, ValueError, RecursionError) as error:
+    except (RefusedError, ValueError) as error:
         raise ScoringError(
-            f"{file}: cannot be read ({error})", hint="restore it from the repository's history"
+            f"{file}: cannot be read ({plain(str(error), LONGEST_NAME)})",
+            hint="restore it from the repository's history",
         ) from error
     return dates

@@ -23,7 +23,7 @@ from s2lct.leaderboard.models.facts import licence_of, parameters_of
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.text_model import MOST_TOKENS, written_rule
-from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
+from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
 from s2lct.leaderboard.results.record import (
     BUILT_IN,
     OptionsRecord,
@@ -109,7 +109,7 @@ def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAga
 def _fetched_model(name: str, commit: str) -> Path:
     """The folder of a model's files at a commit of its default branch."""
     api = hub_api()
-    with told_hub_errors(f"model {name}"):
+    with named_hub_errors(f"model {name}"):
         history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
         if commit not in {one.commit_id for one in history}:
             raise RefusedError(
