@@ -24,7 +24,7 @@ from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.fingerprint import model_fingerprint
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import SequenceClassifier
-from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.read import read_result, read_scored, recompute
 from s2lct.leaderboard.results.record import SCHEMA_FILE, schema
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.site.report_page import marked
@@ -458,7 +458,7 @@ def test_result_files_that_are_none_are_named(result_files: list[Path], tmp_path
         read_result(broken)
     result_files[0].with_suffix(".parquet").write_bytes(b"other")
     with pytest.raises(ScoringError, match="SHA-256 differs"):
-        read_outcomes(result_files[0])
+        read_scored(result_files[0])
 
 
 def test_the_shipped_schema_is_that_of_the_result_files() -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
-    from s2lct.leaderboard.scoring.score import Outcomes
     from s2lct.suite.cases import SuiteCases
 
 
@@ -77,6 +76,7 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
+    from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -103,7 +103,9 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     sent: list[int | None] = []
     cache = default_cache() if options.cache else None
     if options.predictions is not None:
-        given = _of_predictions(options, options.predictions, chosen)
+        given = outcomes_of_predictions(
+            options.predictions, chosen, options.name, label_map, options.neutral_band
+        )
         files.append(write_result(given, options.out, selection))
         sent.append(None)
     names = list(dict.fromkeys(options.models))
@@ -184,17 +186,6 @@ def _spread(
         return models
 
     return answered
-
-
-def _of_predictions(options: ScoreOptions, path: Path, chosen: SuiteCases) -> Outcomes:
-    """What a file says that a model said."""
-    from s2lct.labels import check_label_map
-    from s2lct.leaderboard.answers.given import read_predictions
-    from s2lct.leaderboard.results.given import model_name, outcomes_of_predictions
-
-    label_map, band = check_label_map(options.label_map), options.neutral_band
-    given = read_predictions(path, chosen, label_map=label_map, neutral_band=band)
-    return outcomes_of_predictions(given, model_name(options.name, path), label_map, band)
 
 
 def _why(name: str, error: Exception) -> str:

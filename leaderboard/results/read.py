@@ -118,10 +118,10 @@ def read_result(path: Path) -> Result:
         return checked_record(data, names=False)
 
 
-def read_scored(path: Path, suites: Suites) -> Scored:
+def read_scored(path: Path, suites: Suites | None = None) -> Scored:
     """Read a result file and its outcomes; every figure is computed from these."""
     result = read_result(path)
-    outcomes = read_outcomes(path, result, suites.of(result, path))
+    outcomes = read_outcomes(path, result, (suites or Suites()).of(result, path))
     return Scored(_with_figures_of(result, outcomes), outcomes)
 
 
@@ -182,10 +182,10 @@ def outcomes_of(
     )
 
 
-def recompute(path: Path, suites: Suites) -> Result:
+def recompute(path: Path, suites: Suites | None = None) -> Result:
     """Read a result file, and refuse one whose figures do not follow from its outcomes."""
     result = read_result(path)
-    outcomes = read_outcomes(path, result, suites.of(result, path))
+    outcomes = read_outcomes(path, result, (suites or Suites()).of(result, path))
     for where in wrong_figures(result, outcomes):
         raise ScoringError(
             f"{path}: {where} does not follow from its outcomes",

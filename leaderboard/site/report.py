@@ -162,8 +162,9 @@ def results_tables(results: Sequence[Result]) -> Iterator[Table]:
         yield Table(["", *names], rows, caption=METHOD_WORDS)
         return
     (one,) = models
-    heads = ["", "all", "95 % interval", "seeds", "exp.", "p→f", "both\nsides"]
-    heads += ["over\nprompts"] * one.several
+    both = one.figures.overall.both_sides is not None
+    heads = ["", "all", "95 % interval", "seeds", "exp.", "p→f"]
+    heads += ["both\nsides"] * both + ["over\nprompts"] * one.several
     rows = []
     for name in names:
         of = one.figures.capabilities[name]
@@ -172,7 +173,8 @@ def results_tables(results: Sequence[Result]) -> Iterator[Table]:
         cells += [
             percent(kind.failure_rate if kind.cases else None) for kind in (of.seed, of.expansion)
         ]
-        cells += [str(of.pass_to_fail), percent(of.both_sides.share if of.both_sides else None)]
+        cells += [str(of.pass_to_fail)]
+        cells += [percent(of.both_sides.share if of.both_sides else None)] * both
         rows.append(cells + [_spread(one.capabilities[name])] * one.several)
     yield Table(heads, rows, caption=METHOD_WORDS)
 
