@@ -73,7 +73,7 @@ def outcomes_of_predictions(
             hint="predict the cases of this suite: `s2lct export SUITE --format csv --out "
             "cases.csv` writes them",
         )
-    strange = [name for _, row in rows if (name := str(row.get(key, ""))) not in numbers_of]
+    strange = [shown for _, row in rows if (shown := str(row.get(key, ""))) not in numbers_of]
     if strange:
         _warn(
             f"{path}: {len(strange):,} {key}s are of no case that is asked and are left out "
