@@ -158,7 +158,7 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
         for check in gate.checks:
             passed = Cell("pass: better" if check.better else "pass")
             verdict = passed if check.passed else Cell("fail", kind="bold")
-            rows.append([str(check.figure), check.condition, str(check), verdict])
+            rows.append([str(check.figure), check.condition, check.told, verdict])
         console.print(Table(["", "asked", "found", ""], rows))
         if gate.before:
             show(

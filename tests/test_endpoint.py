@@ -28,11 +28,10 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.read import read_result, read_scored, recompute
+from s2lct.leaderboard.results.read import Scored, read_result, read_scored, recompute
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.leaderboard.site.report import Scored
 from s2lct.leaderboard.site.report_page import html_report
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.submission.check import check
