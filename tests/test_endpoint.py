@@ -30,7 +30,6 @@ from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.read import Scored, read_result, read_scored, recompute
-from s2lct.leaderboard.results.scored import read_collection, write_collection
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
@@ -399,7 +398,7 @@ def test_a_model_that_refuses_everything_has_no_rate_without(tmp_path: Path) -> 
     result = recompute(path)
     assert result.overall.refusals == 12 and result.overall.failure_rate == 1
     assert result.overall.answered is None and result.capabilities["LC4"].answered is None
-    build_site(collect(tmp_path), tmp_path / "site")
+    build_site(collect(tmp_path, [SUITE]), tmp_path / "site")
     html_report([Scored(result, read_scored(path).outcomes)])
 
 
@@ -415,16 +414,11 @@ def test_what_an_endpoint_took_is_recorded(silent_result: Path) -> None:
 
 
 def test_the_board_says_that_it_cannot_be_scored_again(silent_result: Path, tmp_path: Path) -> None:
-    collection = collect(silent_result.parent)
-    write_collection(collection, tmp_path / "all.parquet")
-    for one in (collection, read_collection(tmp_path / "all.parquet")):
-        (suite,) = one.suites
-        (model,) = suite.models
-        assert model.endpoint.startswith("http://127.0.0.1")
-        assert sorted(set(model.labels.tolist())) == [1, 2, REFUSED, UNREADABLE]
-        ((standing,),) = [of.standings for of in all_standings(one)]
-        assert standing.overall.failures == 8
-        assert standing.silences["LC4"].refusals == 2
+    collection = collect(silent_result.parent, [SUITE])
+    ((standing,),) = [of.standings for of in all_standings(collection)]
+    assert sorted(set(standing.scored.labels.tolist())) == [1, 2, REFUSED, UNREADABLE]
+    assert standing.overall.failures == 8
+    assert standing.silences["LC4"].refusals == 2
     build_site(collection, tmp_path / "site")
     (row, *_) = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
     assert (row["refusals"], row["unreadable"], row["verified"]) == (2, 2, None)
@@ -474,8 +468,8 @@ def test_what_no_endpoint_says_is_refused(
     told["model"]["endpoint"][field] = value
     silent_result.write_text(json.dumps(told))
     assert any(said in reason for reason in check(silent_result, SUITE).reasons)
-    with pytest.raises(ScoringError, match="no usable result"):
-        collect(silent_result.parent)
+    with pytest.raises(ScoringError):
+        collect(silent_result.parent, [SUITE])
 
 
 def test_two_servers_are_two_rows_and_a_tag_is_part_of_a_name(tmp_path: Path) -> None:
@@ -484,8 +478,8 @@ def test_two_servers_are_two_rows_and_a_tag_is_part_of_a_name(tmp_path: Path) ->
             model = EndpointModel("llama3:8b-q4", LabelPrompt(PROMPT), Server(server.base_url))
             write_result(score(model, SUITE), tmp_path)
     assert len(list(tmp_path.glob("*.json"))) == 2
-    (suite,) = collect(tmp_path).suites
-    assert [model.name for model in suite.models] == ["llama3:8b-q4"] * 2
+    (suite,) = collect(tmp_path, [SUITE]).suites
+    assert [one.model.name for one in suite.models] == ["llama3:8b-q4"] * 2
 
 
 @pytest.mark.parametrize(

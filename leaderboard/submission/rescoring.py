@@ -23,8 +23,15 @@ from s2lct.leaderboard.models.classifier import facts_of
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import MOST_TOKENS
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
-from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, Result, asked, own_options
+from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
+from s2lct.leaderboard.results.record import (
+    BUILT_IN,
+    OptionsRecord,
+    Result,
+    asked,
+    other_dtype,
+    own_options,
+)
 from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.leaderboard.scoring.ask import probabilities_of, read_labels
 from s2lct.leaderboard.scoring.score import rule_in_words
@@ -101,7 +108,7 @@ def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAga
 def _fetched_model(name: str, commit: str) -> Path:
     """The folder of a model's files at a commit of its default branch."""
     api = hub_api()
-    with told_hub_errors(f"model {name}"):
+    with named_hub_errors(f"model {name}"):
         history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
         if commit not in {one.commit_id for one in history}:
             raise RefusedError(
@@ -127,6 +134,8 @@ def _faults_of_identity(result: Result, facts: Mapping[str, Any]) -> Iterator[st
         yield "model.weights_sha256: is not that of the model"
     if facts["label_rule"] != stated.label_rule:
         yield "model.label_rule: is not that of the model with these options"
+    if dtype := other_dtype(stated):
+        yield f"model.dtype: is {dtype}; models are asked again in single precision"
     for field in ("parameters", "licence"):
         value, known = getattr(stated, field), facts[field]
         if value not in (None, known):
