@@ -274,7 +274,7 @@ def test_rows_must_cover_the_cases_once(
     with pytest.warns(S2lctWarning, match="4 ids .*x0, x1, x2, …"):
         found = read(write(tmp_path / "more.csv", more), suite)
     assert found == [right(case) for case in suite.asked]
-    with pytest.raises(ScoringError, match="none.csv"):
+    with pytest.raises(ScoringError, match=r"none\.csv"):
         read(write(tmp_path / "none.csv", more[-4:]), suite)
     other = {**rows[0], "label": next(label for label in LABELS if label != rows[0]["label"])}
     with pytest.raises(ScoringError, match=rf"row 2 and twice\.csv, row {len(rows) + 2:,}"):
