@@ -33,8 +33,7 @@ from s2lct.analysis.diversity.measures import (
 from s2lct.analysis.diversity.readings import Reader, Reading, seen_in, sentences
 from s2lct.analysis.diversity.report import as_csv, as_html, as_json
 from s2lct.analysis.diversity.sources import Groups, Text, grouped
-from s2lct.builder.capabilities.beside_checklist import cases_beside
-from s2lct.builder.capabilities.files import load_capabilities
+from s2lct.builder.capabilities.files import cases_beside, load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError

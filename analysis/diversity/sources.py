@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from s2lct.analysis.corpus_parts import source_corpus
-from s2lct.builder.capabilities.beside_checklist import cases_beside
+from s2lct.builder.capabilities.files import cases_beside
 from s2lct.errors import AnalysisError
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.judge import Judge, load_model
 from s2lct.analysis.kept import kept
-from s2lct.builder.capabilities.beside_checklist import cases_beside
+from s2lct.builder.capabilities.files import cases_beside
 from s2lct.errors import AnalysisError
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
