@@ -44,11 +44,11 @@ def capability_id_of(name: str) -> str:
     'simple-negations-not-negative'
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    told = re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-_")
-    if is_capability_id(told):
-        return told
+    name_ = re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-_")
+    if is_capability_id(name_):
+        return name_
     digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    start = re.sub(r"^[^A-Za-z]+", "", told)[: _LONGEST - _DIGITS - 1].rstrip("-_")
+    start = re.sub(r"^[^A-Za-z]+", "", name_)[: _LONGEST - _DIGITS - 1].rstrip("-_")
     return f"{start or 'test'}-{digits}"
 
 

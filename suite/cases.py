@@ -289,7 +289,7 @@ def _rows_in(data: Any) -> Iterator[Any]:
 
 def _of_others(name: str, rows: Sequence[Any]) -> CheckedRows:
     """A suite whose rows come without a ``suite.json``."""
-    checked, faults = checked_rows([("", None, rows)], built=False)
+    checked, faults = checked_rows([("", "", rows)], built=False)
     if faults:
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise ScoringError(

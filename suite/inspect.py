@@ -9,7 +9,10 @@ from typing import Any
 
 from rich.text import Text
 
+from s2lct.errors import SuiteError
 from s2lct.labels import LABELS
+from s2lct.plain_text import plain
+from s2lct.suite.capability_ids import spelled
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import COUNTERPART
 
@@ -29,7 +32,13 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
     """
     suite = read_suite(folder)
     found: dict[str, list[Family]] = {}
-    for name in suite.chosen(capabilities):
+    names = spelled(capabilities, suite.rows) if capabilities else tuple(suite.rows)
+    if unknown := [name for name in names if name not in suite.rows]:
+        raise SuiteError(
+            f"--capability {plain(', '.join(unknown))}: not in this suite",
+            hint=f"it has {', '.join(suite.rows)}",
+        )
+    for name in names:
         of_seed: dict[str, Family] = {}
         for row in sorted(suite.rows[name], key=lambda row: row["kind"] != "seed"):
             of_seed.setdefault(row["seed_id"], []).append(row)
