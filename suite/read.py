@@ -66,6 +66,13 @@ class _Capability(_Described):
     forms: dict[str, Any]
 
 
+class _Corpus(_Described):
+    name: Text
+    description: Text
+    licence: Text
+    sentences: Number
+
+
 class _Options(_Described):
     corpus: Text
     templates: FormName
@@ -78,7 +85,7 @@ class _Description(_Described):
     fingerprint: Sha256
     build_fingerprint: Name
     options: _Options
-    corpus: dict[str, Text | Number]
+    corpus: _Corpus
     capabilities: list[_Capability]
     counts: dict[str, dict[str, Number]]
     files: dict[str, _File]

@@ -89,8 +89,7 @@ def _publish_space(repo: str, title: str, files: Mapping[str, bytes], hub: Hub) 
         outcome = hub.publish(space, hub.state(repo, "space"))
         lines = [line for line in outcome.lines if f" {_PACKAGE}" not in line]
         if packed := len(outcome.lines) - len(lines):
-            would = "would write" if hub.dry_run else "write"
-            lines.append(f"{would} s2lct itself: {packed} files of {_PACKAGE}")
+            lines.append(f"… and s2lct itself: {packed} files of {_PACKAGE}")
         return Outcome(lines, outcome.url)
 
     size = sum(map(len, files.values()))
