@@ -237,7 +237,6 @@ class VerifyOptions(Options):
     """Options of `verify`."""
 
     suite: Annotated[Path, Argument(SUITE)]
-    quick: Annotated[bool, Option("Leave out what needs tagger and parser.")] = False
 
 
 @takes(VerifyOptions)
@@ -248,7 +247,7 @@ def verify(options: VerifyOptions, bars: Bars) -> list[str]:
     """
     from s2lct.builder.verify import verify_suite
 
-    return list(map(str, verify_suite(options.suite, quick=options.quick, progress=Progress(bars))))
+    return verify_suite(options.suite)
 
 
 class ExportOptions(Options):

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from s2lct.builder.corpus.options import PartOfCorpus
 from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
 from s2lct.identity import SEMANTIC_VERSION
@@ -48,7 +47,7 @@ def _number_of_masks(value: Any) -> Any:
     return None if value == "any" else value
 
 
-class BuildConfig(PartOfCorpus, OnEngine):
+class BuildConfig(OnEngine):
     """Options of a build. Fields left out take the default of the form (``templates``)."""
 
     out: Annotated[Path, Option("Folder to write; must not exist yet.")]
@@ -280,8 +279,7 @@ class BuildConfig(PartOfCorpus, OnEngine):
         The ids to leave out stand for the file they were read from.
         """
         without = {"out", "preset", "overwrite", "exclude", "verdicts", "unread"}
-        without |= {"plan", "stream", *OnEngine.model_fields}
-        without |= {name for name in ("sample", "rows") if getattr(self, name) is None}
+        without |= {"plan", *OnEngine.model_fields}
         without |= PAPER_ONLY if self.templates == "fluent" else set()
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:

@@ -14,22 +14,20 @@ from pathlib import Path
 
 from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.corpus.store import ChangedSentences
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.phrases import known_words
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.natural_text import detokenise
 from s2lct.sentence_case import sentence_case
-from s2lct.suite.records import Sentence
 
 SUBJECTIVITY = "nltk:subjectivity"
 NONE = "none"
+LONGEST_UNKNOWN = 2
 _MEMBER = "subjectivity/plot.tok.gt9.5000"
 _PLAIN = re.compile(r"[a-z' .,-]+")
 _WORD = re.compile(r"[a-z']+")
-LONGEST_UNKNOWN = 2
-_MEND = (
+_HINT = (
     "fetch it: python -m nltk.downloader subjectivity; or set NLTK_DATA to the folder that has "
     "it; or build without it: --neutral none"
 )
@@ -57,7 +55,7 @@ def read_neutral(
     if spec == NONE:
         return None
     if spec == SUBJECTIVITY:
-        return read_subjectivity()
+        return _read_subjectivity()
     corpus = read_corpus(
         spec,
         text_column=text_column,
@@ -65,21 +63,15 @@ def read_neutral(
         label_map=label_map,
         labelled=False,
     )
-    return replace(corpus, sentences=ChangedSentences(corpus.sentences, _called_neutral))
+    neutral = tuple(replace(one, label="neutral", score=None) for one in corpus.sentences)
+    return replace(corpus, sentences=neutral)
 
 
-def _called_neutral(sentence: Sentence) -> Sentence:
-    return replace(sentence, label="neutral", score=None)
-
-
-def read_subjectivity() -> Corpus:
+def _read_subjectivity() -> Corpus:
     """The plot sentences of the subjectivity data, with capitals where none depends on a name.
 
     The data is lower-cased: a sentence with a word that English capitalises, or that reviews do not
     have, is left out, since a name in it would lack its capital.
-
-    Raises:
-        CorpusError: NLTK's data folders lack it.
     """
     collector = Collector("subjectivity", skip_duplicates=True)
     for number, line in enumerate(_lines(), start=1):
@@ -105,23 +97,14 @@ def _may_be_name(word: str) -> bool:
 def _lines() -> list[str]:
     import nltk
 
-    try:
-        path = _found(nltk.data.path)
-        if path is None:
-            raise CorpusError(f"{SUBJECTIVITY}: is not in NLTK's data folders", hint=_MEND)
-        if path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                content = archive.read(_MEMBER)
-        else:
-            content = path.read_bytes()
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise CorpusError(f"{SUBJECTIVITY}: cannot be read: {error}", hint=_MEND) from error
-    return content.decode("latin-1").splitlines()
-
-
-def _found(folders: list[str]) -> Path | None:
-    for folder in map(Path, folders):
-        for place in (folder / "corpora" / _MEMBER, folder / "corpora" / "subjectivity.zip"):
-            if place.is_file():
-                return place
-    return None
+    for folder in map(Path, nltk.data.path):
+        plain, archive = folder / "corpora" / _MEMBER, folder / "corpora" / "subjectivity.zip"
+        try:
+            if plain.is_file():
+                return plain.read_bytes().decode("latin-1").splitlines()
+            if archive.is_file():
+                with zipfile.ZipFile(archive) as file:
+                    return file.read(_MEMBER).decode("latin-1").splitlines()
+        except (OSError, KeyError, zipfile.BadZipFile) as error:
+            raise CorpusError(f"{SUBJECTIVITY}: cannot be read: {error}", hint=_HINT) from error
+    raise CorpusError(f"{SUBJECTIVITY}: is not in NLTK's data folders", hint=_HINT)

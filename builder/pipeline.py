@@ -19,7 +19,6 @@ from s2lct.builder.capabilities.files import load_capabilities, recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.checkpoint import Checkpoints, build_folder, locked
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.chained import Chained
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.curation.verdicts import Verdicts
@@ -112,7 +111,7 @@ class Inputs:
     @property
     def sentences(self) -> Sequence[Sentence]:
         """The sentences of all corpora."""
-        return Chained([corpus.sentences for corpus in self.corpora])
+        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
     @property
     def make_stages(self) -> Callable[[], Stages]:
@@ -174,11 +173,6 @@ def read_inputs(config: BuildConfig, progress: Progress, models: Models | None =
         text_column=config.text_column,
         label_column=config.label_column,
         label_map=config.label_map,
-        sample=config.sample,
-        seed=config.seed,
-        rows=config.rows,
-        stream=config.stream,
-        told=lambda rows: progress.advance("corpus", 0, f"{rows:,} rows read"),
     )
     corpora = without_conflicts(corpus, neutral) if neutral else [corpus]
     number = sum(len(one.sentences) for one in corpora)

@@ -145,4 +145,4 @@ def test_a_reduced_suite_has_no_counterpart_and_says_so(suite_folder: Path, tmp_
     write_reduced(suite_folder, Reduced(0.5, kept, frozenset()), out, {})
     counts = read_suite(out).described["counts"]
     assert counts["LC4"]["counterparts"] == 0
-    assert verify_suite(out, quick=True) == []
+    assert verify_suite(out) == []

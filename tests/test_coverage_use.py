@@ -296,7 +296,7 @@ def test_a_reduced_suite_is_a_suite(suite_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "small"
     for _ in range(2):
         write_reduced(suite_folder, Reduced(0.1, kept, frozenset()), out, {"by": "COVER"})
-    assert verify_suite(out, quick=True) == []
+    assert verify_suite(out) == []
     assert {case.id for case in load_cases(out).cases} == kept
     described = json.loads((out / "suite.json").read_text())
     assert described["reduced_from"]["threshold"] == 0.1
@@ -348,7 +348,7 @@ def test_minimize_from_the_command_line(
     sizes = []
     for name in ("threshold-0", "threshold-0.01"):
         folder = tmp_path / "small" / name
-        assert verify_suite(folder, quick=True) == []
+        assert verify_suite(folder) == []
         cases = load_cases(folder).cases
         sizes.append(len(cases))
         seeds = {case.id for case in cases if case.kind == "seed"}

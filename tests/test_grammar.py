@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+from compute_reference_grammar import base_label, compute, productions, productions_by_tree
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk import Tree
@@ -16,9 +16,7 @@ from s2lct.builder.language.grammar import (
     AnyWordAnywhere,
     Extension,
     ReferenceGrammar,
-    base_label,
     is_word_tag,
-    productions,
 )
 from s2lct.errors import GrammarError
 
@@ -164,70 +162,18 @@ def test_a_node_that_only_repeats_its_parent_is_left_out() -> None:
 
 
 def test_probabilities_are_shares_of_the_left_hand_side() -> None:
-    reference = ReferenceGrammar.from_trees(
-        [SENTENCE, Tree.fromstring("(S (NP (NN film)) (VP (VBZ works)))"), "(NP (PRP it))"]
-    )
+    reference = ReferenceGrammar({("NP", ("PRP",)): 2, ("NP", ("NN",)): 1, ("S", ("NP", "VP")): 2})
     assert reference.probability("NP", ("PRP",)) == pytest.approx(2 / 3)
-    assert reference.probability("NP", ("NN",)) == pytest.approx(1 / 3)
     assert reference.probability("NP", ("DT",)) == 0
     assert reference.probability("QP", ("CD",)) == 0
-    assert len(reference) == 5
-
-
-def test_loads_file_folder_and_zip(tmp_path: Path) -> None:
-    (tmp_path / "combined").mkdir()
-    file = tmp_path / "combined" / "a.mrg"
-    file.write_text(f"\n{SENTENCE}\n{SENTENCE}\n", encoding="utf-8")
-    (tmp_path / "README").write_text("Not trees.", encoding="utf-8")
-    (tmp_path / "combined" / "notes.txt").write_text("Not trees either.", encoding="utf-8")
-    archive_path = tmp_path / "corpora" / "treebank.zip"
-    archive_path.parent.mkdir()
-    with zipfile.ZipFile(archive_path, "w") as archive:
-        archive.write(file, "treebank/combined/a.mrg")
-        archive.writestr("treebank/parsed/a.prd", "(S (NP it) (VP works))")
-    expected = ReferenceGrammar.from_trees([SENTENCE] * 2)
-    for path in (file, tmp_path / "combined", archive_path, tmp_path):
-        reference = ReferenceGrammar.load(path)
-        assert reference.counts == expected.counts
-        assert reference.fingerprint == expected.fingerprint
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("missing.mrg", None, "no reference trees at"),
-        ("missing.parquet", None, "no grammar table at"),
-        ("empty.mrg", b"", "no bracketed trees in"),
-        ("words.mrg", b"(NP (NN film)", "brackets do not match"),
-        ("prose.txt", b"Once upon a time", "not a bracketed tree"),
-        ("untagged.prd", b"(S (NP the film) (VP works))", "without part-of-speech tags"),
-        ("binary.mrg", b"\xff\xfe\xfa", "cannot read"),
-        ("broken.parquet", b"PAR1 and no more", "cannot read"),
-    ],
+    "text", ["(NP (NN film)", "Once upon a time", "(S (NP the film) (VP works))"]
 )
-def test_bad_files_are_named(
-    tmp_path: Path, name: str, content: bytes | None, problem: str
-) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(GrammarError, match=problem) as caught:
-        ReferenceGrammar.load(path)
-    assert name in caught.value.problem
-    assert "bracketed trees" in caught.value.hint
-
-
-def test_bad_trees_are_named() -> None:
-    with pytest.raises(GrammarError, match="not a bracketed tree"):
-        ReferenceGrammar.from_trees(["(NP (NN film)"])
-    with pytest.raises(GrammarError, match="no productions"):
-        ReferenceGrammar.from_trees([])
-
-
-def test_parquet_of_something_else() -> None:
-    words = Path(__file__).parents[1] / "builder" / "data" / "sentiwordnet.parquet"
-    with pytest.raises(GrammarError, match="not a grammar table"):
-        ReferenceGrammar.load(words)
+def test_bad_trees_are_named(text: str) -> None:
+    with pytest.raises(GrammarError, match=r"x\.mrg"):
+        productions_by_tree("x.mrg", text)
 
 
 def test_shipped_grammar_extends_everyday_phrases() -> None:
@@ -246,6 +192,7 @@ def test_shipped_grammar_extends_everyday_phrases() -> None:
 @pytest.mark.shared_data
 @needs_shared
 def test_shipped_grammar_equals_the_treebank() -> None:
-    original = ReferenceGrammar.load(TREEBANK)
-    assert original.counts == ReferenceGrammar.load().counts
-    assert original.fingerprint == ReferenceGrammar.load().fingerprint
+    counted = {
+        (row["lhs"], tuple(row["rhs"])): row["count"] for row in compute(TREEBANK).to_pylist()
+    }
+    assert counted == ReferenceGrammar.load().counts

@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from compute_lexicon import compute, entries_from_text
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,11 +16,11 @@ from s2lct.builder.language.lexicon import (
     FUNCTION_TAGS,
     FUNCTION_WORDS,
     POLARITY_SHIFTERS,
+    Entry,
     Lexicon,
+    Pos,
     is_polarity_shifter,
 )
-from s2lct.builder.language.sentiwordnet import Entry, Pos, entries_from_text
-from s2lct.errors import LexiconError
 
 SHARED = Path(__file__).parents[2] / "shared"
 NLTK_DATA = SHARED / "nltk_data"
@@ -87,7 +88,8 @@ def test_score_is_the_rank_weighted_mean(scores: list[tuple[float, float]]) -> N
 )
 def test_lookup(lexicon: Lexicon, word: str, pos: Pos, sentiment: str, pure: bool) -> None:
     assert lexicon.sentiment(word, pos) == sentiment
-    assert lexicon.is_pure_neutral(word, pos) is pure
+    entry = lexicon.entries.get((word.lower(), pos))
+    assert (entry and entry.pure_neutral) is pure
     assert (lexicon.score(word, pos) is None) == (sentiment is None)
 
 
@@ -214,68 +216,13 @@ def test_shipped_table_knows_everyday_words() -> None:
     assert shipped.is_neutral_insertion("films", "NNS", "film")
 
 
-@pytest.mark.parametrize(
-    "place",
-    ["words.txt", "corpora/sentiwordnet/SentiWordNet_3.0.0.txt", "corpora/sentiwordnet.zip"],
-)
-def test_loads_text_zip_and_nltk_folder(tmp_path: Path, lexicon: Lexicon, place: str) -> None:
-    file = tmp_path / place
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if file.suffix == ".zip":
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("sentiwordnet/SentiWordNet_3.0.0.txt", SENTIWORDNET)
-    else:
-        file.write_text(SENTIWORDNET, encoding="utf-8")
-    assert Lexicon.load(file).entries == lexicon.entries
-    if "corpora" in place:
-        assert Lexicon.load(tmp_path).fingerprint == lexicon.fingerprint
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("missing.txt", None, "no SentiWordNet at"),
-        ("missing.parquet", None, "no word table at"),
-        ("prose.txt", b"Once upon a time\n", "line 1"),
-        ("rank.txt", b"n\t1\t0\t0\tword#zero\tgloss\n", "line 1"),
-        ("letter.txt", b"#\nx\t1\t0\t0\tword#1\tgloss\n", "line 2"),
-        ("empty.txt", b"# nothing\n", "no SentiWordNet entries"),
-        ("broken.parquet", b"PAR1 and no more", "cannot read"),
-    ],
-)
-def test_bad_files_are_named(
-    tmp_path: Path, name: str, content: bytes | None, problem: str
-) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(LexiconError, match=problem) as caught:
-        Lexicon.load(path)
-    assert name in caught.value.problem
-    assert "SentiWordNet_3.0.0.txt" in caught.value.hint
-
-
-def test_folder_or_zip_without_sentiwordnet(tmp_path: Path) -> None:
-    with pytest.raises(LexiconError, match="no SentiWordNet in the folder"):
-        Lexicon.load(tmp_path)
-    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
-        archive.writestr("README.txt", "nothing here")
-    with pytest.raises(LexiconError, match="in the zip"):
-        Lexicon.load(tmp_path / "other.zip")
-
-
-def test_parquet_of_something_else(tmp_path: Path) -> None:
-    grammar = Path(__file__).parents[1] / "builder" / "data" / "reference_grammar.parquet"
-    with pytest.raises(LexiconError, match="not a word table"):
-        Lexicon.load(grammar)
-
-
 @pytest.mark.shared_data
 @needs_shared
 def test_shipped_table_equals_the_original_file() -> None:
-    original = Lexicon.load(NLTK_DATA)
-    assert original.entries == Lexicon.load().entries
-    assert original.fingerprint == Lexicon.load().fingerprint
+    table, shipped = compute(NLTK_DATA), Lexicon.load().entries
+    assert {(row["word"], row["pos"]): row["senses"] for row in table.to_pylist()} == {
+        key: entry.senses for key, entry in shipped.items()
+    }
 
 
 @pytest.mark.shared_data

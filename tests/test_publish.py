@@ -128,7 +128,7 @@ def smaller(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("older") / "films"
     shutil.copytree(suite_folder, folder)
     rewrite(folder, "LC8", drop_last_family)
-    assert verify_suite(folder, quick=True) == []
+    assert verify_suite(folder) == []
     return folder
 
 

@@ -20,7 +20,6 @@ from stub_workers import slow_stub_workers
 
 from s2lct.builder import drawing, fluent_form, write
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus import store
 from s2lct.builder.pipeline import build_suite
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install s2lct[ray]")
@@ -38,7 +37,6 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many shards of few sentences, of a corpus that lies on disk."""
-    monkeypatch.setattr(store, "IN_MEMORY", 10)
     monkeypatch.setattr(drawing, "LOOKED_AT_ONCE", 5)
     monkeypatch.setattr(fluent_form, "SHORTENED_AT_ONCE", 3)
     monkeypatch.setattr(fluent_form, "EXTENDED_AT_ONCE", 3)

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, is_polarity_shifter
-from s2lct.builder.language.sentiwordnet import POSES
+from s2lct.builder.language.lexicon import OPINIONATED, POSES, Lexicon, is_polarity_shifter
 from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
 from s2lct.builder.models.spacy_tagger import EMBEDDED_PACKAGE, embedded_pipeline
 from s2lct.errors import AnalysisError

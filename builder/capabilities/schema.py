@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from s2lct.builder.capabilities.shipped_lists import with_rules, with_words
+from s2lct.builder.language.lexicon import Pos, Sentiment
 from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS
 from s2lct.builder.language.patterns import check_pattern, check_replacement
 from s2lct.builder.language.replies import REPLIES
-from s2lct.builder.language.sentiwordnet import Pos, Sentiment
 from s2lct.labels import Label
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.records import FormName

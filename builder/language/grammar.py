@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
-import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from s2lct.builder.language.tables import read_columns
-from s2lct.errors import GrammarError
 from s2lct.plain_text import words
-
-if TYPE_CHECKING:
-    from nltk import Tree
 
 Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
@@ -38,13 +31,6 @@ WORD_TAGS: Final = words(
 """Tags that the Penn Treebank gives to words; list markers and symbols are not words."""
 
 _MOST_INDEXED: Final = 3
-_WRAPPERS: Final = frozenset({"", "TOP", "ROOT"})
-_TREE_SUFFIXES: Final = (".mrg", ".ptb", ".penn", ".tree", ".trees", ".parse", ".txt")
-_MEND: Final = (
-    "pass a file, folder or zip of bracketed trees such as (S (NP (PRP it)) (VP (VBZ works))), "
-    "NLTK's treebank.zip, or a table written by "
-    "`python -m s2lct.builder.training.compute_reference_grammar`"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +68,9 @@ class ReferenceGrammar:
         self._of_any_length: dict[Rule, tuple[Extension, ...]] = {}
 
     @classmethod
-    def load(cls, path: Path | None = None) -> ReferenceGrammar:
-        """Load the shipped grammar, or take one from other trees.
-
-        Args:
-            path: None for the shipped grammar; else a table that
-                ``compute_reference_grammar`` wrote, or a file, folder or zip of bracketed trees.
-
-        Raises:
-            GrammarError: if there are no trees at ``path``, or they cannot be read.
-        """
-        if path is None:
-            return _shipped()
-        if path.suffix == ".parquet":
-            return cls(_counts_from_parquet(path))
-        return cls(_counts_from_trees(path))
-
-    @classmethod
-    def from_trees(cls, trees: Iterable[Tree | str]) -> ReferenceGrammar:
-        """Count the productions of trees, bracketed or as ``nltk.Tree``.
-
-        Raises:
-            GrammarError: if a tree is malformed, or there is no production at all.
-        """
-        counts = Counter(rule for tree in trees for rule in productions(tree))
-        if not counts:
-            raise GrammarError("the reference trees have no productions", hint=_MEND)
-        return cls(counts)
+    def load(cls) -> ReferenceGrammar:
+        """The shipped grammar, which ``scripts/compute_reference_grammar.py`` counts."""
+        return _shipped()
 
     def __len__(self) -> int:
         """Return the number of different productions."""
@@ -232,123 +194,10 @@ def is_word_tag(symbol: str) -> bool:
     return symbol in WORD_TAGS
 
 
-def base_label(label: str) -> str:
-    """Strip function labels and co-indexes: ``NP-SBJ-1`` and ``NP=2`` are ``NP``.
-
-    Of a label with alternatives (``ADVP|PRT``), the first is taken. Tags that begin with a
-    hyphen (``-LRB-``) are left as they are.
-    """
-    return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0]
-
-
-def productions(tree: Tree | str) -> Iterator[Rule]:
-    """Yield a tree's productions in preorder, as the reference grammar counts them.
-
-    Raises:
-        GrammarError: if the tree is malformed, or has words without part-of-speech tags.
-    """
-    from nltk import Tree as NltkTree
-
-    if isinstance(tree, str):
-        try:
-            tree = NltkTree.fromstring(tree)
-        except ValueError as error:
-            raise GrammarError(
-                f"not a bracketed tree: {tree.strip()[:60]!r}", hint=_MEND
-            ) from error
-    rules: list[Rule] = []
-    _collect(tree, rules)
-    yield from rules
-
-
-def read_tree_files(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield name and text of the files of bracketed trees at a path, sorted by name.
-
-    Where a folder or zip has ``.mrg`` files (trees with tags, as the Penn Treebank names them),
-    only these are read. In an NLTK data folder, ``corpora/treebank`` is.
-
-    Raises:
-        GrammarError: if there are none, or they cannot be read.
-    """
-    for nested in ("corpora/treebank.zip", "corpora/treebank", "treebank.zip"):
-        if (path / nested).exists():
-            path = path / nested
-            break
-    try:
-        if path.is_dir():
-            files = {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()}
-            for name in _choose(files):
-                yield name, files[name].read_bytes().decode("utf-8")
-        elif zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                for name in _choose(archive.namelist()):
-                    yield name, archive.read(name).decode("utf-8")
-        else:
-            yield path.name, path.read_bytes().decode("utf-8")
-    except FileNotFoundError as error:
-        raise GrammarError(f"no reference trees at {path}", hint=_MEND) from error
-    except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
-        raise GrammarError(f"cannot read reference trees {path}: {error}", hint=_MEND) from error
-
-
-def productions_by_tree(name: str, text: str) -> list[list[Rule]]:
-    """Productions of each bracketed tree in a file's text.
-
-    Raises:
-        GrammarError: naming the file, if brackets do not match, text stands outside them, or a
-            tree is malformed.
-    """
-    from nltk.tokenize import SExprTokenizer
-
-    try:
-        trees: list[str] = SExprTokenizer(strict=True).tokenize(text)
-        return [list(productions(tree)) for tree in trees if not tree.isspace()]
-    except ValueError as error:
-        raise GrammarError(f"{name}: brackets do not match: {error}", hint=_MEND) from error
-    except GrammarError as error:
-        raise GrammarError(f"{name}: {error.problem}", hint=error.hint) from error
-
-
-def _collect(node: Tree, rules: list[Rule]) -> str | None:
-    """Append a node's productions to ``rules``; return its label, None for an emptied node."""
-    label = base_label(node.label())
-    if any(isinstance(child, str) for child in node):
-        if len(node) > 1:
-            raise GrammarError(
-                f"words without part-of-speech tags: {' '.join(str(node).split())[:60]}", hint=_MEND
-            )
-        return None if label == "-NONE-" else label
-    place = len(rules)
-    rhs = tuple(symbol for child in node if (symbol := _collect(child, rules)) is not None)
-    if not rhs:
-        return None
-    if label not in _WRAPPERS and rhs != (label,):
-        rules.insert(place, (label, rhs))
-    return label
-
-
-def _choose(names: Iterable[str]) -> list[str]:
-    usual = [name for name in sorted(names) if name.lower().endswith(_TREE_SUFFIXES)]
-    return [name for name in usual if name.lower().endswith(".mrg")] or usual
-
-
-def _counts_from_trees(path: Path) -> Counter[Rule]:
-    counts: Counter[Rule] = Counter()
-    for name, text in read_tree_files(path):
-        for rules in productions_by_tree(name, text):
-            counts.update(rules)
-    if not counts:
-        raise GrammarError(f"no bracketed trees in {path}", hint=_MEND)
-    return counts
-
-
 @functools.cache
 def _shipped() -> ReferenceGrammar:
-    return ReferenceGrammar(_counts_from_parquet(SHIPPED))
+    import pyarrow.parquet as pq
 
-
-def _counts_from_parquet(path: Path) -> dict[Rule, int]:
-    columns = read_columns(
-        path, ("lhs", "rhs", "count"), what="grammar table", refused=GrammarError, hint=_MEND
-    )
-    return {(lhs, tuple(rhs)): count for lhs, rhs, count in zip(*columns, strict=True)}
+    columns = pq.read_table(SHIPPED).to_pydict()
+    rules = zip(columns["lhs"], map(tuple, columns["rhs"]), strict=True)
+    return ReferenceGrammar(dict(zip(rules, columns["count"], strict=True)))

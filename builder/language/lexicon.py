@@ -12,12 +12,15 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import yaml
 
-from s2lct.builder.language.sentiwordnet import POSES, Entry, Pos, Sentiment, read_entries
 from s2lct.plain_text import words
+
+Pos = Literal["adj", "adv", "noun", "verb"]
+Sentiment = Literal["positive", "negative", "neutral"]
+POSES: Final[tuple[Pos, ...]] = get_args(Pos)
 
 OPINIONATED: Final = 0.25
 """From this absolute score on, a word counts as opinionated whatever its part of speech."""
@@ -58,6 +61,20 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
 _NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
 
 
+class Entry(NamedTuple):
+    """What the lexicon knows of one (word, part of speech).
+
+    Attributes:
+        score: rank-weighted mean of positive minus negative, in [-1, 1], to four decimals.
+        pure_neutral: whether every sense is neither positive nor negative at all.
+        senses: how many senses the word has.
+    """
+
+    score: float
+    pure_neutral: bool
+    senses: int
+
+
 class Lexicon:
     """Sentiment of words by part of speech.
 
@@ -74,21 +91,9 @@ class Lexicon:
         self._entries = dict(entries)
 
     @classmethod
-    def load(cls, path: Path | None = None) -> Lexicon:
-        """Load the shipped table, or another SentiWordNet.
-
-        Args:
-            path: None for the shipped table; else a table that ``compute_lexicon`` wrote, the
-                original text file, a zip that holds it, or an NLTK data folder.
-
-        Raises:
-            LexiconError: if there is no SentiWordNet at ``path``, or it cannot be read.
-        """
-        return _shipped() if path is None else cls(read_entries(path))
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self._entries)
+    def load(cls) -> Lexicon:
+        """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
+        return _shipped()
 
     @property
     def entries(self) -> Mapping[tuple[str, Pos], Entry]:
@@ -97,7 +102,7 @@ class Lexicon:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hex SHA-256 of the entries, the same for the original file and the table from it."""
+        """Hex SHA-256 of the entries."""
         digest = hashlib.sha256()
         for (word, pos), entry in sorted(self._entries.items()):
             line = f"{word}\t{pos}\t{entry.score:.4f}\t{entry.pure_neutral:d}\t{entry.senses}\n"
@@ -120,11 +125,6 @@ class Lexicon:
         if score is None:
             return None
         return "positive" if score > 0 else "negative" if score < 0 else "neutral"
-
-    def is_pure_neutral(self, word: str, pos: Pos, lemma: str | None = None) -> bool | None:
-        """Whether no sense has any sentiment, None if neither lemma nor form is listed."""
-        entry = self._find(word, pos, lemma)
-        return None if entry is None else entry.pure_neutral
 
     def is_neutral(self, word: str, tag: str, lemma: str) -> bool:
         """Whether a word with a tag is neutral, as the paper has it.
@@ -217,7 +217,16 @@ def is_polarity_shifter(word: str) -> bool:
 
 @functools.cache
 def _shipped() -> Lexicon:
-    return Lexicon(read_entries(SHIPPED))
+    import pyarrow.parquet as pq
+
+    columns = pq.read_table(SHIPPED).to_pydict()
+    names = ("word", "pos", "score", "pure_neutral", "senses")
+    return Lexicon(
+        {
+            (word, pos): Entry(round(score, 4), neutral, senses)
+            for word, pos, score, neutral, senses in zip(*map(columns.get, names), strict=True)
+        }
+    )
 
 
 def _is_function_word(form: str, tag: str) -> bool:

@@ -1,6 +1,6 @@
 """The bank of phrases: what reviewers add to a noun, a verb or a sentence, and how often.
 
-`s2lct.builder.training.harvest_phrases` counts them: neutral modifiers and adjuncts whose removal
+`scripts/harvest_phrases.py` counts them: neutral modifiers and adjuncts whose removal
 leaves a production of the reference grammar (`s2lct.builder.stages.reduce`).
 """
 
@@ -14,15 +14,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
-from s2lct.builder.language.tables import read_columns
-from s2lct.errors import GrammarError
-
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "phrases.parquet"
 ATTACHMENTS: Final = Path(__file__).parents[1] / "data" / "attachments.parquet"
 CONNECTIVES: Final = Path(__file__).parents[1] / "data" / "connectives.txt"
 KNOWN_WORDS: Final = Path(__file__).parents[1] / "data" / "review_words.txt"
 LEAST_REVIEWS: Final = 3
-_MEND: Final = "install the package again"
 
 
 def neighbour(label: str) -> str:
@@ -84,25 +80,28 @@ def connectives() -> frozenset[str]:
 @cache
 def shipped_bank() -> PhraseBank:
     """The bank that comes with the package."""
-    names = ("text", "label", "parent", "lefts", "heads", "head_counts", "count")
-    columns = read_columns(SHIPPED, names, what="bank of phrases", refused=GrammarError, hint=_MEND)
+    import pyarrow.parquet as pq
+
     return PhraseBank(
-        Phrase(text, label, parent, tuple(lefts), dict(zip(heads, found, strict=True)), count)
-        for text, label, parent, lefts, heads, found, count in zip(*columns, strict=True)
+        Phrase(
+            row["text"],
+            row["label"],
+            row["parent"],
+            tuple(row["lefts"]),
+            dict(zip(row["heads"], row["head_counts"], strict=True)),
+            row["count"],
+        )
+        for row in pq.read_table(SHIPPED).to_pylist()
     )
 
 
 @cache
 def shipped_attachments() -> Mapping[tuple[str, str], float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
-    columns = read_columns(
-        ATTACHMENTS,
-        ("head", "first", "share"),
-        what="table of attachments",
-        refused=GrammarError,
-        hint=_MEND,
-    )
-    return {(head, first): share for head, first, share in zip(*columns, strict=True)}
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(ATTACHMENTS).to_pylist()
+    return {(row["head"], row["first"]): row["share"] for row in rows}
 
 
 @cache

@@ -57,7 +57,7 @@ class ChartConstituencyParser:
         Raises:
             ModelError: the file is missing, no such weights, or the encoder is not installed.
         """
-        hint = "reinstall s2lct, or train them: python -m s2lct.builder.training.train_parser"
+        hint = "reinstall s2lct, or train them: python scripts/train_parser.py"
         try:
             with safe_open(weights, framework="pt") as file:
                 config = json.loads(file.metadata()["config"])

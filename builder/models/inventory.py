@@ -41,7 +41,7 @@ def inventory() -> list[ModelEntry]:
             "parser",
             "constituency trees",
             benepar_parser.WEIGHTS.stat().st_size,
-            "s2lct.builder.training.train_parser",
+            "scripts/train_parser.py",
             str(parser.get("licence", "see THIRD_PARTY.md")),
             ", ".join(
                 f"F1 {parser[key]['f1']:.1f} on {name}"
@@ -53,7 +53,7 @@ def inventory() -> list[ModelEntry]:
             "masked language model",
             "words for masks",
             masked_lm.WEIGHTS.stat().st_size,
-            "s2lct.builder.training.train_masked_lm",
+            "scripts/train_masked_lm.py",
             "Apache-2.0",
             f"held-out top-1 {mlm.get('held_out_top1', 0):.1%}, "
             f"top-10 {mlm.get('held_out_top10', 0):.1%}",

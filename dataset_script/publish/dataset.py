@@ -61,7 +61,7 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
 
     require_repo("--repo", repo)
     wanted = Version.read(version) if version else None
-    if faults := verify_suite(folder, quick=True):
+    if faults := verify_suite(folder):
         more = f" and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise PublishError(
             f"{folder}: the suite is broken: {'; '.join(faults[:_MOST_FAULTS])}{more}",

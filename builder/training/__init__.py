@@ -1,1 +1,0 @@
-"""Scripts that compute what the package ships: weights, word table and reference grammar."""
