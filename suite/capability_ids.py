@@ -83,7 +83,7 @@ def chosen(named: Iterable[str], known: Sequence[str], suite: str) -> tuple[str,
     unknown = [plain(name, 80) for name in names if name not in known]
     if unknown or not names:
         raise ScoringError(
-            f"--capability {', '.join(unknown)}: not in suite {suite}",
+            f"suite {suite}: has no capability {', '.join(unknown) or 'without a name'}",
             hint=f"choose among {', '.join(known)}, or leave it out to take all",
         )
     return names

@@ -236,7 +236,7 @@ def _read_json(folder: Path, called: str | None) -> dict[str, Any]:
         missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
         why = "is missing" if missing else f"cannot be read ({_why(error)})"
         raise SuiteError(f"{path}: {why}", hint=_NO_SUITE) from error
-    if not isinstance(described, dict):
+    if not isinstance(described, dict) or not isinstance(described.get("files"), dict):
         raise SuiteError(f"{path}: describes no suite", hint=_NO_SUITE)
     return described
 
