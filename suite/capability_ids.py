@@ -44,12 +44,12 @@ def capability_id_of(name: str) -> str:
     >>> capability_id_of("simple negations: not negative")
     'simple-negations-not-negative'
     """
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    name_ = re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-_")
-    if is_capability_id(name_):
-        return name_
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    hyphened = re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_name).strip("-_")
+    if is_capability_id(hyphened):
+        return hyphened
     digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    start = re.sub(r"^[^A-Za-z]+", "", name_)[: _LONGEST - _DIGITS - 1].rstrip("-_")
+    start = re.sub(r"^[^A-Za-z]+", "", hyphened)[: _LONGEST - _DIGITS - 1].rstrip("-_")
     return f"{start or 'test'}-{digits}"
 
 

@@ -327,7 +327,7 @@ def test_answers_that_are_none_pass_no_case(suite_folder: Path, tmp_path: Path) 
         ({"suite": "none/such"}, "neither a folder here nor a data set"),
         ({"capability": "LC77"}, "has no capability LC77"),
         ({"prompt": "Good?"}, "has no {text}"),
-        ({"limit": 0}, "takes a whole number from 1 on"),
+        ({"limit": 0}, "--limit 0"),
     ],
 )
 def test_inspect_says_what_is_wrong_with_a_task(
