@@ -327,21 +327,6 @@ class _Exchange:
 
     # Accounts and repositories
 
-    def whoami(self) -> _Answer:
-        account = self.signed_in()
-        token = {"role": "write", "displayName": "test"}
-        return _Answer(
-            body={
-                "type": "user",
-                "id": account.name,
-                "name": account.name,
-                "fullname": account.name,
-                "email": None,
-                "orgs": [{"type": "org", "name": name} for name in account.organizations],
-                "auth": {"type": "access_token", "accessToken": token},
-            }
-        )
-
     def validate_yaml(self) -> _Answer:
         try:
             card = front_matter(self.json()["content"])
@@ -575,7 +560,6 @@ def _is_true(value: str | None) -> bool:
 _ROUTES: list[_Route] = [
     (methods, re.compile(pattern), respond)
     for methods, pattern, respond in (
-        ("GET", "/api/whoami-v2", _Exchange.whoami),
         ("POST", "/api/validate-yaml", _Exchange.validate_yaml),
         ("POST", "/api/repos/create", _Exchange.create_repo),
         ("GET", _API, _Exchange.repo_info),
