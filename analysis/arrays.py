@@ -17,6 +17,7 @@ from safetensors.numpy import load, save
 from s2lct.cache import Cache, predictions
 from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes
+from s2lct.identity import package_fingerprint
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -53,9 +54,10 @@ def kept_arrays(model: str, what: str, make: Callable[[], Arrays]) -> dict[str, 
 
     Args:
         model: its fingerprint.
-        what: everything else that they depend on.
+        what: everything else that they depend on, apart from the code.
         make: makes them.
     """
+    what = f"{what} {package_fingerprint('s2lct.analysis')}"
     with Cache() as cache:
         found = predictions(cache, model, [what], lambda _: [(what, save(dict(make())))])
     return load(found[what])

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from s2lct.builder.checkpoint import Checkpoints, build_folder, locked
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.curation.answers import Answered, take_answers
-from s2lct.builder.curation.language_models import LanguageModelReader
-from s2lct.builder.curation.reading import check_care, read_all_rounds
+from s2lct.builder.curation.language_models import LanguageModelReader, read_all_rounds
 from s2lct.builder.curation.sheets import (
     ROUNDS,
+    Answered,
     Candidate,
     Round,
     read_sheets,
+    take_answers,
     unread,
     write_sheets,
 )
@@ -138,13 +138,13 @@ def curate(
         locks.enter_context(locked(own, by="s2lct curate", option="--verdicts"))
         file = VerdictFile(own, others, config.grades)
         for name in filter(None, [reader, *(one.name for one in readers)]):
-            check_care(name, file.verdicts)
+            file.verdicts.check_care(name)
         answered = None
         if answers is not None:
             answered = take_answers(answers, read_sheets(config.out), reader, file)
         candidates = _candidates(config, progress)
         if readers:
-            read_all_rounds(candidates.of, readers, file, seed=config.seed, bars=bars)
+            read_all_rounds(candidates.of, readers, file, seed=config.seed)
         verdicts = file.verdicts
     names = {*verdicts.care, *(one.name for one in readers), *filter(None, [reader])}
     rounds: list[RoundState] = []

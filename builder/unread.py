@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder.curation.sheets import Candidate, Item, Round
+from s2lct.builder.curation.sheets import Candidate, Round
 from s2lct.builder.curation.verdicts import Verdicts
 from s2lct.builder.drawing import OF_A_SENTENCE, DrawnSentences
 from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm
@@ -22,6 +22,7 @@ from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import attested, compose
 from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.labels import Label
+from s2lct.suite.annotation import Item
 from s2lct.suite.records import Sentence
 
 CASES_FOR_A_SEED = 2

@@ -16,9 +16,10 @@ from s2lct.analysis.commands import (
 )
 from s2lct.analysis.reproduce import commands as reproducing
 from s2lct.analysis.reproduce.options import ReproduceOptions
-from s2lct.analysis.tables import NARROW, columns_that_fit, figures_table
+from s2lct.analysis.tables import columns_that_fit, figures_table
 from s2lct.cli.console import console, note, show
 from s2lct.cli.options import Panel
+from s2lct.tables import Table
 
 if TYPE_CHECKING:
     from s2lct.analysis.coverage.curves import CoverageReport
@@ -85,11 +86,11 @@ def show_coverage(report: CoverageReport, *, curve: Path | None) -> None:
     """Coverage of each suite, alone and together."""
     from s2lct.analysis.coverage.curves import percent
 
-    table = figures_table(("cases", *report.measured[0].values), title=report.title)
-    table.columns[0].min_width = 24
-    for row in report.rows:
-        table.add_row(row.suite, f"{row.cases:,}", *map(percent, row.values.values()))
-    console.print(table)
+    figures = report.measured[0].values
+    rows = [
+        [row.suite, f"{row.cases:,}", *map(percent, row.values.values())] for row in report.rows
+    ]
+    console.print(Table(("", "cases", *figures), rows, report.title))
     if curve is not None:
         console.print(f"Curves written to {curve}")
 
@@ -102,22 +103,13 @@ def show_coverage(report: CoverageReport, *, curve: Path | None) -> None:
 def show_minimized(minimized: coverage.Minimized) -> None:
     """Cases and failures that stay."""
     counts = (f"> {threshold:g}" for threshold in minimized.thresholds)
-    columns = ("cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max")
-    table = figures_table(columns, title=minimized.title)
-    for column, least in zip(table.columns, (24, *(min(len(c), 6) for c in columns)), strict=True):
-        column.min_width = least
+    columns = ("", "cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max")
+    rows = []
     for name, row in minimized.table.items():
-        if name == "all":
-            table.add_section()
-        table.add_row(
-            name,
-            *(f"{count:,}" for count in (row.cases, *row.kept)),
-            *(
-                "–" if share is None else f"{100 * share:.1f}"
-                for share in (row.smaller, row.before, row.mean_after, row.max_after)
-            ),
-        )
-    console.print(table)
+        shares = (row.smaller, row.before, row.mean_after, row.max_after)
+        shown = ("–" if share is None else f"{100 * share:.1f}" for share in shares)
+        rows.append([name, f"{row.cases:,}", *(f"{count:,}" for count in row.kept), *shown])
+    console.print(Table(columns, rows, minimized.title))
     for reduced in minimized.reduced:
         if not reduced.kept:
             console.print(f"Threshold {reduced.threshold:g}: no case stays.")
@@ -134,8 +126,7 @@ def show_minimized(minimized: coverage.Minimized) -> None:
 def show_masks(found: Masks, *, model: str, out: Path) -> None:
     """How far the masked model agrees with the model itself."""
     about = found.about
-    table = figures_table([model], first="WIMASK", **NARROW)
-    for name, figure in (
+    rows = (
         ("held-out texts", f"{about['held_out']:,}"),
         ("fidelity", f"{about['fidelity']:.1%}"),
         ("fidelity of the untrained layer", f"{about['fidelity_untrained']:.1%}"),
@@ -143,9 +134,8 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
         ("p(word)", "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"])),
         ("words kept", f"{about['words_kept']:,} of {len(found.words):,}"),
         ("seen pairs kept", f"{about['pairs_kept']:,} of {about['pairs_seen']:,}"),
-    ):
-        table.add_row(name, figure)
-    console.print(table)
+    )
+    console.print(Table(("WIMASK", model), rows))
     if about["fidelity"] < LOW_FIDELITY:
         note(
             f"The masked model agrees with {model} on {about['fidelity']:.1%} of "
@@ -161,10 +151,9 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 )
 def show_augmented(augmented: coverage.Augmented, *, out: Path) -> None:
     """How many texts came to the corpus."""
-    name, before, after = augmented.coverage
     console.print(
-        f"{augmented.added:,} texts added to {augmented.originals:,}; {name} {before:.4f} → "
-        f"{after:.4f}. Written to {out}"
+        f"{augmented.added:,} texts added to {augmented.texts:,}, made from {augmented.tried:,} of "
+        f"them. Written to {out}"
     )
 
 

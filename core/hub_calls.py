@@ -113,7 +113,10 @@ def be_impatient() -> None:
 
 @cache
 def _connect_once() -> None:
-    from huggingface_hub import get_session, set_client_factory
+    try:
+        from huggingface_hub import get_session, set_client_factory
+    except ImportError:  # a client before version 1, beside transformers 4
+        return
     from huggingface_hub.errors import OfflineModeIsEnabled
 
     kind = type(get_session())

@@ -9,13 +9,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.augment import transformations as module
+from s2lct.analysis.augment.accuracy import Accuracies, accuracies
 from s2lct.analysis.augment.search import (
     Augmenter,
     corpus_rows,
@@ -31,13 +34,15 @@ from s2lct.analysis.augment.transformations import (
     QWERTY_NEIGHBOURS,
     WOMEN,
     Entities,
+    embedding_swap,
     load_transformations,
     masked_word_swap,
+    random_swap,
     synonym_insertion,
     synonym_swap,
 )
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.coverage.criteria import Coverage, build_metrics
+from s2lct.analysis.coverage.criteria import build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
@@ -188,7 +193,10 @@ def test_a_word_is_swapped_for_a_synonym_or_given_company() -> None:
 
 
 def test_what_cannot_run_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "local_wordnet", lambda: None)
+    def nowhere() -> None:
+        raise LookupError
+
+    monkeypatch.setattr(module, "local_wordnet", nowhere)
     loaded, skipped = load_transformations(["WordSwapWordNet", "WordSwapQWERTY"])
     assert [one.name for one in loaded] == ["WordSwapQWERTY"]
     assert list(skipped) == ["WordSwapWordNet"]
@@ -196,6 +204,27 @@ def test_what_cannot_run_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyP
     loaded, skipped = load_transformations(["WordSwapWordNet"])
     assert not skipped
     assert loaded[0].apply("A film.", Random(0)) == "A movie."
+
+
+def test_words_change_places() -> None:
+    for seed in range(20):
+        changed = random_swap("Two brothers see the old coast.", Random(seed))
+        assert changed is not None
+        assert changed != "Two brothers see the old coast."
+        assert sorted(changed.lower().strip(".").split()) == sorted(
+            ["two", "brothers", "see", "the", "old", "coast"]
+        )
+        assert changed[0].isupper()
+        assert changed[1:].islower()
+    assert random_swap("Film film.", Random(0)) is None
+
+
+def test_a_word_becomes_one_with_a_near_embedding() -> None:
+    swap = embedding_swap()
+    changed = {swap("She bought a guitar.", Random(seed)) for seed in range(8)}
+    found = {word for text in changed if text for word in text.strip(".").split()}
+    assert len(changed) > 1
+    assert found & {"guitars", "guitarist", "piano", "violin", "buy", "buying", "purchased"}
 
 
 @pytest.fixture(scope="module")
@@ -231,59 +260,26 @@ def length_similarity(one: str, other: str) -> float:
     return shared / max(len(one), len(other))
 
 
-def coverage_of(encoder: EncoderModel, by: str = "cover") -> Coverage:
-    reference = [one.text for one in ORIGINALS]
-    return build_metrics([by], encoder, reference)[by].cover(encoder, reference)
-
-
 @pytest.mark.parametrize("by", ["cover", "boundary"])
-def test_only_texts_that_grow_coverage_within_the_bound_are_kept(
+def test_a_close_text_that_covers_more_than_its_original_is_kept(
     tiny: EncoderModel, by: str
 ) -> None:
-    augmenter = Augmenter(ORIGINALS, PLAIN, length_similarity, least=0.6, tries=4, most=3)
-    coverage, replayed = coverage_of(tiny, by), coverage_of(tiny, by)
-    kept = augmenter.by_coverage(tiny, coverage)
+    metric = build_metrics([by], tiny, [one.text for one in ORIGINALS])[by]
+    augmenter = Augmenter(ORIGINALS, PLAIN, length_similarity, least=0.6, tries=20)
+    kept = augmenter.search(tiny, metric)
     assert kept
+    assert metric.value == 0
     for one in kept:
-        before = replayed.value
-        replayed.cover(tiny, [one.text])
-        assert one.growth == pytest.approx(replayed.value - before)
-        assert replayed.value > before
+        alone = metric.emptied().cover(tiny, [one.original.text]).value
+        both = metric.emptied().cover(tiny, [one.original.text, one.text]).value
+        assert one.growth == pytest.approx(both - alone)
+        assert both > alone
         assert one.similarity == length_similarity(one.original.text, one.text) >= 0.6
         assert one.transformations
         assert set(one.transformations) <= {transformation.name for transformation in PLAIN}
-    assert replayed.value == coverage.value
-    assert len({one.text for one in kept} | {one.text for one in ORIGINALS}) == len(kept) + 6
-    for original in ORIGINALS:
-        assert sum(one.original == original for one in kept) <= 3
-    assert augmenter.by_coverage(tiny, coverage_of(tiny, by)) == kept
-
-
-@pytest.mark.parametrize("bar", [{"growth": 0.5}, {"least": 1.0}])
-def test_a_bar_that_nothing_reaches_keeps_nothing(tiny: EncoderModel, bar: Any) -> None:
-    coverage = coverage_of(tiny)
-    before = coverage.value
-    assert not Augmenter(ORIGINALS, PLAIN, length_similarity, **bar).by_coverage(tiny, coverage)
-    assert coverage.value == before
-
-
-def test_a_pair_that_grew_coverage_is_tried_again_on_what_it_made(tiny: EncoderModel) -> None:
-    calls: list[str] = []
-
-    def transformation(name: str) -> module.Transformation:
-        def add(text: str, rng: Random) -> str:
-            calls.append(name)
-            return f"{text} {name}"
-
-        return module.Transformation(name, add)
-
-    transformations = [transformation(name) for name in ("red", "blue", "green", "old")]
-    augmenter = Augmenter(ORIGINALS[:1], transformations, lambda a, b: 1.0, most=3, tries=1)
-    kept = augmenter.by_coverage(tiny, coverage_of(tiny))
-    assert len(kept) == 3
-    assert calls == calls[:2] * 3
-    assert kept[2].transformations == tuple(calls)
-    assert kept[2].text == " ".join([ORIGINALS[0].text, *calls])
+    assert len({one.original.id for one in kept}) == len(kept)
+    assert augmenter.search(tiny, metric) == kept
+    assert not Augmenter(ORIGINALS, PLAIN, length_similarity, least=1.0).search(tiny, metric)
 
 
 def test_random_texts_are_as_many_and_as_close() -> None:
@@ -339,6 +335,37 @@ def test_parts_of_a_corpus_share_nothing(splits: list[str]) -> None:
         assert named[2] == {one.text for one in sentences if one.split == "test"}
 
 
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.randoms(use_true_random=False))
+def test_intervals_over_seeds_are_students(values: list[float], rng: Random) -> None:
+    one, other = Accuracies(1, tuple(values)), Accuracies(1, tuple(rng.random() for _ in values))
+    differences = np.array(values) - np.array(other.values)
+    for found, sample in ((one.interval(), np.array(values)), (one.interval(other), differences)):
+        assert found is not None
+        if sample.std() < 1e-9:
+            assert found == pytest.approx((sample.mean(), sample.mean()), abs=1e-6)
+            continue
+        expected = stats.ttest_1samp(sample, 0).confidence_interval(0.95)
+        assert found == pytest.approx((expected.low, expected.high))
+    assert Accuracies(1, (0.5,)).interval() is None
+
+
+def test_accuracy_after_training_is_the_same_each_time(classifier_folder: Path) -> None:
+    films: list[Any] = [
+        (f"A {'great' if n % 2 else 'dull'} film, {n}.", "positive" if n % 2 else "negative")
+        for n in range(32)
+    ]
+    sets = {"without": films[:16], "more": [*films, ("A train arrives.", "neutral")]}
+    first, again = (
+        accuracies(str(classifier_folder), sets, films[:10], [3], device="cpu") for _ in range(2)
+    )
+    assert first == again
+    assert {name: found.texts for name, found in first.items()} == {"without": 16, "more": 32}
+    assert all(0 <= found.mean <= 1 for found in first.values())
+    with pytest.raises(AnalysisError, match="empty"):
+        accuracies(str(classifier_folder), {"empty": []}, films, [3], device="cpu")
+
+
 @pytest.fixture
 def film_corpus(tmp_path: Path) -> Path:
     path = tmp_path / "films.csv"
@@ -358,7 +385,7 @@ def test_the_command_writes_a_corpus(
     film_corpus: Path, classifier_folder: Path, tmp_path: Path
 ) -> None:
     arguments = ["augment", f"csv:{film_corpus}", "--model", str(classifier_folder), *LABELS]
-    arguments += ["--by", "boundary", "--similarity", "0.3", "--device", "cpu", "--limit", "12"]
+    arguments += ["--by", "boundary", "--similarity", "0.3", "--device", "cpu", "--limit", "24"]
     for name in ("WordSwapQWERTY", "WordSwapChangeNumber", "WordSwapHomoglyphSwap"):
         arguments += ["--transformation", name]
     out = [tmp_path / f"{name}.jsonl" for name in ("a", "b")]

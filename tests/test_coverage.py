@@ -20,7 +20,6 @@ from s2lct.analysis.coverage.criteria import (
     Coverage,
     SectionCoverage,
     build_metrics,
-    parse_layers,
 )
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
@@ -137,12 +136,11 @@ def some_masks(vocabulary: Vocabulary) -> Masks:
 
 
 def test_boundary_coverage_is_what_a_slow_loop_counts(encoder: EncoderModel) -> None:
-    options = {"layers": "embeddings,encoder"}
-    coverage = build_metrics(["boundary"], encoder, REFERENCE, **options)["boundary"]  # type: ignore[arg-type]
+    coverage = build_metrics(["boundary"], encoder, REFERENCE)["boundary"]
     coverage.cover(encoder, TESTS)
     run = {text: plainly_run(encoder, text)[0] for text in {*REFERENCE, *TESTS}}
     upper = lower = 0
-    for layer in range(3):
+    for layer in (1, 2):
         for dim in range(12):
             values = {text: [row[dim] for row in run[text][layer]] for text in run}
             low = min(min(values[text]) for text in REFERENCE)
@@ -150,7 +148,7 @@ def test_boundary_coverage_is_what_a_slow_loop_counts(encoder: EncoderModel) -> 
             upper += any(value > high for text in TESTS for value in values[text])
             lower += any(value < low for text in TESTS for value in values[text])
     assert upper + lower > 0
-    assert coverage.values == {"BoundCov": (upper + lower) / (2 * 36), "SActCov": upper / 36}
+    assert coverage.values == {"BoundCov": (upper + lower) / (2 * 24), "SActCov": upper / 24}
 
 
 def slow_sections(encoder: EncoderModel, masks: Masks | None, convention: str) -> float:
@@ -211,17 +209,20 @@ def test_cover_and_mncover_are_what_a_slow_loop_counts(
     assert whole.cover(encoder, TESTS).value == found["cover"].value
 
 
-def stub(width: int = 1, heads: int = 1) -> Any:
+def stub(layers: int = 1, width: int = 1, heads: int = 1) -> Any:
     """What metrics ask of an encoder."""
     config = SimpleNamespace(hidden_size=width, num_attention_heads=heads)
     return SimpleNamespace(
-        fingerprint="", model=SimpleNamespace(config=config), token_ids=lambda text: [0]
+        fingerprint="",
+        layers=layers,
+        model=SimpleNamespace(config=config),
+        token_ids=lambda text: [0],
     )
 
 
 def test_the_paper_counts_the_neurons_of_bert_base() -> None:
     """1,277,952 word-level neurons and 2,359,296 of attention, of which ten sections each."""
-    coverage = SectionCoverage(stub(768, 12), range(13), ["a"])
+    coverage = SectionCoverage(stub(12, 768, 12), ["a"])
     coverage.low["words"][:], coverage.high["words"][:] = 0, 1
     assert (BINS, PLACES) == (10, 128)
     assert coverage.total == 10 * (1_277_952 + 2_359_296)
@@ -236,7 +237,7 @@ def made_up(*hidden: float) -> Activations:
 
 def bounded(low: float, high: float) -> BoundaryCoverage:
     """One neuron with the bounds given."""
-    coverage = BoundaryCoverage(stub(), [1])
+    coverage = BoundaryCoverage(stub())
     coverage.low["corners"][:], coverage.high["corners"][:] = low, high
     return coverage
 
@@ -262,7 +263,7 @@ def test_a_neuron_that_never_varied_is_beyond_its_bounds_at_any_other_value() ->
 
 def one_range(low: float, high: float) -> SectionCoverage:
     """One place; one word neuron with the range given; an attention neuron that never varied."""
-    coverage = SectionCoverage(stub(), [1], ["a"], "reached")
+    coverage = SectionCoverage(stub(), ["a"], "reached")
     coverage.low["words"][:], coverage.high["words"][:] = low, high
     coverage.low["pairs"][:] = coverage.high["pairs"][:] = 1
     return coverage
@@ -379,11 +380,6 @@ def test_attention_that_returns_no_weights_is_switched_with_a_note(tokenizer: An
         ([], {}, "--metric"),
         (["cover", "speed"], {}, "--metric speed"),
         (["mncover"], {}, "masks"),
-        (["cover"], {"layers": "embeddings"}, "--layers"),
-        *(
-            (["boundary"], {"layers": layers}, "--layers")
-            for layers in ("7", "0", "x", "1-9", "2-1")
-        ),
     ],
 )
 def test_metrics_that_cannot_be_made_are_refused(
@@ -391,12 +387,6 @@ def test_metrics_that_cannot_be_made_are_refused(
 ) -> None:
     with pytest.raises(AnalysisError, match=problem):
         build_metrics(names, bert, options.pop("reference", REFERENCE), **options)
-
-
-def test_layers_are_named_in_many_ways(bert: EncoderModel) -> None:
-    assert parse_layers("encoder", bert) == [1, 2]
-    assert parse_layers("embeddings, 2", bert) == [0, 2]
-    assert parse_layers("1-2", bert) == [1, 2]
 
 
 def test_a_vocabulary_holds_the_commonest_pieces(bert: EncoderModel) -> None:

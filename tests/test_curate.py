@@ -10,6 +10,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,7 @@ from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.checkpoint import locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curate import Curated, LanguageModels, curate
-from s2lct.builder.curation.answers import take_answers
-from s2lct.builder.curation.sheets import Item, read_sheets, with_traps, write_sheets
+from s2lct.builder.curation.sheets import read_sheets, take_answers, with_traps, write_sheets
 from s2lct.builder.curation.verdicts import Verdict, VerdictFile, Verdicts, trap_of
 from s2lct.builder.pipeline import build
 from s2lct.builder.sources import sentence_id
@@ -35,6 +35,7 @@ from s2lct.cli.main import app
 from s2lct.errors import OptionError, S2lctError
 from s2lct.identity import content_id
 from s2lct.progress import no_bars
+from s2lct.suite.annotation import Item
 
 TESTS = Path(__file__).parent
 NAMES = ("LC2", "LC4", "LC10")
@@ -312,7 +313,7 @@ def test_sheets_say_nothing_of_how_a_text_was_made(corpus_path: Path, tmp_path: 
     (path, *others) = read_sheets(config.out)
     assert not others
     for line in path.read_text(encoding="utf-8").splitlines():
-        assert json.loads(line).keys() <= {"id", "text", "description"}
+        assert json.loads(line).keys() == {"id", "text", "title", "description"}
     written = {file.name: file.read_bytes() for file in path.parent.iterdir()}
     curate(more, reader="a", bars=no_bars)
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == written
@@ -360,31 +361,31 @@ ID = ITEMS[0].id
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "named"),
     [
-        ("id,label,natural\n0123456789abcdef,pos,2", "row 1: '0123456789abcdef' is in no sheet"),
-        (f"id,label,natural\n{ID},pos,2\n{ID},pos,1", "row 2: .* answered before"),
-        (f"id,label,natural\n{ID},good,2", "row 1: label 'good' is none"),
-        (f"id,label,natural\n{ID},pos,", "row 1: natural is empty"),
-        (f"id,label,natural\n{ID},pos,3", "row 1: natural '3' is none"),
-        (f"id,label\n{ID},pos", "has no column natural"),
-        (f"id,label,natural\n{ID},,", "holds no answer"),
-        ("id,label,natural\n,pos,2", "row 1: has no id"),
-        ("", "has no column id"),
+        ("id,label,natural\n0123456789abcdef,pos,2", "0123456789abcdef"),
+        (f"id,label,natural\n{ID},pos,2\n{ID},pos,1", ID),
+        (f"id,label,natural\n{ID},good,2", "label"),
+        (f"id,label,natural\n{ID},pos,", "natural"),
+        (f"id,label,natural\n{ID},pos,3", "natural"),
+        (f"id,label\n{ID},pos", "natural"),
+        (f"id,label,natural\n{ID},,", "answer"),
+        ("", "id"),
         (f'{{"id": "{ID}"}}\n{{"id": ', "line 2"),
-        (f'{{"id": "{ID}", "label": ["pos"], "natural": 2}}', "line 1: label"),
+        (f'{{"id": "{ID}", "label": ["pos"], "natural": 2}}', "label"),
     ],
 )
 def test_answers_with_faults_get_one_clear_error_and_add_nothing(
-    tmp_path: Path, content: str, message: str
+    tmp_path: Path, content: str, named: str
 ) -> None:
     write_sheets(ITEMS, tmp_path, round="sentences", seed=0)
     path = tmp_path / "answers.csv"
     path.write_text(content, encoding="utf-8")
     file = VerdictFile(tmp_path / "verdicts.jsonl")
-    with pytest.raises(S2lctError, match=message) as error:
+    with pytest.raises(S2lctError) as error:
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     assert "answers.csv" in error.value.problem
+    assert named in error.value.problem
     assert not file.path.exists()
 
 
@@ -400,12 +401,12 @@ def test_answers_of_who_did_not_read_are_refused_whole(tmp_path: Path) -> None:
 
 
 def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
-    cases = [item.model_copy(update={"description": "negation"}) for item in ITEMS]
+    cases = [replace(item, description="negation") for item in ITEMS]
     write_sheets(cases, tmp_path, round="cases", seed=0)
     path = tmp_path / "answers.csv"
     path.write_text(f"id,label,natural\n{ID},pos,2", encoding="utf-8")
     file = VerdictFile(tmp_path / "verdicts.jsonl")
-    with pytest.raises(S2lctError, match="relevant is empty"):
+    with pytest.raises(S2lctError, match="relevant"):
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     path.write_text(f"id,label,natural,relevant\n{ID},pos,2,no", encoding="utf-8")
     take_answers(path, read_sheets(tmp_path), "Ada", file)
@@ -423,7 +424,7 @@ def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
         ({"base_url": "http://x/v1", "model": ("one", "two", "three")}, "--model"),
         ({"answers": Path("a.csv")}, "give reader too"),
         ({"api_key_env": "KEY"}, "api_key_env"),
-        ({"templates": "paper"}, "only the fluent form"),
+        ({"templates": "paper"}, "paper form"),
         ({"verdicts": ()}, "--verdicts"),
     ],
 )
@@ -526,11 +527,6 @@ def test_a_careless_model_is_stopped(server: ChatServer, corpus_path: Path, tmp_
 def test_a_server_that_cannot_be_asked_gets_one_clear_error(
     server: ChatServer, corpus_path: Path, tmp_path: Path
 ) -> None:
-    code, shown = curated_by(server, corpus_path, tmp_path, HF_HUB_OFFLINE="1")
-    assert code == 1
-    assert "one did not answer" in shown
-    assert "offline" in shown
-    assert not server.asked
     server.base_url = server.base_url.replace("/v1", "/v2")
     code, shown = curated_by(server, corpus_path, tmp_path)
     assert code == 1
@@ -547,7 +543,7 @@ def test_the_key_comes_from_the_environment_and_stays_there(
 ) -> None:
     given = ("--model", "one", "--model", "two", "--api-key-env", "READING_KEY")
     code, shown = curated_by(server, corpus_path, tmp_path, *given)
-    assert code == 1
+    assert code == 2
     assert "READING_KEY: the environment has no such variable" in shown
     server.before_answer = lambda asked: (401, f"no such key: {asked.authorization}")
     code, shown = curated_by(server, corpus_path, tmp_path, *given, READING_KEY=KEY)

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
-from s2lct.analysis.augment.retrain import Accuracies
-from s2lct.analysis.augment.search import Augmenter
-from s2lct.analysis.augment.transformations import (
-    Transformation,
-    embedding_swap,
-    random_swap,
-    synonym_insertion,
-)
+from s2lct.analysis.augment.accuracy import Accuracies
 from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.curves import measure
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.reproduce.augmentation import OURS, PRINTED, RANDOM, WITHOUT, verdict_of
+from s2lct.analysis.reproduce.augmentation import PRINTED, RANDOM, WITHOUT, verdict_of
 from s2lct.analysis.reproduce.augmentation import rows_of as accuracy_rows
 from s2lct.analysis.reproduce.fidelity import verdict_of as fidelity_verdict
 from s2lct.analysis.reproduce.growth import THRESHOLDS, Grown, grow, mean_curve, smaller
@@ -137,86 +128,11 @@ def sentence(text: str, number: int) -> Sentence:
     return Sentence("films", str(number), text, "positive", "train")
 
 
-def test_algorithm_1_keeps_one_text_an_original_over_its_own_coverage(
-    encoder: EncoderModel, metrics: dict[str, Coverage]
-) -> None:
-    originals = [sentence(text, number) for number, text in enumerate(TRAIN)]
-    tried: list[str] = []
-
-    def appended(word: str) -> Transformation:
-        def apply(text: str, rng: Random) -> str:
-            tried.append(text)
-            return f"{text} {word}"
-
-        return Transformation(word, apply)
-
-    metric = metrics["cover"]
-    augmenter = Augmenter(
-        originals, [appended("fine"), appended("gray")], lambda one, other: 1.0, tries=4
-    )
-    kept = augmenter.as_printed(encoder, metric)
-    assert [one.original.id for one in kept] == [one.id for one in originals]
-    for one in kept:
-        own = value_of(encoder, metric, [one.original.text])
-        both = value_of(encoder, metric, [one.original.text, one.text])
-        assert one.growth == pytest.approx(both - own)
-        assert both > own
-    # Whatever others covered: the metric is as it was, and a second run finds the same.
-    assert metric.value == 0
-    assert augmenter.as_printed(encoder, metric) == kept
-    far = Augmenter(originals, augmenter.transformations, lambda one, other: 0.1, tries=4)
-    tried.clear()
-    assert far.as_printed(encoder, metric) == []
-    assert len(tried) == 2 * 4 * len(originals)
-
-
-def test_words_change_places() -> None:
-    for seed in range(20):
-        changed = random_swap("Two brothers see the old coast.", Random(seed))
-        assert changed is not None
-        assert changed != "Two brothers see the old coast."
-        assert sorted(changed.lower().strip(".").split()) == sorted(
-            ["two", "brothers", "see", "the", "old", "coast"]
-        )
-        assert changed[0].isupper()
-        assert changed[1:].islower()
-    assert random_swap("Film film.", Random(0)) is None
-
-
-class OneSynonym:
-    """WordNet with a word for film."""
-
-    @staticmethod
-    def synsets(word: str) -> list[Any]:
-        return [OneSynonym()] if word == "film" else []
-
-    @staticmethod
-    def lemma_names() -> list[str]:
-        return ["film", "movie"]
-
-
-def test_a_synonym_is_put_in() -> None:
-    changed = synonym_insertion(OneSynonym)("The film ends there.", Random(1))
-    assert changed is not None
-    assert changed.lower().split().count("movie") == 1
-    assert changed.replace("movie ", "") == "The film ends there."
-    assert synonym_insertion(OneSynonym)("They walk home.", Random(1)) is None
-
-
-def test_a_word_becomes_one_with_a_near_embedding() -> None:
-    swap = embedding_swap()
-    changed = {swap("She bought a guitar.", Random(seed)) for seed in range(8)}
-    words = {word for text in changed if text for word in text.strip(".").split()}
-    assert len(changed) > 1
-    assert words & {"guitars", "guitarist", "piano", "violin", "buy", "buying", "purchased"}
-
-
 def test_accuracies_stand_against_random_texts() -> None:
     found = {
         WITHOUT: Accuracies(10, (0.5, 0.6, 0.7)),
         RANDOM: Accuracies(12, (0.5, 0.61, 0.69)),
         PRINTED: Accuracies(12, (0.6, 0.71, 0.79)),
-        OURS: Accuracies(12, (0.5, 0.6, 0.7)),
     }
     rows = {row[0]: row for row in accuracy_rows(found)}
     assert rows[PRINTED][1:3] == [2, pytest.approx(70)]

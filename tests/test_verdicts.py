@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from s2lct.builder.curation.agreement import agreement
 from s2lct.builder.curation.language_models import verdicts_in
-from s2lct.builder.curation.sheets import Candidate, Item, unread, with_traps
+from s2lct.builder.curation.sheets import Candidate, unread, with_traps
 from s2lct.builder.curation.verdicts import Grades, Verdict, VerdictFile, Verdicts, trap_of
 from s2lct.errors import S2lctError
 from s2lct.identity import content_id
+from s2lct.suite.annotation import Item
 
 IDS = [content_id("verdict", str(number)) for number in range(40)]
 LABELS = ("negative", "neutral", "positive")
@@ -113,7 +114,7 @@ def test_who_reads_a_file_is_told_who_was_careless(tmp_path: Path) -> None:
     file.append([verdict(id, "Ada") for id in IDS])
     file.append([verdict(trap_of(id), "Ada") for id in IDS[:3]])
     with pytest.warns(UserWarning, match="Ada called 3 of 3 broken sentences natural"):
-        assert len(Verdicts.read([file.path])) == 0
+        assert not list(Verdicts.read([file.path]))
 
 
 @given(VERDICTS, VERDICTS, st.data())

@@ -21,7 +21,6 @@ from s2lct.analysis.coverage import wimask
 from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.wimask import (
-    Batch,
     Bottleneck,
     LearnedMasks,
     MaskedModel,
@@ -244,8 +243,7 @@ def test_encoders_of_many_kinds_can_be_masked(kind: str, tokenizer: Any) -> None
     assert learned.masks.about["pairs_seen"]
     # A masked word says nothing to the model.
     model = MaskedModel(encoder, Vocabulary.of_texts(encoder, ["old film"]))
-    ids = torch.tensor([encoder.token_ids(text) for text in ("old film", "old trains")])
-    batch = Batch([0, 1], ids, torch.ones_like(ids), pairs=False)
+    (batch,) = model.batches(["old film", "old trains"])
     with torch.no_grad():
         first, second = model.masked_logits(batch, word_mask=torch.zeros(5))[0]
         assert not torch.equal(*model.logits(batch))

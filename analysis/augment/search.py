@@ -1,16 +1,11 @@
 """Coverage-guided augmentation: new training texts that reach what the old ones do not.
 
 Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
-NAACL 2022), Algorithm 1, after DeepTest's (Tian et al. 2018), and a search of our own.
-
-As printed (`Augmenter.as_printed`), each original is held against its own coverage, the second
-transformation is always drawn, and the original's turn ends with the first text that is kept. So
-nearly every changed text that is close in meaning is kept, whatever others have covered, and the
-queue of transformations, which is new for each original, is never drawn from.
-
-In `Augmenter.by_coverage`, pairs of transformations are drawn at random. A text that makes coverage
-grow is kept; the search goes on from it, and its pair is tried again before any other is drawn. The
-search is greedy: coverage counts all texts kept before.
+NAACL 2022), Algorithm 1, after DeepTest's (Tian et al. 2018). As printed, each original is held
+against its own coverage, the second transformation is always drawn, and the original's turn ends
+with the first text that is kept. So nearly every changed text that is close in meaning is kept,
+whatever others have covered, and the queue of transformations, which is new for each original, is
+never drawn from.
 """
 
 from __future__ import annotations
@@ -94,8 +89,8 @@ def embedding_similarity() -> Similarity:
 class Augmenter:
     """Puts originals through pairs of transformations, and keeps what is new and close to them.
 
-    Kept texts have the least similarity to the original, in [-1, 1], and make coverage grow by more
-    than ``growth``. So many failed tries end an original's turn, or the most texts kept.
+    Kept texts have the least similarity to the original, in [-1, 1], and make coverage grow. So
+    many failed tries end an original's turn.
 
     Raises:
         AnalysisError: fewer than two transformations.
@@ -105,9 +100,7 @@ class Augmenter:
     transformations: Sequence[Transformation]
     similarity: Similarity
     least: float = 0.8
-    growth: float = 0.0
     tries: int = 5
-    most: int = 2
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -117,38 +110,8 @@ class Augmenter:
                 hint="leave out --transformation, or give it twice at least",
             )
 
-    def by_coverage(self, encoder: EncoderModel, coverage: Coverage) -> list[AugmentedText]:
-        """Search for texts that make coverage grow, in the order they are found.
-
-        The coverage is of what is covered already; it takes in every text that is kept.
-        """
-        kept: list[AugmentedText] = []
-        known = {sentence.text for sentence in self.originals}
-        shown = bar("search", len(self.originals))
-        for original in self.originals:
-            rng = rng_for(self.seed, "augment", original.id, original.text)
-            last, successful = AugmentedText(original.text, original), None
-            failures = found = 0
-            while failures < self.tries and found < self.most:
-                pair, successful = successful or self._pair(rng), None
-                made = self._made(last, pair, rng, known)
-                if made is not None:
-                    marks = coverage.marks(next(encoder.activations([made.text])))
-                    growth = coverage.growth(marks)
-                    if growth > self.growth:
-                        coverage.add(marks)
-                        last = replace(made, growth=growth)
-                        kept.append(last)
-                        known.add(last.text)
-                        successful = pair
-                        found += 1
-                        continue
-                failures += 1
-            shown(1)
-        return kept
-
-    def as_printed(self, encoder: EncoderModel, metric: Coverage) -> list[AugmentedText]:
-        """Algorithm 1 as the paper prints it: at most one text of each original.
+    def search(self, encoder: EncoderModel, metric: Coverage) -> list[AugmentedText]:
+        """Algorithm 1: at most one text of each original.
 
         The metric stays as it is: what an original covers by itself is what has to grow.
         """
@@ -157,15 +120,14 @@ class Augmenter:
         for original in self.originals:
             rng = rng_for(self.seed, "augment as printed", original.id, original.text)
             alone = metric.emptied().cover(encoder, [original.text])
-            start = AugmentedText(original.text, original)
             for _ in range(self.tries):
                 # Drawn one by one: both may be the same.
                 pair = rng.choice(choices), rng.choice(choices)
-                made = self._made(start, pair, rng, {original.text})
+                made = self._made(original, pair, rng, {original.text})
                 if made is None:
                     continue
                 growth = alone.growth(metric.marks(next(encoder.activations([made.text]))))
-                if growth > self.growth:
+                if growth > 0:
                     kept.append(replace(made, growth=growth))
                     break
             shown(1)
@@ -183,31 +145,30 @@ class Augmenter:
             if len(kept) == count:
                 break
             original = rng.choice(self.originals)
-            made = self._made(AugmentedText(original.text, original), self._pair(rng), rng, known)
+            pair = rng.sample(list(self.transformations), 2)
+            made = self._made(original, pair, rng, known)
             if made is not None:
                 known.add(made.text)
                 kept.append(made)
         return kept
 
-    def _pair(self, rng: Random) -> Sequence[Transformation]:
-        return rng.sample(list(self.transformations), 2)
-
     def _made(
         self,
-        last: AugmentedText,
+        original: Sentence,
         pair: Sequence[Transformation],
         rng: Random,
         known: Container[str],
     ) -> AugmentedText | None:
         """What a pair makes of a text, if it is new and close enough to the original."""
-        text, names = last.text, last.transformations
+        text, names = original.text, list[str]()
         for transformation in pair:
             changed = transformation.apply(text, rng)
             if changed is not None and changed != text:
-                text, names = changed, (*names, transformation.name)
-        if text in known or (close := self.similarity(last.original.text, text)) < self.least:
+                text = changed
+                names.append(transformation.name)
+        if text in known or (close := self.similarity(original.text, text)) < self.least:
             return None
-        return AugmentedText(text, last.original, names, close)
+        return AugmentedText(text, original, tuple(names), close)
 
 
 def corpus_rows(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 from string import ascii_lowercase
@@ -137,17 +138,6 @@ _RULES: dict[str, tuple[Callable[[str], list[Span]], Callable[[str, Random], str
 }
 PLAIN = tuple(Transformation(f"WordSwap{name}", _changer(*rule)) for name, rule in _RULES.items())
 """Those that need no model and no data."""
-NAMES = (
-    *(transformation.name for transformation in PLAIN),
-    "WordSwapChangeName",
-    "WordSwapChangeLocation",
-    "WordSwapMaskedLM",
-    "WordSwapWordNet",
-    "WordSwapEmbedding",
-    "RandomSynonymInsertion",
-    "RandomSwap",
-)
-"""The sixteen of Sekhon et al. 2022 (MNCOVER), experiment 4."""
 
 
 class Entities:
@@ -312,55 +302,50 @@ def embedding_swap() -> Change:
     return swap(others)
 
 
-def local_wordnet() -> Any | None:
-    """NLTK's WordNet, where its data lie on this machine; None otherwise. Nothing is fetched."""
+def local_wordnet() -> Any:
+    """NLTK's WordNet, whose data must lie on this machine, else LookupError; nothing is fetched."""
     from nltk.corpus import wordnet
 
-    try:
-        wordnet.synsets("film")
-    except LookupError:
-        return None
+    wordnet.synsets("film")
     return wordnet
 
 
+_entities = cache(Entities)
+_MAKERS: dict[str, Callable[[], Change]] = {
+    "WordSwapChangeName": lambda: _entities().change_name,
+    "WordSwapChangeLocation": lambda: _entities().change_location,
+    "WordSwapMaskedLM": lambda: masked_word_swap(TransformersMaskedLM.load("embedded")),
+    "WordSwapWordNet": lambda: synonym_swap(local_wordnet()),
+    "WordSwapEmbedding": embedding_swap,
+    "RandomSynonymInsertion": lambda: synonym_insertion(local_wordnet()),
+    "RandomSwap": lambda: random_swap,
+}
+NAMES = (*(transformation.name for transformation in PLAIN), *_MAKERS)
+"""The sixteen of Sekhon et al. 2022 (MNCOVER), experiment 4."""
+
+
 def load_transformations(
-    names: Sequence[str] = NAMES, *, mlm: str = "embedded"
+    names: Sequence[str] = NAMES,
 ) -> tuple[tuple[Transformation, ...], dict[str, str]]:
     """The transformations by name.
-
-    The masked language model of WordSwapMaskedLM is ``embedded``, a Hub id or a folder.
 
     Returns:
         Those that work here, in the order of the names, and why each of the others does not.
 
     Raises:
         AnalysisError: there is no transformation of a name.
-        ModelError: the masked language model cannot be loaded.
+        ModelError: a shipped model cannot be loaded.
     """
-    if unknown := [name for name in names if name not in NAMES]:
-        raise AnalysisError(
-            f"no transformation is called {unknown[0]!r}", hint=f"name one of {', '.join(NAMES)}"
-        )
-    changes: dict[str, Change] = {one.name: one.apply for one in PLAIN}
-    changes["RandomSwap"] = random_swap
+    plain = {one.name: one for one in PLAIN}
+    loaded: list[Transformation] = []
     skipped: dict[str, str] = {}
-    if {"WordSwapChangeName", "WordSwapChangeLocation"} & {*names}:
-        entities = Entities()
-        changes["WordSwapChangeName"] = entities.change_name
-        changes["WordSwapChangeLocation"] = entities.change_location
-    if "WordSwapMaskedLM" in names:
-        changes["WordSwapMaskedLM"] = masked_word_swap(TransformersMaskedLM.load(mlm))
-    if "WordSwapEmbedding" in names:
-        changes["WordSwapEmbedding"] = embedding_swap()
-    makers = {"WordSwapWordNet": synonym_swap, "RandomSynonymInsertion": synonym_insertion}
-    if asked := [name for name in makers if name in names]:
-        wordnet = local_wordnet()
-        for name in asked:
-            if wordnet is not None:
-                changes[name] = makers[name](wordnet)
-            else:
-                skipped[name] = (
-                    "NLTK's WordNet is not on this machine: python -m nltk.downloader wordnet"
-                )
-    works = [name for name in dict.fromkeys(names) if name not in skipped]
-    return tuple(Transformation(name, changes[name]) for name in works), skipped
+    for name in dict.fromkeys(names):
+        if name not in NAMES:
+            raise AnalysisError(
+                f"--transformation {name}: no such", hint=f"name one of {', '.join(NAMES)}"
+            )
+        try:
+            loaded.append(plain.get(name) or Transformation(name, _MAKERS[name]()))
+        except LookupError:
+            skipped[name] = "NLTK's WordNet is not here: python -m nltk.downloader wordnet"
+    return tuple(loaded), skipped

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from s2lct.analysis.coverage.minimize import Reduced, Reduction
 
 NEURONS = "What counts"
+SHUFFLES = 10
+"""Orders that curves average over."""
 MASKS_FILE, REPORT_FILE = "masks.safetensors", "masks.json"
 Model = Annotated[
     str, typer.Option(help="embedded-2class, embedded-3class, a folder, or a Hub id.")
@@ -63,14 +65,6 @@ ConventionOf = Annotated[
         rich_help_panel=NEURONS,
     ),
 ]
-Layers = Annotated[
-    str | None,
-    typer.Option(
-        help="encoder, embeddings, numbers, ranges: 1-3,6; by default encoder, for cover and "
-        "mncover by the paper embeddings,encoder.",
-        rich_help_panel=NEURONS,
-    ),
-]
 By = Annotated[
     Literal["mncover", "cover", "boundary"],
     typer.Option(help="The coverage that has to grow.", rich_help_panel=NEURONS),
@@ -96,7 +90,6 @@ def coverage(
     ] = "boundary,cover",
     masks: MasksOf = None,
     convention: ConventionOf = "paper",
-    layers: Layers = None,
     reference_cases: ReferenceCases = None,
     cases: Annotated[
         Count | None,
@@ -109,9 +102,6 @@ def coverage(
         Path | None,
         typer.Option(help="Draw coverage as cases grow: .png or .svg.", dir_okay=False),
     ] = None,
-    shuffles: Annotated[
-        Count, typer.Option(help="With --curve: orders that curves average over.")
-    ] = 10,
     seed: Seed = 0,
     device: Device = "auto",
 ) -> CoverageReport:
@@ -141,13 +131,13 @@ def coverage(
         loaded[held_out.name] = held_out
     most = cases or min(len(set(map(given, suite.cases))) for suite in loaded.values())
     encoder = _looked_into(model, device)
-    metrics = _metrics(names, encoder, bounds, masks, convention, layers)
+    metrics = _metrics(names, encoder, bounds, masks, convention)
     measured = []
     for name, suite in loaded.items():
         chosen = drawn(suite.cases, most, seed)
         texts, kinds = [given(case) for case in chosen], [case.kind for case in chosen]
-        orders = shuffles if curve else 0
-        measured.append(measure(name, texts, encoder, metrics, orders, seed=seed, kinds=kinds))
+        shuffles = SHUFFLES if curve else 0
+        measured.append(measure(name, texts, encoder, metrics, shuffles, seed=seed, kinds=kinds))
     report = CoverageReport(
         model=model,
         fingerprint=encoder.fingerprint,
@@ -176,13 +166,12 @@ def _metrics(
     bounds: Sequence[Text],
     masks: Path | None,
     convention: Literal["paper", "reached"] = "paper",
-    layers: str | None = None,
 ) -> dict[str, Coverage]:
     from s2lct.analysis.coverage.criteria import build_metrics
     from s2lct.analysis.coverage.masks import Masks
 
     loaded = Masks.load(masks, encoder) if masks else None
-    return build_metrics(names, encoder, bounds, masks=loaded, convention=convention, layers=layers)
+    return build_metrics(names, encoder, bounds, masks=loaded, convention=convention)
 
 
 @dataclass(frozen=True)
@@ -211,7 +200,6 @@ def minimize(
     ] = "0",
     masks: MasksOf = None,
     convention: ConventionOf = "paper",
-    layers: Layers = None,
     reference_cases: ReferenceCases = None,
     capability: Capabilities = [],  # noqa: B006
     limit: Annotated[Count | None, typer.Option(help="Most cases of a capability.")] = None,
@@ -240,7 +228,7 @@ def minimize(
     chosen = replace(chosen, counterparts=())  # reduced is what failure rates count
     bounds, _ = reference_and_held_out(reference, reference_cases, seed)
     encoder = _looked_into(model, device)
-    metric = _metrics([by], encoder, bounds, masks, convention, layers)[by]
+    metric = _metrics([by], encoder, bounds, masks, convention)[by]
     classifier = load_classifier(model, device=device, dtype="float32")
     failed = score(classifier, chosen, label_map=meanings).failed
     reduced = smaller.minimize(encoder, chosen.cases, metric, thresholds)
@@ -359,13 +347,13 @@ class Augmented:
     """A corpus with texts added.
 
     Attributes:
-        originals, added: training texts before, and those that came to them.
-        coverage: the metric's name, and its value before and after.
+        texts, added: training texts before, and those that came to them.
+        tried: originals that the search began from.
     """
 
-    originals: int
+    texts: int
+    tried: int
     added: int
-    coverage: tuple[str, float, float]
 
 
 @command
@@ -382,7 +370,6 @@ def augment(
         typer.Option(help="Least cosine similarity to the original."),
     ] = 0.8,
     tries: Annotated[Count, typer.Option(help="Failures that end an original's turn.")] = 5,
-    most: Annotated[Count, typer.Option(help="Texts kept of one original.")] = 2,
     limit: Annotated[
         Count | None, typer.Option(help="Start from so many random sentences only.")
     ] = None,
@@ -401,7 +388,7 @@ def augment(
     seed: Seed = 0,
     device: Device = "auto",
 ) -> Augmented:
-    """Add texts to a corpus that make coverage grow.
+    """Add changed texts to a corpus that cover more than what they were made from.
 
     What they are worth: s2lct reproduce mncover-table4.
     """
@@ -442,20 +429,12 @@ def augment(
             f"corpus {read.name}: no sentence is {' or '.join(sorted(labels))}",
             hint="give a corpus with the model's labels, or say what they mean: --label-map",
         )
-    originals = sorted(train, key=lambda one: shuffle_key(seed, "limit", one.id, one.text))
+    originals = sorted(train, key=lambda one: shuffle_key(seed, "limit", one.id, one.text))[:limit]
     augmenter = Augmenter(
-        originals[:limit],
-        transformations,
-        embedding_similarity(),
-        least=similarity,
-        tries=tries,
-        most=most,
-        seed=seed,
+        originals, transformations, embedding_similarity(), least=similarity, tries=tries, seed=seed
     )
-    texts = [sentence.text for sentence in train]
-    metric = _metrics([by], encoder, texts, masks)[by].cover(encoder, texts)
-    before = metric.value
-    added = augmenter.by_coverage(encoder, metric)
+    metric = _metrics([by], encoder, [sentence.text for sentence in train], masks)[by]
+    added = augmenter.search(encoder, metric)
     others = [("dev", one) for one in parts.dev] + [("test", one) for one in parts.test]
     write_corpus(corpus_rows(parts.train, added, others), out)
-    return Augmented(len(parts.train), len(added), (metric.name, before, metric.value))
+    return Augmented(len(parts.train), len(originals), len(added))

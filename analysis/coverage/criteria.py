@@ -7,8 +7,8 @@ texts changes nothing. Bounds and ranges are those of a reference corpus, best t
 BoundCov and SActCov: Ma et al. 2018 (DeepGauge), section III-A; equations 3 and 4 of S²LCT. The
 upper corner holds the neurons that some text drives above their greatest value on the reference
 corpus, the lower corner those driven below their least (a value equal to a bound is within):
-BoundCov = (|upper| + |lower|) / 2N, SActCov = |upper| / N. Neurons are dimensions of layers' hidden
-states, with a value at each token, special tokens included.
+BoundCov = (|upper| + |lower|) / 2N, SActCov = |upper| / N. Neurons are dimensions of the encoder
+layers' hidden states, with a value at each token, special tokens included.
 
 COVER and MNCOVER: Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron
 Coverage (Findings of NAACL 2022), sections 3.1 and 3.2, equations 4 to 7.
@@ -50,8 +50,6 @@ from s2lct.identity import fingerprint_of
 
 Convention = Literal["paper", "reached"]
 METRICS = ("boundary", "cover", "mncover")
-LAYERS: Mapping[Convention, str] = {"paper": "embeddings,encoder", "reached": "encoder"}
-"""Which layers COVER's and MNCOVER's neurons are of; see `parse_layers`."""
 BINS = 10
 PLACES = 128
 UPPER, LOWER = np.uint8(1), np.uint8(2)
@@ -73,7 +71,6 @@ class Coverage(ABC):
 
     Attributes:
         name: of the main figure.
-        layers: numbers of the hidden states that have neurons.
         model: fingerprint of the model.
         low, high: ranges of the neurons on the reference corpus, by part.
         state: what is covered, as bits, by part; of the shape of the ranges.
@@ -81,7 +78,6 @@ class Coverage(ABC):
     """
 
     name: str
-    layers: list[int]
     bits_type: npt.DTypeLike = np.uint8
 
     def __init__(self, model: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -156,21 +152,18 @@ class Coverage(ABC):
 
 
 class BoundaryCoverage(Coverage):
-    """BoundCov, and SActCov beside it, of the hidden states of layers by number."""
+    """BoundCov, and SActCov beside it."""
 
     name = "BoundCov"
 
-    def __init__(self, encoder: EncoderModel, layers: Sequence[int]) -> None:
+    def __init__(self, encoder: EncoderModel) -> None:
         width = int(encoder.model.config.hidden_size)
-        super().__init__(encoder.fingerprint, {"corners": (len(layers), width)})
-        self.layers = list(layers)
+        super().__init__(encoder.fingerprint, {"corners": (encoder.layers, width)})
 
     def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
         """Each dimension's least and greatest value at any token."""
-        hidden = [one.hidden[number] for number in self.layers]
-        least, greatest = (
-            np.stack([of(state, axis=0) for state in hidden]) for of in (np.min, np.max)
-        )
+        least = np.stack([state.min(axis=0) for state in one.hidden[1:]])
+        greatest = np.stack([state.max(axis=0) for state in one.hidden[1:]])
         return {"corners": (slice(None), least, greatest)}
 
     def marks(self, one: Activations) -> Marks:
@@ -202,25 +195,21 @@ class SectionCoverage(Coverage):
     def __init__(
         self,
         encoder: EncoderModel,
-        layers: Sequence[int],
         reference: Iterable[Text],
         convention: Convention = "paper",
     ) -> None:
-        config, attending = encoder.model.config, [number for number in layers if number]
-        if not attending:
-            raise AnalysisError(
-                "--layers: embeddings have no attention neurons",
-                hint="name encoder layers, such as --layers encoder",
-            )
+        config, layers = encoder.model.config, encoder.layers
+        self._first = 0 if convention == "paper" else 1
         places = min(PLACES, max(len(encoder.token_ids(text)) for text in reference))
         heads = int(config.num_attention_heads)
         shapes = {
-            "words": (len(layers), places, int(config.hidden_size)),
-            "pairs": (len(attending), heads, places, places),
+            "words": (layers + 1 - self._first, places, int(config.hidden_size)),
+            "pairs": (layers, heads, places, places),
         }
         super().__init__(encoder.fingerprint, shapes)
-        self.layers, self.places, self.convention = list(layers), places, convention
-        self.name, self._masks, self._entries = "COVER", None, np.zeros(0, dtype=np.int64)
+        self.places, self.convention = places, convention
+        self.name, self._entries = "COVER", np.zeros(0, dtype=np.int64)
+        self._masks: Masks | None = None
 
     def masked(self, encoder: EncoderModel, masks: Masks) -> SectionCoverage:
         """MNCOVER of the same neurons and ranges."""
@@ -231,10 +220,8 @@ class SectionCoverage(Coverage):
 
     def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
         """The value of each token, and of each pair of them."""
-        words = np.stack([one.hidden[number][: self.places] for number in self.layers])
-        pairs = np.stack(
-            [one.attentions[n - 1][:, : self.places, : self.places] for n in self.layers if n]
-        )
+        words = np.stack([state[: self.places] for state in one.hidden[self._first :]])
+        pairs = np.stack([layer[:, : self.places, : self.places] for layer in one.attentions])
         at = slice(words.shape[1])
         return {"words": ((slice(None), at), words, words), "pairs": ((..., at, at), pairs, pairs)}
 
@@ -272,34 +259,8 @@ class SectionCoverage(Coverage):
             )
         if self.convention == "reached":
             return float(BINS * varying)
-        (layers, _, width), (attending, heads, *_) = (low.shape for low in self.low.values())
-        return float(BINS * (layers * PLACES * width + attending * heads * PLACES**2))
-
-
-def parse_layers(text: str, encoder: EncoderModel) -> list[int]:
-    """Numbers of hidden states (0: the embeddings) that ``--layers`` names, with commas between.
-
-    A part is ``encoder`` (every encoder layer), ``embeddings``, a number from 1 on, or a range such
-    as ``4-6``.
-
-    Raises:
-        AnalysisError: a part that means nothing, or a layer that the model lacks.
-    """
-    named = {"encoder": range(1, encoder.layers + 1), "embeddings": range(1)}
-    layers: set[int] = set()
-    for part in (part.strip() for part in text.split(",")):
-        first, dash, last = part.partition("-")
-        found = named.get(part, range(0))
-        if first.isdecimal() and (last.isdecimal() or not dash) and int(first):
-            found = range(int(first), int(last or first) + 1)
-        if not found or found[-1] > encoder.layers:
-            raise AnalysisError(
-                f"--layers {part}: model {encoder.name} has no such layer",
-                hint=f"name encoder, embeddings, 1 to {encoder.layers}, or a range such as "
-                f"1-{encoder.layers}",
-            )
-        layers |= set(found)
-    return sorted(layers)
+        (states, _, width), (layers, heads, *_) = (low.shape for low in self.low.values())
+        return float(BINS * (states * PLACES * width + layers * heads * PLACES**2))
 
 
 def build_metrics(
@@ -309,12 +270,10 @@ def build_metrics(
     *,
     masks: Masks | None = None,
     convention: Convention = "paper",
-    layers: str | None = None,
 ) -> dict[str, Coverage]:
     """Metrics of `METRICS` with nothing covered, by name; one pass over a corpus sets their ranges.
 
-    Ranges are kept. Without layers, cover and mncover take those of the convention, boundary every
-    encoder layer.
+    The ranges are kept.
 
     Raises:
         AnalysisError: an unknown metric, or arguments that do not fit.
@@ -337,10 +296,9 @@ def build_metrics(
         )
     made: dict[str, Coverage] = {}
     if "boundary" in names:
-        made["boundary"] = BoundaryCoverage(encoder, parse_layers(layers or "encoder", encoder))
+        made["boundary"] = BoundaryCoverage(encoder)
     if {"cover", "mncover"} & {*names}:
-        numbers = parse_layers(layers or LAYERS[convention], encoder)
-        made["cover"] = SectionCoverage(encoder, numbers, reference, convention)
+        made["cover"] = SectionCoverage(encoder, reference, convention)
 
     def ranges() -> dict[str, Floats]:
         for one in encoder.shown_activations(reference, "bounds"):
@@ -353,7 +311,7 @@ def build_metrics(
             for part, array in getattr(metric, end).items()
         }
 
-    decides = [str(encoder.device), reference, [[n, made[n].layers] for n in sorted(made)]]
+    decides = [str(encoder.device), reference, sorted(made), convention]
     found = kept_arrays(encoder.fingerprint, f"ranges {fingerprint_of(decides)}", ranges)
     for name, metric in made.items():
         for part in metric.state:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import cycle
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.plots import COLOURS, picture, style
 from s2lct.files import write_bytes
 
-_MOST_SUITES_COMBINED = 4
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class _Recorder:
         check_memory(
             shuffles * len(sizes) * sum(bits.nbytes for bits in metric.state.values()),
             f"curves of {shuffles} shuffles and {len(sizes)} points",
-            "fewer --shuffles",
+            "--metric boundary, or leave out --curve",
         )
         rng = np.random.default_rng(seed)
         ranks = np.stack([rng.permutation(cases) for _ in range(shuffles)])
@@ -144,21 +146,16 @@ def measure(
 
 
 def together(measured: Sequence[Measured]) -> list[Measured]:
-    """Each suite alone, with its parts, then every union of two or more.
-
-    Of more than four suites there is one union, of all.
-    """
+    """Each suite alone, with its parts, then the union of all."""
     rows = [row for one in measured for row in (one, *one.parts)]
-    first = 2 if len(measured) <= _MOST_SUITES_COMBINED else len(measured)
-    for count in range(first, len(measured) + 1):
-        for chosen in itertools.combinations(measured, count):
-            states = {metric: state.emptied() for metric, state in chosen[0].states.items()}
-            for metric, state in states.items():
-                for one in chosen:
-                    state.merge(one.states[metric])
-            names, cases = " + ".join(one.suite for one in chosen), sum(o.cases for o in chosen)
-            rows.append(Measured(names, cases, states, {}))
-    return rows
+    if len(measured) == 1:
+        return rows
+    states = {metric: state.emptied() for metric, state in measured[0].states.items()}
+    for one in measured:
+        for metric, state in states.items():
+            state.merge(one.states[metric])
+    names, cases = " + ".join(one.suite for one in measured), sum(one.cases for one in measured)
+    return [*rows, Measured(names, cases, states, {})]
 
 
 @dataclass(frozen=True)
@@ -193,27 +190,25 @@ def percent(value: float) -> str:
     return f"{100 * value:.2g}" if 0 < value < 0.001 else f"{100 * value:.2f}"
 
 
-def write_curves(report: CoverageReport, path: Path) -> None:
-    """Draw each suite's curves, a plot a figure, as ``.png`` or ``.svg``."""
+def drawing(title: str, panels: Mapping[str, Mapping[str, Curve]], columns: int = 3) -> Figure:
+    """A plot a panel, in which each curve stands by its name."""
     with style():
         from matplotlib.figure import Figure
 
-        figures = list(report.measured[0].values)
-        columns = min(len(figures), 3)
-        rows = -(-len(figures) // columns)
-        drawing = Figure(figsize=(4.4 * columns, 3.4 * rows), dpi=110, layout="constrained")
-        for place, figure in enumerate(figures):
-            axes = drawing.add_subplot(rows, columns, place + 1)
-            for number, one in enumerate(report.measured):
-                curve, colour = one.curves[figure], COLOURS[number % len(COLOURS)]
+        columns = min(len(panels), columns)
+        rows = -(-len(panels) // columns)
+        figure = Figure(figsize=(4.4 * columns, 3.4 * rows), dpi=110, layout="constrained")
+        for place, (name, curves) in enumerate(panels.items()):
+            axes = figure.add_subplot(rows, columns, place + 1)
+            for (label, curve), colour in zip(curves.items(), cycle(COLOURS)):
                 sizes = (0, *curve.sizes)
                 low, mean, high = (
                     [0, *(100 * value for value in line)]
                     for line in (curve.low, curve.mean, curve.high)
                 )
-                axes.plot(sizes, mean, color=colour, label=one.suite)
+                axes.plot(sizes, mean, color=colour, label=label)
                 axes.fill_between(sizes, low, high, color=colour, alpha=0.2, linewidth=0)
-            axes.set_title(figure, fontsize=11)
+            axes.set_title(name, fontsize=11)
             axes.set_xlabel("cases")
             axes.set_ylabel("coverage, %")
             axes.set_xlim(left=0)
@@ -221,5 +216,16 @@ def write_curves(report: CoverageReport, path: Path) -> None:
             axes.spines[["top", "right"]].set_visible(False)
             if place == 0:
                 axes.legend(frameon=False, fontsize=9)
-        drawing.suptitle(f"{report.model}: coverage against the number of cases", fontsize=12)
-        write_bytes(path, picture(drawing, path.suffix[1:]))
+        figure.suptitle(title, fontsize=12)
+    return figure
+
+
+def write_curves(report: CoverageReport, path: Path) -> None:
+    """Draw each suite's curves, a plot a figure, as ``.png`` or ``.svg``."""
+    panels = {
+        figure: {one.suite: one.curves[figure] for one in report.measured}
+        for figure in report.measured[0].values
+    }
+    title = f"{report.model}: coverage against the number of cases"
+    with style():
+        write_bytes(path, picture(drawing(title, panels), path.suffix[1:]))

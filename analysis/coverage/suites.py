@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -47,17 +46,13 @@ def _opened(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
-def _first_line(path: Path) -> bytes:
-    try:
-        with _opened(path) as file:
-            return next((line for line in file if line.strip()), b"")
-    except (OSError, EOFError, zlib.error):
-        return b""  # whoever reads it tells what is wrong
-
-
 def holds_pairs(path: Path) -> bool:
     """Whether the first line of a file is a pair."""
-    return b'"text_pair"' in _first_line(path)
+    try:
+        with _opened(path) as file:
+            return b'"text_pair"' in next((line for line in file if line.strip()), b"")
+    except (OSError, EOFError, zlib.error):
+        return False  # whoever reads it tells what is wrong
 
 
 def read_pairs(path: Path) -> list[PairCase]:
@@ -114,14 +109,12 @@ def load_test_suite(name: str) -> SuiteCases:
         AnalysisError: the file cannot be read, is of another task, or contradicts itself.
         ScoringError: there is no such suite.
     """
-    if is_spec(name) and not name.startswith(_CHECKLIST):
-        return load_cases(name)
-    if not name.startswith(_CHECKLIST) and not name.endswith((".jsonl", ".jsonl.gz")):
+    lines = not is_spec(name) and name.endswith((".jsonl", ".jsonl.gz"))
+    if not lines and not name.startswith(_CHECKLIST):
         return load_cases(name)
     path = Path(name.removeprefix(_CHECKLIST))
     if holds_pairs(path):
         return _suite_of(name, read_pairs(path))
-    _check_task(path)
     cases: dict[str, Case] = {}
     for read in _checklist_cases(path):
         id = content_id("checklist", read.test, read.text)
@@ -151,22 +144,6 @@ def _suite_of(name: str, cases: Iterable[Case]) -> SuiteCases:
     cases = tuple(cases)
     described = [[case.id, given(case), sorted(case.passes)] for case in cases]
     return SuiteCases(name, "", fingerprint_of(described), cases)
-
-
-def _check_task(path: Path) -> None:
-    """Refuse a suite of pairs of texts, or with labels that are no sentiment, by its first case."""
-    try:
-        row: Any = json.loads(_first_line(path) or b"{}")
-        texts, expected = row["texts"], row["expected"]
-        if "expectation" in row or not isinstance(texts, list) or not isinstance(expected, list):
-            return
-    except (ValueError, KeyError, TypeError):
-        return  # the reader tells what is wrong
-    if len(texts) != 1 or (expected and not {*map(str, expected)} & {*LABELS}):
-        raise AnalysisError(
-            f"{path}: a suite of another task: {len(texts)} texts a case, expects {expected!r}",
-            hint=f"pass a sentiment suite, of one text a case and labels {', '.join(LABELS)}",
-        )
 
 
 def named_suites(names: Sequence[str]) -> dict[str, SuiteCases]:

@@ -175,6 +175,15 @@ def loss_terms(
     }
 
 
+class Batch(NamedTuple):
+    """Texts by number, and what a model is given of them; see `Bottleneck.forward`."""
+
+    numbers: list[int]
+    inputs: dict[str, torch.Tensor]
+    entries: torch.Tensor
+    words: torch.Tensor
+
+
 class MaskedModel:
     """A model with the bottleneck behind its embeddings.
 
@@ -189,7 +198,8 @@ class MaskedModel:
         self.bottleneck = Bottleneck(vocabulary.size, width).to(device)
         self._table = torch.from_numpy(vocabulary.table(tokenizer)).to(device)
         special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
-        self.special = torch.tensor(special, device=device)
+        self._special = torch.tensor(special, device=device)
+        self.special_entries = self._table[self._special].cpu()
         self._embeddings: Any = getattr(encoder.model.base_model, "embeddings", None)
         if self._embeddings is None:
             raise AnalysisError(
@@ -197,12 +207,26 @@ class MaskedModel:
                 hint="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
             )
 
+    def batches(self, texts: Sequence[Text], key: Callable[[int], Any] = int) -> list[Batch]:
+        """Texts of like length together; equally long ones in the order of their number's key."""
+        tokens = [torch.tensor(self.encoder.token_ids(text)) for text in texts]
+        order = sorted(range(len(tokens)), key=lambda n: (len(tokens[n]), key(n)))
+        padding, device = self.encoder.tokenizer.pad_token_id or 0, self.encoder.device
+        found = []
+        for start in range(0, len(order), BATCH):
+            numbers = order[start : start + BATCH]
+            rows = [tokens[number] for number in numbers]
+            ids = pad_sequence(rows, batch_first=True, padding_value=padding).to(device)
+            mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True).to(device)
+            types = {} if isinstance(texts[0], str) else self.encoder.pair_types(ids)
+            words = mask * ~torch.isin(ids, self._special)
+            inputs = {"input_ids": ids, "attention_mask": mask, **types}
+            found.append(Batch(numbers, inputs, self._table[ids], words))
+        return found
+
     def logits(self, batch: Batch) -> torch.Tensor:
         """What the model itself says, shape (texts, classes)."""
-        types = self.encoder.pair_types(batch.ids) if batch.pairs else {}
-        found: torch.Tensor = self.encoder.model(
-            input_ids=batch.ids, attention_mask=batch.mask, **types
-        ).logits
+        found: torch.Tensor = self.encoder.model(**batch.inputs).logits
         return found
 
     def masked_logits(self, batch: Batch, **options: Any) -> tuple[torch.Tensor, Masked]:
@@ -213,10 +237,7 @@ class MaskedModel:
         seen: list[Masked] = []
 
         def hook(module: Any, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
-            words = self.words_of(batch)
-            through, masked = self.bottleneck(
-                embedded, self.entries_of(batch.ids), words, **options
-            )
+            through, masked = self.bottleneck(embedded, batch.entries, batch.words, **options)
             seen.append(masked)
             return through  # type: ignore[no-any-return]
 
@@ -225,41 +246,6 @@ class MaskedModel:
             return self.logits(batch), seen[0]
         finally:
             handle.remove()
-
-    def entries_of(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vocabulary entries of token ids."""
-        return self._table[ids]
-
-    def words_of(self, batch: Batch) -> torch.Tensor:
-        """1 for words, 0 for padding and special tokens, shape (texts, tokens)."""
-        return batch.mask * ~torch.isin(batch.ids, self.special)
-
-
-class Batch(NamedTuple):
-    """Texts by number: token ids and mask, shape (texts, tokens of the longest); or pairs."""
-
-    numbers: list[int]
-    ids: torch.Tensor
-    mask: torch.Tensor
-    pairs: bool
-
-
-def batches(
-    encoder: EncoderModel, texts: Sequence[Text], key: Callable[[int], Any] = int
-) -> list[Batch]:
-    """Texts of like length together; equally long ones in the order of ``key`` of their number."""
-    tokens = [torch.tensor(encoder.token_ids(text)) for text in texts]
-    order = sorted(range(len(tokens)), key=lambda n: (len(tokens[n]), key(n)))
-    padding = encoder.tokenizer.pad_token_id or 0
-    found = []
-    for start in range(0, len(order), BATCH):
-        numbers = order[start : start + BATCH]
-        ids = [tokens[number] for number in numbers]
-        padded = pad_sequence(ids, batch_first=True, padding_value=padding)
-        mask = pad_sequence([torch.ones_like(one) for one in ids], batch_first=True)
-        pairs = not isinstance(texts[0], str)
-        found.append(Batch(numbers, padded.to(encoder.device), mask.to(encoder.device), pairs))
-    return found
 
 
 def learn_masks(
@@ -296,10 +282,10 @@ def learn_masks(
     vocabulary = vocabulary or Vocabulary.of_texts(encoder, texts)
     torch.manual_seed(seed)
     model = MaskedModel(encoder, vocabulary)
-    tests, size = batches(encoder, held_out), vocabulary.size
+    tests, size = model.batches(held_out), vocabulary.size
     untrained, _ = _fidelity(model, tests, torch.ones(size).bool())
     losses = _train(model, texts, epochs, learning_rate, seed)
-    words = _word_probabilities(model, batches(encoder, texts))
+    words = _word_probabilities(model, model.batches(texts))
     word_mask = kept_words(words, keep_words)
     logits = model.bottleneck.pair_logits.weight.detach().view(size, size)
     pairs = logits.sigmoid().cpu().numpy()
@@ -351,7 +337,7 @@ def _train(
     with torch.no_grad():
         predicted = {
             number: found
-            for batch in batches(model.encoder, texts)
+            for batch in model.batches(texts)
             for number, found in zip(batch.numbers, model.logits(batch).argmax(1), strict=True)
         }
     step, sums = 0, dict[str, float]()
@@ -361,14 +347,14 @@ def _train(
         def key(number: int, epoch: int = epoch) -> Any:
             return shuffle_key(seed, "text", str(epoch), str(number))
 
-        order = batches(model.encoder, texts, key)
+        order = model.batches(texts, key)
         rng_for(seed, "batches", str(epoch)).shuffle(order)
         sums = {}
         for batch in order:
             drawn = rng_for(seed, "step", str(step)).getrandbits(62)
             logits, masked = model.masked_logits(batch, draws=torch.Generator().manual_seed(drawn))
             wanted = torch.stack([predicted[number] for number in batch.numbers])
-            terms = loss_terms(logits, wanted, masked, model.words_of(batch))
+            terms = loss_terms(logits, wanted, masked, batch.words)
             loss = terms["cross_entropy"] + BETA * (
                 terms["words"] + terms["pairs"] + terms["sparse"]
             )
@@ -391,13 +377,12 @@ def _word_probabilities(model: MaskedModel, texts: Sequence[Batch]) -> Floats:
     sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
     for batch in texts:
         _, masked = model.masked_logits(batch)
-        real = model.words_of(batch).bool()
-        entries = model.entries_of(batch.ids)[real].cpu()
+        real = batch.words.bool()
+        entries = batch.entries[real].cpu()
         sums.index_add_(0, entries, masked.words[real].double().cpu())
         counts.index_add_(0, entries, torch.ones(len(entries)))
     means = sums / counts.clamp(min=1)
-    special = model.entries_of(model.special).cpu()
-    means[special[special < size - 1]] = 1.0
+    means[model.special_entries[model.special_entries < size - 1]] = 1.0
     return means.float().numpy()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from s2lct.builder.curation.verdicts import BEST, Answer, Care, Verdict, Verdicts
 from s2lct.labels import LABELS
+from s2lct.suite.annotation import alpha
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,20 +61,6 @@ def agreement(verdicts: Verdicts) -> Agreement:
         alpha_label=alpha(_counted(shared, "label"), "nominal"),
         alpha_natural=alpha(_counted(shared, "natural"), "ordinal"),
     )
-
-
-def alpha(counts: npt.NDArray[np.int64], level: Literal["nominal", "ordinal"]) -> float | None:
-    """Krippendorff's alpha from how often each item (row) was given each value (column).
-
-    None where no item has two values or all values are the same: it is not defined.
-    """
-    import krippendorff
-    import numpy as np
-
-    paired = counts[counts.sum(axis=1) >= 2]
-    if np.count_nonzero(paired.sum(axis=0)) < 2:
-        return None
-    return float(krippendorff.alpha(value_counts=paired, level_of_measurement=level))
 
 
 def _counted(

@@ -145,9 +145,19 @@ class Verdicts:
                 stacklevel=3,
             )
 
-    def __len__(self) -> int:
-        """Return how many things were read."""
-        return len(self._of_id)
+    def check_care(self, reader: str) -> None:
+        """Refuse a reader who calls too many broken sentences natural.
+
+        Raises:
+            BuildError: that is so.
+        """
+        if reader in self.careless:
+            care = self.care[reader]
+            raise BuildError(
+                f"{reader}: called {care.passed} of {care.traps} broken sentences natural, more "
+                "than a tenth; what this reader found is not used",
+                hint="choose another reader; what others found is kept",
+            )
 
     def of(self, id: str) -> list[Verdict]:
         """The verdicts on one thing, by reader."""
