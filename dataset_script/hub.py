@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -194,23 +194,6 @@ class Hub:
             except RemoteEntryNotFoundError:
                 return None
         return Path(local).read_bytes()
-
-    def publish_checked(
-        self, checked: Sequence[str], unknown: str, publish: Callable[[], Outcome]
-    ) -> Outcome:
-        """Publish; a dry run goes on where the Hub cannot be asked, and says what is unknown then.
-
-        ``checked`` are lines on what was found right without the Hub, which a dry run shows.
-        """
-        try:
-            outcome = publish()
-        except UnreachableError as error:
-            if not self.dry_run:
-                raise
-            outcome = Outcome([f"not checked: {unknown}; {error.problem.partition('. ')[0]}"])
-        if self.dry_run:
-            outcome.lines[:0] = [f"checked: {line}" for line in checked]
-        return outcome
 
     def publish(self, wanted: Publication, state: RepoState | None) -> Outcome:
         """Commit a publication and tag the commit; leave out what is in the repository already.
