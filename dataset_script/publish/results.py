@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -10,13 +9,13 @@ from pathlib import Path, PurePosixPath
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError
+from s2lct.hub_calls import is_hub_id
 from s2lct.leaderboard.results.read import recompute
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import faults_of_names, names_of
 from s2lct.leaderboard.results.write import repository_path
 from s2lct.plain_text import plain
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SHORT = 12
 
 
@@ -97,7 +96,7 @@ def whole_result(path: Path) -> Result:
 
 def _without_place(name: str) -> str:
     """A folder's own name; Hub ids and names of baselines as they are."""
-    if HUB_ID.fullmatch(name.partition("@")[0]) and not Path(name).exists():
+    if is_hub_id(name) and not Path(name).exists():
         return name
     return PurePosixPath(name.replace("\\", "/")).name or name
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
-from s2lct.hub_calls import hub_call, said_by
+from s2lct.hub_calls import hub_call, is_hub_id, said_by
 from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import SUITE_FILE
@@ -19,7 +18,6 @@ from s2lct.suite.versions import Version
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 MOST_VERSIONS = 50
 
 
@@ -47,7 +45,7 @@ def told_hub_errors(name: str) -> Iterator[None]:
 
 def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Path:
     """Files of a dataset ``ORG/NAME[@REVISION]``."""
-    if not HUB_ID.fullmatch(name):
+    if not is_hub_id(name):
         raise ScoringError(
             f"{name}: neither a folder nor a Parquet file nor a Hub dataset",
             hint="name a folder of result files, or ORG/NAME",
@@ -86,7 +84,7 @@ def official_suites(names: Sequence[str]) -> list[SuiteCases]:
 
 
 def _suites_named(name: str) -> Iterator[SuiteCases]:
-    if Path(name).is_dir() or not HUB_ID.fullmatch(name):
+    if Path(name).is_dir() or not is_hub_id(name):
         yield load_cases(name)
         return
     repo, _, revision = name.partition("@")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from s2lct.leaderboard.results.hub_results import HUB_ID
+from s2lct.hub_calls import is_hub_id
 
 CITATION = """\
 @software{s2lct,
@@ -53,4 +53,4 @@ ANYWHERE = Destination()
 
 
 def _on_hub(name: str) -> bool:
-    return HUB_ID.fullmatch(name) is not None and not Path(name).exists()
+    return is_hub_id(name) and not Path(name).exists()

@@ -6,7 +6,7 @@ import re
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from s2lct.leaderboard.results.hub_results import HUB_ID
+from s2lct.hub_calls import is_hub_id
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LEFT_OUT = {"the", "license", "licence", "licensed", "version", "software", "international"}
@@ -72,5 +72,5 @@ def hub_page(name: str, revision: str) -> str | None:
     """
     from huggingface_hub.constants import ENDPOINT
 
-    on_hub = HUB_ID.fullmatch(name) and "@" not in name and _COMMIT.fullmatch(revision)
+    on_hub = is_hub_id(name) and "@" not in name and _COMMIT.fullmatch(revision)
     return f"{ENDPOINT}/{name}" if on_hub else None
