@@ -179,6 +179,8 @@ def _asked(name: str, parameter: inspect.Parameter) -> inspect.Parameter:
     """A function's parameter as the command line asks for it, without what pydantic checks."""
     optional, kind, metadata = _unwrapped(parameter.annotation, [])
     shown = [one for one in metadata if isinstance(one, ParameterInfo)]
+    if get_origin(kind) is list:
+        kind = list[_unwrapped(get_args(kind)[0], [])[1]]  # type: ignore[misc]
     kind = kind | None if optional else kind
     return _parameter_of(name, Annotated[kind, shown[-1]] if shown else kind, parameter.default)
 

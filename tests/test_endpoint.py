@@ -28,7 +28,7 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.read import read_result, read_scored, recompute
 from s2lct.leaderboard.results.scored import read_collection, write_collection
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
@@ -355,7 +355,7 @@ def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Pat
     assert overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
     assert overall.answered and overall.answered.failure_rate == pytest.approx(0.5)
     assert result.answers == {"negative": 0, "neutral": 4, "positive": 4}
-    assert read_outcomes(silent_result).labels.tolist() == [
+    assert read_scored(silent_result).outcomes.labels.tolist() == [
         *(REFUSED, REFUSED, 2, 2, 2, 2), *(UNREADABLE, UNREADABLE, 1, 1, 1, 1)
     ]  # fmt: skip
 
@@ -384,7 +384,7 @@ def test_a_label_beside_a_refusal_is_no_answer(silent_result: Path) -> None:
     told["outcomes"]["sha256"] = sha256_of(path)
     silent_result.write_text(json.dumps(told))
     with pytest.raises(ScoringError, match="a label is none of"):
-        read_outcomes(silent_result)
+        read_scored(silent_result)
 
 
 def test_every_case_answered_leaves_no_trace_of_silence(tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ def test_a_model_that_refuses_everything_has_no_rate_without(tmp_path: Path) -> 
     assert result.overall.refusals == 12 and result.overall.failure_rate == 1
     assert result.overall.answered is None and result.capabilities["LC4"].answered is None
     build_site(collect(tmp_path), tmp_path / "site")
-    html_report([Scored(result, read_outcomes(path))])
+    html_report([Scored(result, read_scored(path).outcomes)])
 
 
 def test_what_an_endpoint_took_is_recorded(silent_result: Path) -> None:
@@ -627,7 +627,7 @@ def test_2000_cases_with_8_in_flight_are_killed_and_go_on(
     assert {fingerprint_of(text) for text in again}.isdisjoint(known) and len(again) <= len(lost)
     assert server.most_at_once == 8
     (path,) = (tmp_path / "results").glob("*.json")
-    result, outcomes = recompute(path), read_outcomes(path)
+    result, outcomes = recompute(path), read_scored(path).outcomes
     numbers = (int(case.text.split()[1].rstrip(",")) for case in asked)
     whole = [ANSWERS[number % len(ANSWERS)][1] for number in numbers]
     assert outcomes.labels.tolist() == whole

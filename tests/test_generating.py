@@ -20,7 +20,7 @@ from s2lct.leaderboard.answers.text_answers import TextAnswer
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.models.text_model import TextModel
-from s2lct.leaderboard.results.read import read_outcomes, recompute
+from s2lct.leaderboard.results.read import read_scored, recompute
 from s2lct.leaderboard.results.record import own_options
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.submission import rescoring
@@ -135,7 +135,7 @@ def test_the_command_counts_answers_in_words_and_they_can_be_asked_for_again(
     monkeypatch.undo()
     assert {path: path.with_suffix(".parquet").read_bytes() for path in paths} == before
     for path, result in zip(paths, results, strict=True):
-        told, outcomes = result.model, read_outcomes(path)
+        told, outcomes = result.model, read_scored(path).outcomes
         options = told.options
         assert (options.generate, options.max_tokens, told.endpoint) == (True, 7, None)
         assert told.rescorable and told.weights_sha256 and told.parameters

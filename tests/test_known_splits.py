@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder import BuildConfig
+from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.pipeline import build_suite

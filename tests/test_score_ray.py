@@ -29,7 +29,6 @@ from s2lct.leaderboard.models.loaded_models import LoadedModels, Source
 from s2lct.leaderboard.scoring.ask import probabilities_of
 from s2lct.leaderboard.scoring.spread import spread
 from s2lct.progress import no_bars
-from s2lct.ray_cluster import ray_cluster
 from s2lct.ray_engine import RayEngine
 
 if find_spec("ray") is None:
@@ -44,8 +43,11 @@ runner = CliRunner()
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     """A cluster that every command here uses, as it uses any that its caller has initialised."""
-    with ray_cluster(None, 4):
-        yield
+    import ray
+
+    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
 
 
 @pytest.fixture(scope="module")

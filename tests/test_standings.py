@@ -25,7 +25,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.outcomes import LONGEST_TEXT
-from s2lct.leaderboard.results.read import read_outcomes, read_result, read_scored, recompute
+from s2lct.leaderboard.results.read import read_result, read_scored, recompute
 from s2lct.leaderboard.results.record import FORMAT
 from s2lct.leaderboard.results.scored import (
     UNSCORED,
@@ -545,7 +545,7 @@ def test_one_parquet_file_holds_the_whole_collection(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "one.parquet")
     assert table.num_rows == 6 + 6 + 2 + 2
     assert sum(table["failed"].to_pylist()) == sum(
-        int(read_outcomes(path).failed.sum()) for path in (tmp_path / "in").glob("*.json")
+        int(read_scored(path).outcomes.failed.sum()) for path in (tmp_path / "in").glob("*.json")
     )
 
 

@@ -13,32 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from s2lct.analysis.augment.transformations import Transformation
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats
 from s2lct.errors import AnalysisError
-from s2lct.files import whole_file, write_text
 from s2lct.hub_calls import pretrained
 from s2lct.identity import content_id, rng_for
-from s2lct.json_lines import as_json_lines
 from s2lct.progress import bar
 from s2lct.suite.records import Sentence
 
 Similarity = Callable[[str, str], float]
-_COLUMNS = pa.schema(
-    {
-        **dict.fromkeys(("id", "text", "label", "split", "original_id"), pa.string()),
-        "transformations": pa.list_(pa.string()),
-        **dict.fromkeys(("similarity", "growth"), pa.float64()),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,25 +180,3 @@ def corpus_rows(
         del made["original"]
         rows.append(row(one.original, "train", **made))
     return rows + [row(sentence, split) for split, sentence in others]
-
-
-def check_corpus_path(path: Path) -> None:
-    """Refuse a file whose format is not known.
-
-    Raises:
-        AnalysisError: it ends in neither .jsonl nor .parquet.
-    """
-    if path.suffix not in (".jsonl", ".parquet"):
-        raise AnalysisError(
-            f"--out {path}: neither .jsonl nor .parquet", hint="name a file such as augmented.jsonl"
-        )
-
-
-def write_corpus(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write rows of `corpus_rows` as JSON lines or Parquet, by the file's suffix."""
-    check_corpus_path(path)
-    if path.suffix == ".jsonl":
-        write_text(path, as_json_lines(rows))
-        return
-    with whole_file(path) as file:
-        pq.write_table(pa.Table.from_pylist(rows, schema=_COLUMNS), file, compression="zstd")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from s2lct.command import (
     Count,
     Device,
     LabelMap,
+    NotNegative,
     Positive,
     RandomSeed,
     Share,
@@ -196,8 +196,9 @@ def minimize(
     out: Annotated[Path, typer.Option(help="Folder for the reduced suite.", file_okay=False)],
     by: By = "boundary",
     threshold: Annotated[
-        str, typer.Option(help="By more than so much; commas between several.")
-    ] = "0",
+        list[NotNegative],
+        typer.Option(help=r"By more than so much; may be given again \[default: 0]."),
+    ] = [],  # noqa: B006
     masks: MasksOf = None,
     convention: ConventionOf = "paper",
     reference_cases: ReferenceCases = None,
@@ -213,17 +214,19 @@ def minimize(
     """
     from s2lct.analysis.coverage import minimize as smaller
     from s2lct.analysis.coverage.suites import reference_and_held_out
+    from s2lct.files import check_folder_out, check_only_ours
     from s2lct.labels import check_label_map
     from s2lct.leaderboard.models.load import load_classifier
     from s2lct.leaderboard.scoring.score import score
     from s2lct.suite.cases import load_cases
 
-    meanings, thresholds = check_label_map(label_map), thresholds_of(threshold)
+    meanings, thresholds = check_label_map(label_map), sorted({*threshold} or {0.0})
     loaded = load_cases(suite)
     several = len(thresholds) > 1
     outs = [out / f"threshold-{number:g}" if several else out for number in thresholds]
     for path in outs:
-        smaller.check_out(path)
+        check_folder_out(path, "--out")
+        check_only_ours(path, (), option="--out")
     chosen = loaded.select(capability or None, None, limit)
     chosen = replace(chosen, counterparts=())  # reduced is what failure rates count
     bounds, _ = reference_and_held_out(reference, reference_cases, seed)
@@ -252,24 +255,6 @@ def minimize(
         reduced,
         files,
     )
-
-
-def thresholds_of(text: str) -> list[float]:
-    """The numbers of ``--threshold``, ascending.
-
-    Raises:
-        AnalysisError: there is none, or one is below 0 or infinite.
-    """
-    try:
-        thresholds = sorted({float(part) for part in text.split(",") if part.strip()})
-    except ValueError:
-        thresholds = []
-    if not thresholds or not all(0 <= threshold < math.inf for threshold in thresholds):
-        raise AnalysisError(
-            f"--threshold {text}: is no list of numbers of 0 or above",
-            hint="pass such as 0,1e-4,1e-3",
-        )
-    return thresholds
 
 
 @command
@@ -361,7 +346,7 @@ def augment(
     corpus: Annotated[str, typer.Argument(help="Texts with labels: sst:PATH, csv:PATH …")],
     *,
     model: Model,
-    out: Annotated[Path, typer.Option(help="File to write: .jsonl or .parquet.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(help="File to write: JSON lines.", dir_okay=False)],
     by: By = "cover",
     masks: MasksOf = None,
     similarity: Annotated[
@@ -394,20 +379,20 @@ def augment(
     """
     from s2lct.analysis.augment.search import (
         Augmenter,
-        check_corpus_path,
         corpus_rows,
         embedding_similarity,
-        write_corpus,
     )
     from s2lct.analysis.augment.transformations import NAMES, load_transformations
     from s2lct.analysis.corpus_parts import parts_of_corpus
     from s2lct.builder.corpus.read import read_corpus
-    from s2lct.files import check_files_out
+    from s2lct.files import check_files_out, write_text
     from s2lct.identity import shuffle_key
+    from s2lct.json_lines import as_json_lines
     from s2lct.labels import LABELS, check_label_map
     from s2lct.leaderboard.answers.label_rules import rule_for
 
-    check_corpus_path(out)
+    if out.suffix != ".jsonl":
+        raise AnalysisError(f"--out {out}", hint="name a file .jsonl")
     check_files_out(out=out)
     meanings = check_label_map(label_map), check_label_map(class_map)
     if by == "mncover" and masks is None:
@@ -436,5 +421,5 @@ def augment(
     metric = _metrics([by], encoder, [sentence.text for sentence in train], masks)[by]
     added = augmenter.search(encoder, metric)
     others = [("dev", one) for one in parts.dev] + [("test", one) for one in parts.test]
-    write_corpus(corpus_rows(parts.train, added, others), out)
+    write_text(out, as_json_lines(corpus_rows(parts.train, added, others)))
     return Augmented(len(parts.train), len(originals), len(added))

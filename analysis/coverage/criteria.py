@@ -42,9 +42,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.analysis.arrays import kept_arrays
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, Floats, Text
 from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.kept import kept_arrays
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
 

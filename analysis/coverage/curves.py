@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from s2lct.analysis.arrays import check_memory
 from s2lct.analysis.coverage.criteria import Coverage, Marks, SectionCoverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.plots import COLOURS, picture, style
+from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes
 
 if TYPE_CHECKING:
@@ -59,11 +60,13 @@ class _Recorder:
         self._metric = metric
         sizes = np.unique(np.ceil(np.linspace(0, cases, min(points, cases) + 1)[1:]).astype(int))
         self._sizes = tuple(sizes.tolist())
-        check_memory(
-            shuffles * len(sizes) * sum(bits.nbytes for bits in metric.state.values()),
-            f"curves of {shuffles} shuffles and {len(sizes)} points",
-            "--metric boundary, or leave out --curve",
-        )
+        needed = shuffles * len(sizes) * sum(bits.nbytes for bits in metric.state.values())
+        if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
+            raise AnalysisError(
+                f"--curve: curves of {metric.name} need {needed / 1e9:,.1f} GB, more than half of "
+                "this machine's memory",
+                hint="pass --metric boundary, or leave out --curve",
+            )
         rng = np.random.default_rng(seed)
         ranks = np.stack([rng.permutation(cases) for _ in range(shuffles)])
         self._points = np.searchsorted(sizes, ranks + 1)

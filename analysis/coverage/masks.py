@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from s2lct.analysis.arrays import load_arrays, save_arrays, unreadable
 from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Integers, Text
 from s2lct.errors import AnalysisError
+from s2lct.files import write_bytes
 from s2lct.identity import fingerprint_of
 
 VOCABULARY = 5_000
-_KIND, _FORMAT = "masks", "1"
+_KIND = "s2lct masks"
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,11 @@ class Masks:
 
     def save(self, path: Path) -> None:
         """Write them as safetensors, whole or not at all."""
-        save_arrays(
-            path,
-            _KIND,
-            {"words": np.packbits(self.words), "pairs": np.packbits(self.pairs, axis=1)},
-            {"format": _FORMAT, "pieces": self.vocabulary.pieces, "about": dict(self.about)},
-        )
+        described = {"pieces": self.vocabulary.pieces, "about": dict(self.about)}
+        # One entry: safetensors writes several in an order of its own each time.
+        metadata = {_KIND: json.dumps(described, ensure_ascii=False, sort_keys=True)}
+        arrays = {"words": np.packbits(self.words), "pairs": np.packbits(self.pairs, axis=1)}
+        write_bytes(path, save(arrays, metadata))
 
     @classmethod
     def load(cls, path: Path, encoder: EncoderModel | None = None) -> Masks:
@@ -91,14 +93,21 @@ class Masks:
         Raises:
             AnalysisError: the file is missing, holds no masks, or those of another model.
         """
-        with unreadable(f"masks {path}: cannot be read", "make one with `s2lct masks`"):
-            arrays, described = load_arrays(path, _KIND)
-            vocabulary = Vocabulary(tuple(map(str, described["pieces"])))
-            words = np.unpackbits(arrays["words"], count=vocabulary.size).astype(bool)
-            pairs = np.unpackbits(arrays["pairs"], axis=1, count=vocabulary.size).astype(bool)
-            if described.get("format") != _FORMAT or len(pairs) != len(words):
-                raise ValueError("it holds no masks")
-            masks = cls(vocabulary, words, pairs, dict(described["about"]))
+        try:
+            with safe_open(path, framework="numpy") as file:
+                described = json.loads((file.metadata() or {})[_KIND])
+                vocabulary = Vocabulary(tuple(map(str, described["pieces"])))
+                words, pairs = (
+                    np.unpackbits(file.get_tensor(name), axis=-1, count=vocabulary.size)
+                    for name in ("words", "pairs")
+                )
+            if pairs.shape != (vocabulary.size, vocabulary.size):
+                raise ValueError("pairs are of another vocabulary")
+            masks = cls(vocabulary, words.astype(bool), pairs.astype(bool), described["about"])
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+            raise AnalysisError(
+                f"masks {path}: cannot be read ({error!r})", hint="make one with `s2lct masks`"
+            ) from error
         if encoder and masks.about.get("weights_sha256", encoder.fingerprint) != (
             encoder.fingerprint
         ):

@@ -16,14 +16,14 @@ import numpy as np
 
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.errors import AnalysisError, SuiteError
-from s2lct.files import check_folder_out, whole_folder
+from s2lct.errors import AnalysisError
+from s2lct.files import whole_folder
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.progress import bar
 from s2lct.suite.cases import Case
-from s2lct.suite.read import read_description, read_suite
+from s2lct.suite.read import read_suite
 from s2lct.suite.tables import COUNTERPART, KINDS, SUITE_FILE
-from s2lct.suite.write import files_of_suite, write_suite_files
+from s2lct.suite.write import write_suite_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,10 @@ def write_reduced(suite: Path, reduced: Reduced, out: Path, about: Mapping[str, 
     """Write the cases that stay as a suite; ``about`` is recorded there under ``reduced_from``.
 
     Raises:
-        AnalysisError: something else is in the way, or nothing stays.
+        AnalysisError: nothing stays.
+        OutputError: something is in the way.
         SuiteError: the suite cannot be read.
     """
-    check_out(out)
     read = read_suite(suite)
     rows_of = {
         name: [row for row in rows if row["id"] in reduced.kept] for name, rows in read.rows.items()
@@ -153,24 +153,5 @@ def write_reduced(suite: Path, reduced: Reduced, out: Path, about: Mapping[str, 
         "seeds_kept_for_expansions": len(reduced.for_expansions),
     }
     described = {**read.described, "counts": counts, "reduced_from": reduced_from}
-    with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as work:
+    with whole_folder(out, last=SUITE_FILE) as work:
         write_suite_files(work, rows_of, described)
-
-
-def check_out(out: Path) -> None:
-    """Refuse to write over what is no reduced suite.
-
-    Raises:
-        AnalysisError: something else is there.
-    """
-    check_folder_out(out, "--out")
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    try:
-        if "reduced_from" in read_description(out):
-            return
-    except SuiteError:
-        pass
-    raise AnalysisError(
-        f"--out {out}: something else is there", hint="name a folder that does not exist yet"
-    )

@@ -32,8 +32,8 @@ def reproduce(options: ReproduceOptions, bars: Bars) -> Reproduced:
     until all is written, so an interrupted one goes on.
     """
     from s2lct.analysis.reproduce.catalogue import maker_of
-    from s2lct.builder.checkpoint import Checkpoints, locked
-    from s2lct.files import check_folder_out, write_bytes, write_text
+    from s2lct.builder.checkpoint import Checkpoints
+    from s2lct.files import check_folder_out, locked, write_bytes, write_text
     from s2lct.identity import fingerprint_of
     from s2lct.labels import check_label_map
 

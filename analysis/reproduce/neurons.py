@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from s2lct.analysis.arrays import Arrays, kept_arrays
 from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.suites import reference_and_held_out
 from s2lct.analysis.coverage.wimask import learn_masks
+from s2lct.analysis.kept import Array, kept_arrays
 from s2lct.analysis.reproduce.suite_inputs import needed_reference
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.suite.cases import SuiteCases
@@ -52,7 +52,7 @@ class Neurons:
         """The metrics with what the reference texts cover, in one pass that is kept."""
         states = {name: metric.emptied() for name, metric in self.metrics.items()}
 
-        def covered() -> Arrays:
+        def covered() -> dict[str, Array]:
             for one in self.encoder.shown_activations(self.reference, "training set"):
                 for state in states.values():
                     state.add(state.marks(one))

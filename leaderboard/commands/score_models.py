@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from s2lct.errors import S2lctError, S2lctWarning, ScoringError
+from s2lct.errors import S2lctError, S2lctWarning
 from s2lct.leaderboard.commands.score_options import ScoreOptions, check_choice, loaded, prompts_of
 from s2lct.options import (
-    Argument,
-    Printed,
     takes,
 )
 from s2lct.progress import Bars
@@ -23,10 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from s2lct.leaderboard.models.language_model import LabelPrompt
-    from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
-    from s2lct.leaderboard.scoring.score import Outcomes
     from s2lct.suite.cases import SuiteCases
 
 
@@ -80,6 +76,7 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.labels import check_label_map
+    from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
@@ -106,7 +103,9 @@ def score(options: ScoreOptions, bars: Bars) -> Scores:
     sent: list[int | None] = []
     cache = default_cache() if options.cache else None
     if options.predictions is not None:
-        given = _of_predictions(options, options.predictions, chosen)
+        given = outcomes_of_predictions(
+            options.predictions, chosen, options.name, label_map, options.neutral_band
+        )
         files.append(write_result(given, options.out, selection))
         sent.append(None)
     names = list(dict.fromkeys(options.models))
@@ -189,74 +188,9 @@ def _spread(
     return answered
 
 
-def _of_predictions(options: ScoreOptions, path: Path, chosen: SuiteCases) -> Outcomes:
-    """What a file says that a model said."""
-    from s2lct.labels import check_label_map
-    from s2lct.leaderboard.answers.given import read_predictions
-    from s2lct.leaderboard.results.given import model_name, outcomes_of_predictions
-
-    label_map, band = check_label_map(options.label_map), options.neutral_band
-    given = read_predictions(path, chosen, label_map=label_map, neutral_band=band)
-    return outcomes_of_predictions(given, model_name(options.name, path), label_map, band)
-
-
 def _why(name: str, error: Exception) -> str:
     if isinstance(error, S2lctError):
         return str(error)
     first = next(iter(str(error).strip().splitlines()), "")
     told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
     return f"{told}\n  → score it alone to see where it fails"
-
-
-class CompareOptions(Printed):
-    """Options of `compare`."""
-
-    first: Annotated[Path, Argument("A result file.", path="existing file")]
-    second: Annotated[Path, Argument("Another, on the same suite.", path="existing file")]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The results of two files, how many cases both have, and a comparison a capability.
-
-    ``both_sides`` has one for each that has counterparts which both models were asked.
-    """
-
-    results: tuple[Result, Result]
-    cases: int
-    by_capability: dict[str, Comparison]
-    both_sides: dict[str, SidesCompared]
-
-    def as_json(self) -> dict[str, Any]:
-        """What a program is told; see docs/ci.md."""
-        tests = self.both_sides.items()
-        return {
-            "suite": self.results[0].suite.model_dump(),
-            "models": [result.model.name for result in self.results],
-            "cases": self.cases,
-            "capabilities": {n: one.as_json() for n, one in self.by_capability.items()},
-            "both_sides": {
-                n: {"shares": list(one.shares), **one.test.as_json()} for n, one in tests
-            },
-        }
-
-
-@takes(CompareOptions)
-def compare(options: CompareOptions, bars: Bars) -> Compared:
-    """Say which differences between two models are real."""
-    from s2lct.leaderboard.results.comparison import compare as compared
-    from s2lct.leaderboard.results.comparison import compare_sides, paired
-    from s2lct.leaderboard.results.read import read_scored
-    from s2lct.leaderboard.site.report import check_same_suite
-
-    paths = (options.first, options.second)
-    (first, one), (second, other) = map(read_scored, paths)
-    check_same_suite([first, second])
-    cases, *failed = paired(one, other)
-    if not cases:
-        raise ScoringError(
-            f"{paths[0]} and {paths[1]} have no case in common",
-            hint="score both on the same capabilities and kinds",
-        )
-    by_capability = compared(cases, *failed)
-    return Compared((first, second), len(cases), by_capability, compare_sides(one, other))

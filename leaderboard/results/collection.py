@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,8 @@ from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.results import scored, untrusted
 from s2lct.leaderboard.results.hub_results import snapshot
-from s2lct.leaderboard.results.outcomes import (
-    LONGEST_TEXT,
-    STRANGERS,
-    Untrusted,
-    UntrustedReader,
-)
+from s2lct.leaderboard.results.read import Suites, read_outcomes, wrong_figures
 from s2lct.leaderboard.results.record import stands_apart
-from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, pairs_of
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.tables import COUNTERPART, KINDS
@@ -105,7 +100,6 @@ def _read_folder(
     advance: Callable[[int, int], None] | None,
     skipped: _Skipped,
 ) -> list[ReadResult]:
-    longest = max([LONGEST_TEXT, *(len(c.text) for suite in official for c in suite.asked)])
     read: list[ReadResult] = []
     try:
         below = untrusted.files_below(folder, ".json")
@@ -123,29 +117,38 @@ def _read_folder(
         problem = error.problem.removeprefix(f"{top}: ")
         skipped.add(untrusted.VERIFIED_FILE, f"is no list of verified results ({problem})")
     files = {name: file for name, file in found.items() if file.name != untrusted.VERIFIED_FILE}
-    known = [suite.asked for suite in official]
-    reader = UntrustedReader(longest=longest, known=known, limits=STRANGERS)
+    suites = Suites(official)
     for number, (name, file) in enumerate(files.items(), 1):
         try:
-            read.append(_read(name, reader.read(file), verified))
+            read.append(_read(name, file, suites, verified))
         except untrusted.RefusedError as refusal:
             skipped.add(name, refusal.reasons[0])
+        except ScoringError as error:
+            skipped.add(name, error.problem.removeprefix(f"{file}: "))
         if advance:
             advance(number, len(files))
     return read
 
 
-def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResult:
-    result, model = found.result, found.result.model
+def _read(name: str, path: Path, suites: Suites, verified: Mapping[str, str]) -> ReadResult:
+    data = untrusted.bytes_of(path, untrusted.MOST_JSON_BYTES)
+    result = untrusted.checked_record(data, names=True)
+    model = result.model
     if model.predictions is not None:
         raise untrusted.RefusedError(
             "holds given predictions, which nobody can score again; see them with s2lct report"
         )
-    _check_counts(found)
-    verified_on = verified.get(found.sha256, "")
+    whole = suites.of(result, path)
+    outcomes = read_outcomes(path, result, whole)
+    for where in wrong_figures(result, outcomes):
+        raise untrusted.RefusedError(f"{where} does not follow from its cases")
+    key = sha256(data).hexdigest()
+    said = dict(zip((case.id for case in outcomes.asked), outcomes.said.tolist(), strict=True))
+    labels = np.array([said.get(case.id, scored.UNSCORED) for case in whole.asked], dtype=np.int8)
+    verified_on = verified.get(key, "")
     prompt = model.options.prompt
     model_scored = scored.ScoredModel(
-        key=found.sha256,
+        key=key,
         **model.model_dump(
             exclude={"options", "endpoint", "predictions", "dtype", "device", "batch_size"}
         ),
@@ -153,38 +156,14 @@ def _read(file: str, found: Untrusted, verified: Mapping[str, str]) -> ReadResul
         # The day of a verified row is that of its check, since nobody can check the other.
         date=untrusted.moment(verified_on or result.date).isoformat(timespec="seconds"),
         verified=verified_on[:10],
-        labels=found.labels.astype(np.int8),
+        labels=labels,
         options=stands_apart(model),
         prompt="" if prompt is None else json.dumps(prompt, ensure_ascii=False),
     )
     suite = result.suite
     return ReadResult(
-        file, suite.version, suite.fingerprint, found.cases, model_scored, result.partial
+        name, suite.version, suite.fingerprint, whole.asked, model_scored, result.partial
     )
-
-
-def _check_counts(found: Untrusted) -> None:
-    """Refuse counts that do not follow from the cases; no rate is taken from a result file."""
-    counts = Counter[tuple[str, str, str]]()
-    cases, failed = found.cases, found.failed.tolist()
-    for case, fails in zip(cases, failed, strict=True):
-        if case.kind in KINDS:
-            counts[case.capability, case.kind, "cases"] += 1
-            counts[case.capability, case.kind, "failures"] += fails
-    for seed, counterpart in np.transpose(pairs_of(cases, cases)).tolist():
-        name = cases[seed].capability
-        counts[name, BOTH_SIDES, "pairs"] += 1
-        counts[name, BOTH_SIDES, "right"] += not (failed[seed] or failed[counterpart])
-    fields = dict.fromkeys(KINDS, ("cases", "failures")) | {BOTH_SIDES: ("pairs", "right")}
-    told = {
-        (name, part, field): getattr(getattr(one, part), field, 0)
-        for name, one in found.result.capabilities.items()
-        for part, names in fields.items()
-        for field in names
-    }
-    for where in sorted(told.keys() | counts.keys()):
-        if told.get(where, 0) != counts[where]:
-            raise untrusted.RefusedError(f"{'.'.join(where)} does not follow from its cases")
 
 
 def _by_suite(

@@ -50,7 +50,9 @@ class Outcomes:
     is what a language model was asked; ``counterpart_labels`` are what it said of the suite's
     counterparts, shape (counterparts,), None where it was not asked them; ``endpoint`` is what an
     endpoint says of itself and took, ``predictions`` are file and sha256 of what a team gave
-    instead of a model: None for a model that can be asked again. ``dtype``, ``device`` and
+    instead of a model: None for a model that can be asked again. ``probabilities`` are those of the
+    labels, of all that was asked, shape (asked, labels); None of a model that says labels alone.
+    ``dtype``, ``device`` and
     ``batch_size`` are those of `Precision`.
     """
 
@@ -69,6 +71,7 @@ class Outcomes:
     counterpart_labels: Labels | None = None
     endpoint: EndpointUse | None = None
     predictions: Mapping[str, str] | None = None
+    probabilities: rules.Array | None = field(default=None, repr=False)
     dtype: str = ""
     device: str = ""
     batch_size: str = ""
@@ -125,6 +128,7 @@ def score(
     model's classes or outputs cannot be used, or a model that answers in words does not answer.
     """
     endpoint: EndpointUse | None = None
+    probabilities: rules.Array | None = None
     asks: LabelPrompt | None = getattr(model, "asks", None)
     label_map, neutral_band = check_label_map(label_map), rules.checked_band(neutral_band)
     if not suite.cases:
@@ -154,8 +158,12 @@ def score(
         rule = rules.rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
-        labels = rule.labels(probabilities_of(model, texts, cache, advance))
-        told = rule_in_words(rule, asks)
+        found = probabilities_of(model, texts, cache, advance)
+        labels, told = rule.labels(found), rule_in_words(rule, asks)
+        probabilities = rule.folded(found)
+    if probabilities is not None:
+        cases = counted(suite.asked)
+        probabilities = np.concatenate([probabilities[cases], probabilities[~cases]])
     suite, labels, counterpart_labels = parted(suite, labels)
     return Outcomes(
         model=model.name,
@@ -172,6 +180,7 @@ def score(
         asks=asks,
         counterpart_labels=counterpart_labels,
         endpoint=endpoint,
+        probabilities=probabilities,
         **precision_of(model)._asdict(),
     )
 
