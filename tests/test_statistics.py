@@ -16,6 +16,7 @@ from s2lct.leaderboard.results import comparison
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.score import failed_cases
 from s2lct.suite.cases import Case, case_from
+from s2lct.suite.families import families_of
 from s2lct.suite.rows import CaseRow
 
 Z = 1.959963984540054
@@ -205,7 +206,7 @@ def test_seeds_of_the_same_sentences_are_one_family() -> None:
     elsewhere = seed("elsewhere", ["7"], "LC5")
     unknown = [replace(is_not, id=f"u{n}", seed_id=f"u{n}", sources=()) for n in range(2)]
     cases = [is_not, expansion(is_not, 1), isnt, expansion(isnt, 1), other, two, swapped]
-    numbers = statistics.families_of([*cases, elsewhere, *unknown]).tolist()
+    numbers = families_of([*cases, elsewhere, *unknown]).tolist()
     assert numbers == [0, 0, 0, 0, 1, 2, 2, 3, 4, 5]
     compared = comparison.compare(cases, np.ones(7, bool), np.zeros(7, bool))
     assert compared["LC4"].families == 3

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from s2lct.builder.capabilities.beside_checklist import cases_beside
 from s2lct.builder.corpus.read import read_again, read_corpus
 from s2lct.errors import AnalysisError, S2lctError
-from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
 from s2lct.suite.checklist import read_checklist
+from s2lct.suite.families import families_of
 from s2lct.suite.read import read_description
 
 ALL_CASES = "all"
