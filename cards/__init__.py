@@ -82,7 +82,7 @@ def render_metric_page(repo: str) -> str:
 
 
 def render_leaderboard_card(results: str, dataset: str) -> str:
-    """The README of the leaderboard's Space; the Hub id of the suite is empty if not known."""
+    """The README of the leaderboard's Space."""
     return _render("leaderboard_card.md.jinja", results=results, dataset=dataset)
 
 

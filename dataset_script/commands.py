@@ -74,9 +74,7 @@ def publish_leaderboard(
     *,
     repo: _Repo,
     results: Annotated[str, typer.Option(help="Dataset with the results, as ORG/NAME.")],
-    dataset: Annotated[
-        str | None, typer.Option(help="The suite's dataset, which the leaderboard is for.")
-    ] = None,
+    dataset: Annotated[str, typer.Option(help="The suite's dataset, which the results are on.")],
     private: _Private = False,
     create_pr: _CreatePr = False,
     dry_run: _DryRun = False,

@@ -22,7 +22,7 @@ from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER, HubServer
 
 from s2lct.builder.verify import verify_suite
-from s2lct.leaderboard.results.read import read_result, recompute
+from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.suite.cases import load_cases
@@ -455,7 +455,8 @@ def test_results_are_published_in_pairs_and_still_follow_from_their_cases(
         (tmp_path / "back" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "back" / path).write_bytes(content)
     rates = {read_result(path).overall.failure_rate for path in paths}
-    found = (recompute(tmp_path / "back" / path) for path in published if path.endswith(".json"))
+    back = [tmp_path / "back" / path for path in published if path.endswith(".json")]
+    found = [recompute(path, Suites([suite_folder])) for path in back]
     assert {result.overall.failure_rate for result in found} == rates
     assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
     hostile = write_result(outcomes_of(suite_folder, "stranger/<script>|`x`"), tmp_path / "results")
@@ -600,7 +601,8 @@ def test_the_leaderboard_is_a_page(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
     board = "s2lct-org/s2lct-leaderboard"
-    command = ("leaderboard", "--repo", board, "--results", RESULTS)
+    publisher.done("dataset", suite_folder, "--repo", REPO)
+    command = ("leaderboard", "--repo", board, "--results", RESULTS, "--dataset", REPO)
     assert RESULTS in publisher.refused(*command)
     path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
     publisher.done("results", path, "--to", RESULTS)

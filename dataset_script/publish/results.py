@@ -10,7 +10,7 @@ from s2lct.cards import render_results_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError
 from s2lct.hub_calls import is_hub_id
-from s2lct.leaderboard.results.read import recompute
+from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import faults_of_names, names_of
 from s2lct.leaderboard.results.write import repository_path
@@ -79,7 +79,10 @@ def whole_result(path: Path) -> Result:
         ScoringError: it is no result file, or a figure does not follow from its cases.
         NoSubmissionError: it is one of a part of its suite, or of given predictions.
     """
-    result = recompute(path)
+    name = read_result(path).suite.name
+    # A folder is looked into where it is; what is on the Hub is fetched.
+    fetched = [name] if is_hub_id(name) and not Path(name).exists() else []
+    result = recompute(path, Suites(fetched))
     if result.partial:
         raise NoSubmissionError(
             f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
