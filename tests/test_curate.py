@@ -414,24 +414,23 @@ def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "named"),
     [
-        ({"base_url": "http://localhost/v1"}, "base_url and model"),
-        ({"model": ("one",)}, "base_url and model"),
-        ({"base_url": "localhost:8000", "model": ("one",)}, "--base-url"),
-        ({"base_url": "http://x/v1", "model": ("one", "one")}, "two readers"),
-        ({"base_url": "http://x/v1", "model": ("one", "two", "three")}, "--model"),
-        ({"answers": Path("a.csv")}, "give reader too"),
-        ({"api_key_env": "KEY"}, "api_key_env"),
-        ({"templates": "paper"}, "paper form"),
-        ({"verdicts": ()}, "--verdicts"),
+        ({"base_url": "http://localhost/v1"}, "--model"),
+        ({"model": ["one"]}, "--base-url"),
+        ({"base_url": "localhost:8000", "model": ["one"]}, "--base-url"),
+        ({"base_url": "http://x/v1", "model": ["one", "one"]}, "--model"),
+        ({"base_url": "http://x/v1", "model": ["one", "two", "three"]}, "--model"),
+        ({"answers": Path("a.csv")}, "--annotator"),
+        ({"api_key_env": "KEY"}, "--api-key-env"),
+        ({"verdicts": []}, "--verdicts"),
     ],
 )
 def test_options_that_do_not_go_together(
-    tmp_path: Path, options: dict[str, Any], message: str
+    tmp_path: Path, options: dict[str, Any], named: str
 ) -> None:
-    given = {"out": tmp_path / "sheets", "verdicts": (tmp_path / "v.jsonl",)} | options
-    with pytest.raises(OptionError, match=message):
+    given = {"out": tmp_path / "sheets", "verdicts": [tmp_path / "v.jsonl"]} | options
+    with pytest.raises(OptionError, match=named):
         s2lct.curate(**given)
     assert not list(tmp_path.iterdir())
 

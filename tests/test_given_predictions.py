@@ -147,7 +147,7 @@ def test_predictions_score_as_the_model_that_made_them(
     assert not other.model.rescorable
     assert one.model.rescorable
     (read,) = collect(out).suites
-    assert [model.name for model in read.models] == ["vader"]  # nobody can check the other
+    assert [one.model.name for one in read.models] == ["vader"]  # nobody can check the other
     verdict = check(mine, suite)
     assert not verdict.accepted
     assert any("nobody can score again" in reason for reason in verdict.reasons)

@@ -398,8 +398,8 @@ def test_the_matrix_has_a_cell_for_each_pair() -> None:
 
 
 def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> None:
-    from s2lct.leaderboard.models.embedded import Embedded
-    from s2lct.leaderboard.models.sentiment_network import embedded_network
+    from s2lct.leaderboard.models.built_in import Embedded
+    from s2lct.leaderboard.models.sentiment_head import embedded_network
     from s2lct.leaderboard.scoring.ask import probabilities_of
 
     texts = [row.case.text for row in SUITE.rows[:12]]

@@ -159,12 +159,13 @@ def explain(
     for start in range(0, len(rows), CASES_AT_ONCE):
         part = rows[start : start + CASES_AT_ONCE]
         cases = [[row.case.id, row.case.text, row.template, row.inserted] for row in part]
-        explained += kept(
+        found: list[Explanation] = kept(
             judge.model.fingerprint,
             ["explanations", *about, cases],
             _LIST,
             partial(_explain_together, judge, part, filler, options),
         )
+        explained += found
         advance(len(part))
     return explained
 

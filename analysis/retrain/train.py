@@ -232,10 +232,9 @@ class Retrainer:
         predicted = judge.labels([row.case.text for row in self.suite.rows]).tolist()
         rows = zip(self.suite.rows, predicted, strict=True)
         failures = [label not in row.case.passes for row, label in rows]
-        labels = np.array(sorted(set(self.rule.meanings)))
-        held = judge.supports([one.text for one in self._test])[:, labels]
-        likeliest = zip(self._test, labels[held.argmax(axis=1)], strict=True)
-        return failures, [LABELS[label] == one.label for one, label in likeliest]
+        likeliest = judge.likeliest([one.text for one in self._test]).tolist()
+        labels = zip(self._test, likeliest, strict=True)
+        return failures, [LABELS[label] == one.label for one, label in labels]
 
     def _outcomes(
         self, split: Split, before: Sequence[bool], after: Sequence[bool]

@@ -13,6 +13,7 @@ from s2lct.dataset_script.publish.dataset import task_id
 from s2lct.dataset_script.publish.results import whole_result
 from s2lct.errors import PublishError, ScoringError, SuiteError
 from s2lct.hub_calls import is_hub_id
+from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.leaderboard.results.record import Result
 from s2lct.suite.cases import published_suite
 from s2lct.suite.read import read_description
@@ -77,7 +78,7 @@ def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> Publ
         PublishError: there is none, or its rows are others.
     """
     named = result.suite.name.partition("@")[0]
-    repo = dataset or (named if is_hub_id(named) and not Path(named).exists() else "")
+    repo = dataset or (named if on_hub(named) else "")
     if not repo:
         raise PublishError(
             f"{path}: it was scored on {result.suite.name}, which names no dataset of the Hub",

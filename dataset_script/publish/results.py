@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError
-from s2lct.hub_calls import is_hub_id
+from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import faults_of_names, names_of
@@ -79,10 +79,7 @@ def whole_result(path: Path) -> Result:
         ScoringError: it is no result file, or a figure does not follow from its cases.
         NoSubmissionError: it is one of a part of its suite, or of given predictions.
     """
-    name = read_result(path).suite.name
-    # A folder is looked into where it is; what is on the Hub is fetched.
-    fetched = [name] if is_hub_id(name) and not Path(name).exists() else []
-    result = recompute(path, Suites(fetched))
+    result = read_result(path)
     if result.partial:
         raise NoSubmissionError(
             f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
@@ -94,12 +91,13 @@ def whole_result(path: Path) -> Result:
             f"{path}: holds given predictions, which nobody can score again",
             hint="score the model itself, by its Hub id or behind an endpoint",
         )
-    return result
+    suite = result.suite.name
+    return recompute(path, Suites([suite] if on_hub(suite) else []))
 
 
 def _without_place(name: str) -> str:
     """A folder's own name; Hub ids and names of baselines as they are."""
-    if is_hub_id(name) and not Path(name).exists():
+    if on_hub(name):
         return name
     return PurePosixPath(name.replace("\\", "/")).name or name
 

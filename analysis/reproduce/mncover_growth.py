@@ -12,36 +12,26 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from random import Random
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import TypeAdapter
 
+from s2lct.analysis.augment.transformations import NAMES, Transformation, load_transformations
 from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.encoder import Text
+from s2lct.analysis.kept import kept
 from s2lct.analysis.plots import COLOURS, picture, style
-from s2lct.analysis.reproduce import mncover_figures as paper
-from s2lct.analysis.reproduce.catalogue import Reproduction
-from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, Neurons, neurons_of
-from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
-from s2lct.analysis.reproduce.suite_inputs import needed_models
+from s2lct.analysis.reproduce import printed
+from s2lct.analysis.reproduce.mncover_tables import COUNTED, MNCOVER, Neurons, neurons_of
+from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
 from s2lct.errors import AnalysisError, S2lctWarning
-from s2lct.identity import rng_for, shuffle_key
+from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 
-if TYPE_CHECKING:
-    from s2lct.analysis.augment.transformations import Transformation
-    from s2lct.analysis.coverage.encoder import Text
-    from s2lct.analysis.reproduce.options import ReproduceOptions
-    from s2lct.builder.checkpoint import Checkpoints
-    from s2lct.progress import Bars
-
-THRESHOLDS = tuple(paper.FIGURE_4)
+THRESHOLDS = tuple(printed.FIGURE_4)
 MIDDLE = THRESHOLDS[2]
 UNITS = ("coverage", "share")
 ORDERS = ("given", "shuffled")
 _POINTS = 40
-
-Unit = Literal["coverage", "share"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +61,7 @@ def grow(metric: Coverage, marks: Iterable[Marks], order: str) -> list[Growth]:
 
     Coverage starts empty; the metric stays as it is.
     """
-    ways: list[tuple[Unit, float | None]] = [("coverage", None)]
-    ways += list(product(UNITS, THRESHOLDS))  # type: ignore[arg-type]
+    ways: list[tuple[str, float | None]] = [("coverage", None), *product(UNITS, THRESHOLDS)]
     states = [metric.emptied() for _ in ways]
     values: list[list[float]] = [[] for _ in ways]
     reached = [0.0] * len(ways)
@@ -105,38 +94,29 @@ def changed_texts(transformation: Transformation, texts: Sequence[Text], seed: i
                 "mncover-figure4: transformations change single texts, and these are pairs",
                 hint="pass a --reference of single texts",
             )
-        rng: Random = rng_for(seed, "growth", transformation.name, text)
+        rng = rng_for(seed, "growth", transformation.name, text)
         changed = transformation.apply(text, rng)
         if changed is not None and changed != text:
             made.append(changed)
     return list(dict.fromkeys(made))
 
 
-def figure4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduction:
+def figure4(inputs: Inputs) -> Reproduction:
     """Figure 4; ``limit`` is the most training sentences."""
-    from s2lct.analysis.augment.transformations import NAMES, load_transformations
-
-    models = needed_models(options)
+    inputs.need("model", "reference")
     transformations, skipped = load_transformations(NAMES)
     for name, why in skipped.items():
         warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=2)
-    tables: list[PaperTable] = []
-    verdicts: list[str] = []
+    tables, verdicts = [], []
     pictures: dict[str, bytes] = {}
-    for number, model in enumerate(models):
-        neurons = neurons_of(model, options, steps, bars)
-        sentences = neurons.reference[: options.limit]
-        bar = bars(f"transformations of {model}", len(transformations))
-        found: list[Grown] = []
-        adapter = TypeAdapter(Grown)
+    for number, model in enumerate(inputs.model, 1):
+        neurons = neurons_of(model, inputs)
+        sentences = neurons.reference[: inputs.limit]
+        found = []
         for one in transformations:
-            step = f"{number}-{one.name}"
-            if (kept := steps.kept(step, adapter)) is None:
-                texts = changed_texts(one, sentences, options.seed)
-                kept = steps.keep(step, adapter, grown(neurons, one.name, texts, options.seed))
-            found.append(kept)
-            bar(1)
-        found = [one for one in found if one.texts]
+            texts = changed_texts(one, sentences, inputs.seed)
+            if texts:
+                found.append(grown(neurons, one.name, texts, inputs.seed))
         notes = (
             COUNTED,
             neurons.about_masks,
@@ -145,21 +125,25 @@ def figure4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprod
         )
         tables.append(table_of(model, found, notes))
         verdicts.append(f"{model}: {verdict_of(found)}")
-        pictures[f"mncover-figure4{'' if number == 0 else f'-{number + 1}'}.png"] = drawing(
-            model, found
-        )
+        pictures[f"mncover-figure4{f'-{number}' if number > 1 else ''}.png"] = drawing(model, found)
     return Reproduction(tables, "\n\n".join(verdicts), pictures)
 
 
 def grown(neurons: Neurons, name: str, texts: Sequence[str], seed: int) -> Grown:
-    """Coverage of a transformation's texts in their own order, and shuffled."""
-    metric = neurons.metrics[MNCOVER]
+    """Coverage of a transformation's texts in their own order, and shuffled; kept."""
+    metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
     shuffled = sorted(texts, key=lambda text: shuffle_key(seed, "order", text))
-    growths: list[Growth] = []
-    for order, own in zip(ORDERS, (texts, shuffled), strict=True):
-        marks = map(metric.marks, neurons.encoder.activations(own))
-        growths += grow(metric, marks, order)
-    return Grown(name, len(texts), growths)
+
+    def made() -> Grown:
+        growths: list[Growth] = []
+        for order, part in zip(ORDERS, (texts, shuffled), strict=True):
+            marks = map(metric.marks, encoder.shown_activations(part, f"{name}, {order}"))
+            growths += grow(metric, marks, order)
+        return Grown(name, len(texts), growths)
+
+    decides = [str(encoder.device), neurons.reference, neurons.masks.digest, shuffled]
+    about = ["growth", name, fingerprint_of(decides)]
+    return kept(encoder.fingerprint, about, TypeAdapter(Grown), made)
 
 
 def smaller(found: Sequence[Grown]) -> Mapping[tuple[str, str, float | None], tuple[float, float]]:
@@ -189,7 +173,7 @@ def table_of(model: str, found: Sequence[Grown], notes: Sequence[str]) -> PaperT
         cells: list[Cell] = [f"{threshold:g}"]
         for unit, order in product(UNITS, ORDERS):
             cells += [100 * value for value in means[order, unit, threshold]]
-        rows.append([*cells, paper.FIGURE_4[threshold]])
+        rows.append([*cells, printed.FIGURE_4[threshold]])
     return PaperTable(
         f"Figure 4 of MNCOVER with {model}: texts dropped at thresholds, %",
         columns,
@@ -209,7 +193,7 @@ def verdict_of(found: Sequence[Grown]) -> str:
     told = []
     for unit in UNITS:
         ours = [100 * means["given", unit, threshold][0] for threshold in THRESHOLDS]
-        off = np.mean(np.abs(np.array(ours) - list(paper.FIGURE_4.values())))
+        off = np.mean(np.abs(np.array(ours) - list(printed.FIGURE_4.values())))
         values = ", ".join(f"{value:.1f}" for value in ours)
         told.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
     dropped, left = means["given", "coverage", MIDDLE]
