@@ -434,6 +434,7 @@ def outcomes_of(folder: Path, model: str, labels: int = 1, limit: int | None = N
         suite=suite,
         labels=said,
         failed=failed_cases(suite.cases, said),
+        counterpart_labels=np.full(len(suite.counterparts), labels),
     )
 
 
