@@ -136,7 +136,6 @@ def coverage(
         fingerprint=encoder.fingerprint,
         reference=f"{reference} ({len(bounds):,} sentences)",
         measured=measured,
-        notes=encoder.notes,
     )
     if curve is not None:
         write_curves(report, curve)
