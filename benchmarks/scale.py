@@ -102,10 +102,10 @@ def child(options: dict[str, Any]) -> None:
     plain = pipeline.engine_of
 
     @contextmanager
-    def measured(config: Any, make: Any) -> Iterator[Any]:
+    def measured(config: Any, make: Any, here: Any) -> Iterator[Any]:
         opened = time.perf_counter()
         told["before"] = opened - started
-        with plain(config, make) as engine:
+        with plain(config, make, here) as engine:
             yield Measured(engine, opened, told)
         told["engine"] = time.perf_counter() - opened
 

@@ -1,41 +1,95 @@
-"""Building a suite, and looking at one: a function a command, which takes its options by name."""
+"""Building a suite, and looking at one: a function a command."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+import typer
+from pydantic import BeforeValidator
 
 from s2lct.builder.config import BuildConfig
-from s2lct.options import Argument, Count, Option, Options, takes
-from s2lct.progress import Bars, Progress
+from s2lct.command import Address, Capabilities, Count, EngineName, RandomSeed, Workers, command
+from s2lct.errors import OptionError
+from s2lct.labels import TASK
 
 if TYPE_CHECKING:
-    from s2lct.builder.built import CapabilityCounts
     from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.curate import Curated
     from s2lct.builder.curation.agreement import Agreement
     from s2lct.builder.models.inventory import ModelEntry
-    from s2lct.builder.plan import Plan
+    from s2lct.builder.write import CapabilityCounts
 
-SUITE = "Folder of a built suite."
+CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
+MODELS, ANNOTATING = "Models", "Who annotates"
+LONGEST_NAME = 100
+
+
+def _as_text(value: Any) -> Any:
+    """What a command line would give: a number, or a mapping, as text."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={label}" for name, label in value.items())
+    return str(value) if isinstance(value, int) else value
+
+
+Suite = Annotated[Path, typer.Argument(help="Folder of a built suite.")]
+Corpus = Annotated[
+    str,
+    typer.Option(
+        help="embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH.",
+        rich_help_panel=CORPUS,
+    ),
+]
+Neutral = Annotated[
+    str | None,
+    typer.Option(
+        help="Neutral sentences beside the corpus: nltk:subjectivity, csv:PATH and their like, or "
+        r"none \[default: nltk:subjectivity beside sst, else none].",
+        rich_help_panel=CORPUS,
+    ),
+]
+TextColumn = Annotated[
+    str | None, typer.Option(help="Column with the sentences.", rich_help_panel=CORPUS)
+]
+LabelColumn = Annotated[
+    str | None, typer.Option(help="Column with the labels.", rich_help_panel=CORPUS)
+]
+LabelMap = Annotated[
+    str | None,
+    BeforeValidator(_as_text),
+    typer.Option(help="What labels mean: 0=negative,1=positive.", rich_help_panel=CORPUS),
+]
+OwnCapabilities = Annotated[
+    list[Path],
+    typer.Option(
+        "--capabilities",
+        exists=True,
+        dir_okay=False,
+        help="YAML file with a capability of your own; may be given again.",
+    ),
+]
+Seeds = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    typer.Option(
+        help="Most seeds of a capability; all: every one that is found.", rich_help_panel=KEPT
+    ),
+]
 
 
 @dataclass(frozen=True)
 class Built:
-    """A suite that was written, or planned.
+    """A suite that was written.
 
     Attributes:
-        config: its options, those that were not given filled in.
-        counts: what happened to each capability on the way; empty if the suite was only planned.
-        plan: what it will cost, if that alone was asked for (``config.plan``).
+        config: its settings, those that were not given filled in.
+        counts: what happened to each capability on the way.
     """
 
     config: BuildConfig
     counts: dict[str, CapabilityCounts]
-    plan: Plan | None = None
 
     @property
     def unread(self) -> list[str]:
@@ -63,124 +117,248 @@ class Built:
         return sum(count.excluded for count in self.counts.values())
 
 
-@takes(BuildConfig)
-def build(config: BuildConfig, bars: Bars) -> Built:
+@command
+def build(
+    *,
+    out: Annotated[Path, typer.Option(help="Folder to write; must not exist yet.")],
+    capability: Annotated[
+        list[str],
+        typer.Option(
+            "--capability",
+            "--capabilities",
+            help="Build this capability, an id or a YAML file with one of your own; may be given "
+            r"again \[default: all].",
+        ),
+    ] = [],  # noqa: B006
+    preset: Annotated[
+        Literal["paper"] | None,
+        typer.Option(
+            help="paper: SST v1, benepar_en3, bert-base-uncased, en_core_web_md, paper form."
+        ),
+    ] = None,
+    corpus: Corpus | None = None,
+    neutral: Neutral = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    label_map: LabelMap = None,
+    templates: Annotated[
+        Literal["fluent", "paper"] | None,
+        typer.Option(help=r"Wording and search rules \[default: fluent].", rich_help_panel=KEPT),
+    ] = None,
+    seeds: Seeds = "50",
+    exclude: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="JSON list of cases to leave out, such as `s2lct study import --disputed` writes.",
+            rich_help_panel=KEPT,
+        ),
+    ] = None,
+    verdicts: Annotated[
+        list[Path],
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="File of annotations: only what annotators passed is kept; may be given again "
+            r"\[default: those that the package ships for the embedded corpus and for SST].",
+            rich_help_panel=KEPT,
+        ),
+    ] = [],  # noqa: B006
+    unread: Annotated[
+        bool,
+        typer.Option(
+            "--unread",
+            help="Keep what nobody annotated: use none of the shipped annotations.",
+            rich_help_panel=KEPT,
+        ),
+    ] = False,
+    seed: Annotated[
+        RandomSeed, typer.Option(help="Seed of every random draw.", rich_help_panel=KEPT)
+    ] = 0,
+    masks: Annotated[
+        Count | None,
+        typer.Option(
+            help="Masked sentences drawn for a seed, the paper's k "
+            r"\[default: 24; paper form: 20].",
+            rich_help_panel=MASKED,
+        ),
+    ] = None,
+    masks_per_sentence: Annotated[
+        str | None,
+        BeforeValidator(_as_text),
+        typer.Option(
+            help="Most masks in one sentence; any: as many as fit "
+            r"\[default: 2; paper form: 1].",
+            rich_help_panel=MASKED,
+        ),
+    ] = None,
+    expansions: Annotated[
+        Count | None,
+        typer.Option(
+            help=r"Most expansions of a seed \[default: 7; paper form: 50].",
+            rich_help_panel=MASKED,
+        ),
+    ] = None,
+    parser: Annotated[
+        str | None,
+        typer.Option(
+            help=r"Constituency parser: embedded, benepar model, folder \[default: embedded].",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    mlm: Annotated[
+        str | None,
+        typer.Option(
+            help=r"Masked language model: embedded, Hub id, folder \[default: embedded].",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    tagger: Annotated[
+        str | None,
+        typer.Option(
+            help=r"Tagger: embedded, spaCy pipeline, folder \[default: embedded].",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the suite that is in --out.")
+    ] = False,
+    engine: EngineName = "process",
+    address: Address = None,
+    workers: Workers = None,
+) -> Built:
     """Build a suite of linked seeds and expansions.
 
-    It is a Hugging Face dataset. Interrupted, the same command goes on where it stopped.
+    It is a Hugging Face dataset. Interrupted, the same command is fast as far as it was.
     """
-    if config.plan:
-        from s2lct.builder.plan import plan_of
-
-        return Built(config, {}, plan_of(config, Progress(bars)))
+    given = dict(locals())
+    from s2lct.builder.capabilities.files import capability_files
     from s2lct.builder.pipeline import build_suite
 
-    return Built(config, build_suite(config, Progress(bars)))
+    names = given.pop("capability")
+    files = tuple(Path(name) for name in names if name.endswith((".yaml", ".yml")))
+    ids = [name for name in names if not name.endswith((".yaml", ".yml"))]
+    if files:
+        known = capability_files(files).items()
+        ids += [id for id, (_, path) in known if path in files and id not in ids]
+    # What is not given has defaults that depend on what is.
+    stated = {name: value for name, value in given.items() if value is not None}
+    config = BuildConfig.checked(**stated, capabilities=ids, capability_files=files)
+    return Built(config, build_suite(config))
 
 
-READERS = "Who reads"
-LONGEST_NAME = 100
-
-
-OF_A_BUILD = Option("Of a build alone.", in_python_only=True)
-
-
-class CurateOptions(BuildConfig):
-    """Options of `curate`: those of the build that is to have the verdicts, and who reads."""
-
-    out: Annotated[Path, Option("Folder for the sheets; may hold earlier ones.")]
+@command
+def curate(
+    *,
+    out: Annotated[Path, typer.Option(help="Folder for the sheets; may hold earlier ones.")],
     verdicts: Annotated[
-        tuple[Path, ...],
-        Field(min_length=1),
-        Option("File that verdicts are appended to; given again, others that are only read."),
-    ]
-    plan: Annotated[Literal[False], OF_A_BUILD] = False
-    engine: Annotated[Literal["process"], OF_A_BUILD] = "process"
-    address: Annotated[None, OF_A_BUILD] = None
-    workers: Annotated[None, OF_A_BUILD] = None
-    gpus_per_worker: Annotated[Literal[0], OF_A_BUILD] = 0
+        list[Path],
+        typer.Option(
+            help="File that annotations are appended to; given again, others that are only read."
+        ),
+    ],
+    capability: Capabilities = [],  # noqa: B006
+    capabilities: OwnCapabilities = [],  # noqa: B006
+    corpus: Corpus = "embedded",
+    neutral: Neutral = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    label_map: LabelMap = None,
+    seeds: Seeds = "50",
     base_url: Annotated[
         str,
-        Field(pattern=r"^(https?://.+)?$"),
-        Option("OpenAI-compatible server of language models that read, up to /v1.", READERS),
-    ] = ""
+        typer.Option(
+            help="OpenAI-compatible server of language models that annotate, up to /v1.",
+            rich_help_panel=ANNOTATING,
+        ),
+    ] = "",
     model: Annotated[
-        tuple[str, ...],
-        Field(max_length=2),
-        Option("Model at --base-url; given again, a second that reads what it passes.", READERS),
-    ] = ()
+        list[str],
+        typer.Option(
+            help="Model at --base-url; given again, a second that annotates what it passes.",
+            rich_help_panel=ANNOTATING,
+        ),
+    ] = [],  # noqa: B006
     api_key_env: Annotated[
-        str, Option("Environment variable that holds the server's key.", READERS)
-    ] = ""
+        str,
+        typer.Option(
+            help="Environment variable that holds the server's key.", rich_help_panel=ANNOTATING
+        ),
+    ] = "",
     answers: Annotated[
         Path | None,
-        Option("Filled sheet, CSV or JSON lines: id, label, natural, relevant.", READERS),
-    ] = None
-    reader: Annotated[
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Filled sheet, CSV or JSON lines: id, label, natural, relevant.",
+            rich_help_panel=ANNOTATING,
+        ),
+    ] = None,
+    annotator: Annotated[
         str,
-        Field(max_length=LONGEST_NAME),
-        Option("Who gave the --answers; without them, who the sheets are for.", READERS),
-    ] = ""
+        typer.Option(
+            help="Who gave the --answers; without them, who the sheets are for.",
+            rich_help_panel=ANNOTATING,
+        ),
+    ] = "",
+) -> Curated:
+    """Have people or language models annotate what a build would draw.
 
-    @model_validator(mode="after")
-    def _check_readers(self) -> CurateOptions:
-        if self.templates != "fluent":
-            raise ValueError("templates: only the fluent form is curated")
-        if bool(self.base_url) != bool(self.model):
-            raise ValueError("base_url and model: give both or neither")
-        if self.api_key_env and not self.base_url:
-            raise ValueError("api_key_env: give base_url and model too")
-        if any(not 0 < len(name) <= LONGEST_NAME for name in self.model):
-            raise ValueError(f"model: a name has 1 to {LONGEST_NAME} characters")
-        if len(set(self.model)) < len(self.model):
-            raise ValueError("model: two readers must be two models")
-        if self.answers is not None and not self.reader:
-            raise ValueError("answers: give reader too, who gave them")
-        if self.base_url and self.reader:
-            raise ValueError("reader: give it without base_url; a model is called as it is")
-        return self
-
-    @property
-    def build_config(self) -> BuildConfig:
-        """The options that it shares with a build."""
-        return BuildConfig.model_construct(
-            **{name: getattr(self, name) for name in BuildConfig.model_fields}
-        )
-
-
-@takes(CurateOptions)
-def curate(options: CurateOptions, bars: Bars) -> Curated:
-    """Have people or language models read what a build would draw.
-
-    People fill the sheets that it writes; language models read at once.
-    `build --verdicts` keeps what two readers passed.
+    People fill the sheets that it writes; language models annotate at once.
+    `build --verdicts` keeps what two annotators passed.
     """
     from s2lct.builder.curate import LanguageModels
     from s2lct.builder.curate import curate as curate_corpus
 
-    models = None
-    if options.base_url:
-        models = LanguageModels(options.base_url, options.model, options.api_key_env)
+    faults = {
+        "--verdicts: name a file to append to": not verdicts,
+        "--base-url and --model: give both or neither": bool(base_url) != bool(model),
+        "--base-url: begins with http:// or https://": bool(base_url)
+        and not base_url.startswith(("http://", "https://")),
+        "--api-key-env: give --base-url and --model too": bool(api_key_env) and not base_url,
+        f"--model: a name has 1 to {LONGEST_NAME} characters": any(
+            not 0 < len(name) <= LONGEST_NAME for name in model
+        ),
+        "--model: give one model, or two different ones": len(model) > 2
+        or len(set(model)) < len(model),
+        "--answers: give --annotator too, who gave them": answers is not None and not annotator,
+        "--annotator: give it without --base-url": bool(base_url and annotator),
+        f"--annotator: has more than {LONGEST_NAME} characters": len(annotator) > LONGEST_NAME,
+    }
+    for fault, is_there in faults.items():
+        if is_there:
+            raise OptionError(fault, hint="s2lct curate --help says what goes together")
+    stated = {
+        "neutral": neutral,
+        "text_column": text_column,
+        "label_column": label_column,
+        "label_map": label_map,
+    }
+    config = BuildConfig.checked(
+        out=out,
+        verdicts=verdicts,
+        capabilities=capability,
+        capability_files=capabilities,
+        corpus=corpus,
+        seeds=seeds,
+        **{name: value for name, value in stated.items() if value is not None},
+    )
     return curate_corpus(
-        options.build_config,
-        models=models,
-        answers=options.answers,
-        reader=options.reader,
-        bars=bars,
+        config,
+        models=LanguageModels(base_url, tuple(model), api_key_env) if base_url else None,
+        answers=answers,
+        reader=annotator,
     )
 
 
-class AgreementOptions(Options):
-    """Options of `agreement`."""
-
+@command
+def agreement(
     verdicts: Annotated[
-        tuple[Path, ...], Argument("Files of readers' verdicts.", path="existing file")
-    ]
-
-
-@takes(AgreementOptions)
-def agreement(options: AgreementOptions, bars: Bars) -> Agreement:
-    """Say how far readers of a suite's sentences and cases agree.
+        list[Path], typer.Argument(exists=True, dir_okay=False, help="Files of annotations.")
+    ],
+) -> Agreement:
+    """Say how far annotators of a suite's sentences and cases agree.
 
     Labels and grades of naturalness, with Krippendorff's α.
     """
@@ -189,113 +367,86 @@ def agreement(options: AgreementOptions, bars: Bars) -> Agreement:
     from s2lct.extras import require
 
     require("krippendorff")
-    return agreement_of(Verdicts.read(options.verdicts))
+    return agreement_of(Verdicts.read(verdicts))
 
 
-class CapabilitiesOptions(Options):
-    """Options of `capabilities`."""
-
-    show: Annotated[str | None, Option("Print this capability's whole specification.")] = None
-    yaml: Annotated[bool, Option("With --show: print the file, to start your own from.")] = False
-    files: Annotated[
-        tuple[Path, ...],
-        Option(
-            "YAML file with a capability of your own; may be repeated.",
-            flags="--capabilities",
-            path="existing file",
-        ),
-    ] = ()
-
-
-@takes(CapabilitiesOptions)
-def capabilities(options: CapabilitiesOptions, bars: Bars) -> list[tuple[Capability, Path]]:
+@command
+def capabilities(
+    *,
+    show: Annotated[
+        str | None, typer.Option(help="Print this capability's whole specification.")
+    ] = None,
+    capabilities: OwnCapabilities = [],  # noqa: B006
+) -> list[tuple[Capability, Path]]:
     """List the capabilities, or print what one is."""
     from s2lct.builder.capabilities.files import capability_files, load_capabilities
 
-    chosen = load_capabilities(() if options.show is None else (options.show,), options.files)
-    files = capability_files(options.files)
+    chosen = load_capabilities(() if show is None else (show,), capabilities)
+    files = capability_files(capabilities)
     return [files[capability.id] for capability in chosen]
 
 
-class InspectOptions(Options):
-    """Options of `inspect`."""
-
-    suite: Annotated[Path, Argument(SUITE)]
-    capability: Annotated[tuple[str, ...], Option("Only this capability; may be repeated.")] = ()
-    n: Annotated[Count, Option("Seeds of each capability.", flags="--n")] = 5
-
-
-@takes(InspectOptions)
-def inspect(options: InspectOptions, bars: Bars) -> dict[str, list[list[dict[str, Any]]]]:
+@command
+def inspect(
+    suite: Suite,
+    *,
+    capability: Capabilities = [],  # noqa: B006
+    n: Annotated[Count, typer.Option("--n", help="Seeds of each capability.")] = 5,
+) -> dict[str, list[list[dict[str, Any]]]]:
     """Show seeds with their expansions, inserted words marked."""
     from s2lct.suite.inspect import families
 
-    return families(options.suite, options.capability, options.n)
+    return families(suite, capability, n)
 
 
-class VerifyOptions(Options):
-    """Options of `verify`."""
-
-    suite: Annotated[Path, Argument(SUITE)]
-
-
-@takes(VerifyOptions)
-def verify(options: VerifyOptions, bars: Bars) -> list[str]:
+@command
+def verify(
+    suite: Suite,
+) -> list[str]:
     """Check that a built suite keeps every invariant.
 
     The exit status is 1, with a list, where it breaks one.
     """
     from s2lct.builder.verify import verify_suite
 
-    return verify_suite(options.suite)
+    return verify_suite(suite)
 
 
-class ExportOptions(Options):
-    """Options of `export`."""
-
-    suite: Annotated[Path, Argument("Folder of a built suite; for lm-eval, or a Hub id.")]
-    out: Annotated[Path, Option("File to write; for lm-eval, a folder.")]
+@command
+def export(
+    suite: Annotated[
+        Path, typer.Argument(help="Folder of a built suite; for lm-eval, or a Hub id.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="File to write; for lm-eval, a folder.")],
     format: Annotated[
         Literal["jsonl", "csv", "checklist", "lm-eval"],
-        Option(
-            "jsonl, csv, checklist (its test cases as JSON), or lm-eval (tasks of "
+        typer.Option(
+            help="jsonl, csv, checklist (its test cases as JSON), or lm-eval (tasks of "
             "lm-evaluation-harness)."
         ),
-    ] = "jsonl"
+    ] = "jsonl",
     prompt: Annotated[
         str | None,
-        Option(r"With lm-eval: what is asked, with {text}; \n is a new line."),
-    ] = None
-
-    @model_validator(mode="after")
-    def _check_out(self) -> ExportOptions:
-        if self.format != "lm-eval" and self.out.is_dir():
-            raise ValueError(f"--out {self.out}: is a folder; name a file")
-        if self.format != "lm-eval" and self.prompt is not None:
-            raise ValueError(f"--prompt: --format {self.format} asks nothing; leave it out")
-        return self
-
-
-@takes(ExportOptions)
-def export(options: ExportOptions, bars: Bars) -> int:
+        typer.Option(help=r"With lm-eval: what is asked, with {text}; \n is a new line."),
+    ] = None,
+) -> int:
     """Write a suite as one file, or as lm-evaluation-harness tasks."""
-    from s2lct.labels import TASK
+    from s2lct.files import check_file_out
     from s2lct.suite.export import export_suite
 
-    if options.format == "lm-eval":
+    if format == "lm-eval":
         from s2lct.suite.harness import export_lm_eval
 
-        prompt = TASK.prompt if options.prompt is None else options.prompt
-        return export_lm_eval(options.suite, options.out, prompt)
-    return export_suite(options.suite, options.out, options.format)
+        return export_lm_eval(suite, out, TASK.prompt if prompt is None else prompt)
+    check_file_out(out, "--out")
+    if prompt is not None:
+        raise OptionError(f"--prompt: --format {format} asks nothing", hint="leave it out")
+    return export_suite(suite, out, format)
 
 
-class ModelsOptions(Options):
-    """`models` has none."""
-
-
-@takes(ModelsOptions)
-def models(options: ModelsOptions, bars: Bars) -> list[ModelEntry]:
+@command
+def models() -> list[ModelEntry]:
     """List the models that suites are built with.
 
     With sizes, sources, licences and figures.

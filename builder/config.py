@@ -1,17 +1,15 @@
-"""What a build is made of: every option, checked once."""
+"""What a build is made of: its settings, those left out filled in, checked once."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from s2lct.builder.curation.verdicts import STRICTEST, Grades
 from s2lct.builder.models import EMBEDDED
-from s2lct.identity import SEMANTIC_VERSION
+from s2lct.errors import OptionError
 from s2lct.labels import Label, check_label_map
-from s2lct.options import OnEngine, Option, Seed
 from s2lct.suite.exclude import Excluded, read_excluded
 from s2lct.suite.records import FormName
 
@@ -20,18 +18,14 @@ NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 """Tags that no neutral word of a masked language model can fill."""
 NO_WORD_OF_LETTERS = frozenset({"POS"})
 """Tags that no word of letters has."""
-PAPER_ONLY = frozenset({"grammar"})
-"""Options that the fluent form does not have."""
 MOST = 1_000_000
 ALL = 0
 """Seeds of a capability: as many as there are."""
 SECOND_SUITE = "2.0.0"
-"""Of the suites of the embedded corpus and of SST, since every case of them is read."""
+"""Of the suites of the embedded corpus and of SST, since every case of them is annotated."""
 SUBJECTIVITY = "nltk:subjectivity"
 SHIPPED_VERDICTS = Path(__file__).parent / "data" / "verdicts"
 Count = Annotated[int, Field(ge=1, le=MOST)]
-CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
-MODELS, RUNNING = "Models and data", "Running"
 
 
 def _label_map(value: Any) -> Any:
@@ -47,152 +41,61 @@ def _number_of_masks(value: Any) -> Any:
     return None if value == "any" else value
 
 
-class BuildConfig(OnEngine):
-    """Options of a build. Fields left out take the default of the form (``templates``)."""
+class BuildConfig(BaseModel):
+    """Settings of a build; `s2lct.builder.commands.build` says what each is.
 
-    out: Annotated[Path, Option("Folder to write; must not exist yet.")]
-    capabilities: Annotated[
-        tuple[str, ...],
-        Option(r"Build this capability; may be repeated \[default: all].", flags="--capability"),
-    ] = ()
-    capability_files: Annotated[
-        tuple[Path, ...],
-        Option(
-            "YAML file with a capability of your own; may be repeated.",
-            flags="--capabilities",
-            path="existing file",
-        ),
-    ] = ()
-    preset: Annotated[
-        Literal["paper"] | None,
-        Option("paper: SST v1, benepar_en3, bert-base-uncased, en_core_web_md, paper form."),
-    ] = None
-    corpus: Annotated[
-        str,
-        Option(
-            "embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH "
-            "(files, .gz too, or folders of them).",
-            CORPUS,
-        ),
-    ] = EMBEDDED
-    neutral: Annotated[
-        str,
-        Option(
-            "Neutral sentences beside the corpus: nltk:subjectivity, csv:PATH and their like, or "
-            r"none \[default: nltk:subjectivity beside sst, else none].",
-            CORPUS,
-            filled=True,
-        ),
-    ]
-    text_column: Annotated[str | None, Option("Column with the sentences.", CORPUS)] = None
-    label_column: Annotated[str | None, Option("Column with the labels.", CORPUS)] = None
-    label_map: Annotated[
-        dict[str, Label] | None,
-        BeforeValidator(_label_map),
-        Option("What labels mean: 0=negative,1=positive.", CORPUS, text=True),
-    ] = None
-    templates: Annotated[FormName, Option("Wording and search rules.", KEPT)] = "fluent"
-    seeds: Annotated[
-        int,
-        Field(ge=ALL, le=MOST),
-        BeforeValidator(_number_of_seeds),
-        Option("Most seeds of a capability; all: every one that is found.", KEPT, text=True),
-    ] = 50
-    masks: Annotated[
-        int,
-        Field(ge=1, le=10_000),
-        Option(
-            r"Masked sentences drawn for a seed, the paper's k \[default: 24; paper form: 20].",
-            MASKED,
-            filled=True,
-        ),
-    ]
+    Fields left out take the default of the form (``templates``).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    out: Path
+    capabilities: tuple[str, ...] = ()
+    capability_files: tuple[Path, ...] = ()
+    preset: Literal["paper"] | None = None
+    corpus: str = EMBEDDED
+    neutral: str
+    text_column: str | None = None
+    label_column: str | None = None
+    label_map: Annotated[dict[str, Label] | None, BeforeValidator(_label_map)] = None
+    templates: FormName = "fluent"
+    seeds: Annotated[int, Field(ge=ALL, le=MOST), BeforeValidator(_number_of_seeds)] = 50
+    masks: Annotated[int, Field(ge=1, le=10_000)]
     masks_per_sentence: Annotated[
-        Annotated[int, Field(ge=1, le=100)] | None,
-        BeforeValidator(_number_of_masks),
-        Option(
-            r"Most masks in one sentence; any: as many as fit \[default: 2; paper form: 1].",
-            MASKED,
-            text=True,
-            filled=True,
-        ),
+        Annotated[int, Field(ge=1, le=100)] | None, BeforeValidator(_number_of_masks)
     ]
-    mask_tags: Annotated[
-        tuple[str, ...],
-        Option(
-            "Parts of speech that may become masks [default: all that a word can fill].",
-            MASKED,
-            in_python_only=True,
-            filled=True,
-        ),
-    ]
-    expansions: Annotated[
-        Count,
-        Option(r"Most expansions of a seed \[default: 7; paper form: 50].", MASKED, filled=True),
-    ]
-    seed: Annotated[Seed, Option("Seed of every random draw.", KEPT)] = 0
-    parser: Annotated[
-        str, Option("Constituency parser: embedded, benepar model, folder.", MODELS)
-    ] = EMBEDDED
-    mlm: Annotated[str, Option("Masked language model: embedded, Hub id, folder.", MODELS)] = (
-        EMBEDDED
-    )
-    tagger: Annotated[str, Option("Tagger: embedded, spaCy pipeline, folder.", MODELS)] = EMBEDDED
-    grammar: Annotated[
-        Literal["reference", "none"],
-        Option(
-            "none: without the reference grammar, which is the ablation of the paper form; a word "
-            "of any part of speech may stand anywhere.",
-            MODELS,
-        ),
-    ] = "reference"
-    exclude: Annotated[
-        Path | None,
-        Option(
-            "JSON list of cases to leave out, such as `s2lct study import --disputed` writes.",
-            KEPT,
-            path="existing file",
-        ),
-    ] = None
-    verdicts: Annotated[
-        tuple[Path, ...],
-        Option(
-            "File of readers' verdicts: only what they passed is kept; may be repeated "
-            r"\[default: what the package ships for the embedded corpus and for SST].",
-            KEPT,
-            path="existing file",
-        ),
-    ] = ()
-    grades: Annotated[
-        Grades,
-        Option(
-            "What the two best grades of naturalness that readers gave must come to: 2 for what a "
-            "fluent writer could have written, 1 for what an editor would change.",
-            KEPT,
-        ),
-    ] = STRICTEST
-    unread: Annotated[
-        bool, Option("Keep what nobody read: use none of the shipped verdicts.", KEPT)
-    ] = False
-    suite_version: Annotated[
-        str,
-        Field(pattern=SEMANTIC_VERSION),
-        Option(
-            r"Semantic version written into the suite \[default: 2.0.0 of the shipped corpora and "
-            "SST, else 1.0.0].",
-            KEPT,
-            filled=True,
-        ),
-    ]
-    batch_size: Annotated[
-        int,
-        Field(ge=1, le=65_536),
-        Option("Texts a forward pass; may change the last digits of scores.", RUNNING),
-    ] = 32
-    overwrite: Annotated[bool, Option("Replace the suite that is in --out.", RUNNING)] = False
-    plan: Annotated[bool, Option("Only say what the build will cost, by a sample.", RUNNING)] = (
-        False
-    )
+    mask_tags: tuple[str, ...]
+    expansions: Count
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    parser: str = EMBEDDED
+    mlm: str = EMBEDDED
+    tagger: str = EMBEDDED
+    exclude: Path | None = None
+    verdicts: tuple[Path, ...] = ()
+    unread: bool = False
+    overwrite: bool = False
+    engine: Literal["process", "ray"] = "process"
+    address: str | None = None
+    workers: Annotated[int, Field(ge=1)] | None = None
+
+    @classmethod
+    def checked(cls, **given: Any) -> BuildConfig:
+        """Settings from keyword arguments.
+
+        Raises:
+            OptionError: one of them cannot be.
+        """
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            faults = [
+                "".join(f"--{str(name).replace('_', '-')}: " for name in fault["loc"][:1])
+                + fault["msg"].removeprefix("Value error, ")
+                for fault in error.errors()
+            ]
+            raise OptionError(
+                "; ".join(faults), hint="give each option a value that it can have"
+            ) from error
 
     @model_validator(mode="before")
     @classmethod
@@ -203,33 +106,17 @@ class BuildConfig(OnEngine):
         form = str(stated.get("templates", "fluent"))
         corpus = str(stated.get("corpus", EMBEDDED))
         beside_sst = form == "fluent" and corpus.startswith("sst:")
-        of_corpus = {
-            "neutral": SUBJECTIVITY if beside_sst else "none",
-            "suite_version": SECOND_SUITE if beside_sst or corpus == EMBEDDED else "1.0.0",
-        }
-        return of_corpus | form_defaults(form) | stated
-
-    @model_validator(mode="after")
-    def _check_tags(self) -> BuildConfig:
-        from s2lct.builder.language.grammar import WORD_TAGS
-
-        if unknown := set(self.mask_tags) - set(WORD_TAGS):
-            raise ValueError(
-                f"mask_tags: {', '.join(sorted(unknown))} are no word-level Penn Treebank tags"
-            )
-        return self
+        neutral = {"neutral": SUBJECTIVITY if beside_sst else "none"}
+        return neutral | form_defaults(form) | stated
 
     @model_validator(mode="after")
     def _check_form(self) -> BuildConfig:
-        if self.templates == "fluent" and self.grammar == "none":
-            raise ValueError("grammar: only the paper form goes without")
-        of_readers = self.verdicts or self.unread or self.grades != STRICTEST
-        if self.templates == "paper" and of_readers:
-            raise ValueError("verdicts, grades and unread: nobody reads the paper form")
+        if self.templates == "paper" and (self.verdicts or self.unread):
+            raise ValueError("--verdicts and --unread: nobody annotates the paper form")
         if self.unread and self.verdicts:
-            raise ValueError("unread and verdicts: give one of them")
-        if self.grades != STRICTEST and not self.verdict_files:
-            raise ValueError("grades: there are no verdicts; give verdicts too")
+            raise ValueError("--unread and --verdicts: give one of them")
+        if self.engine == "process" and (self.address or self.workers):
+            raise ValueError("--address and --workers: they go with --engine ray")
         return self
 
     @property
@@ -241,6 +128,12 @@ class BuildConfig(OnEngine):
     def most_seeds(self) -> int:
         """How many seeds of a capability are wanted at most."""
         return MOST if self.takes_all else self.seeds
+
+    @property
+    def suite_version(self) -> str:
+        """The version that is written into the suite; publishing gives it another."""
+        beside_sst = self.templates == "fluent" and self.corpus.startswith("sst:")
+        return SECOND_SUITE if beside_sst or self.corpus == EMBEDDED else "1.0.0"
 
     @property
     def excluded(self) -> Excluded:
@@ -279,8 +172,7 @@ class BuildConfig(OnEngine):
         The ids to leave out stand for the file they were read from.
         """
         without = {"out", "preset", "overwrite", "exclude", "verdicts", "unread"}
-        without |= {"plan", *OnEngine.model_fields}
-        without |= PAPER_ONLY if self.templates == "fluent" else set()
+        without |= {"engine", "address", "workers"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
             options["exclude"] = sorted(self.excluded.ids)

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from s2lct.builder.checkpoint import Checkpoints, build_folder, locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.language_models import LanguageModelReader, read_all_rounds
 from s2lct.builder.curation.sheets import (
@@ -26,12 +25,10 @@ from s2lct.builder.curation.sheets import (
 )
 from s2lct.builder.curation.verdicts import VerdictFile, Verdicts
 from s2lct.builder.fluent_form import FluentForm
-from s2lct.builder.pipeline import read_inputs
+from s2lct.builder.pipeline import kept_models, read_inputs
 from s2lct.builder.unread import CandidatesOfABuild
-from s2lct.engines import InProcess
 from s2lct.errors import BuildError, OptionError
-from s2lct.files import check_folder_out
-from s2lct.progress import Bars, Progress
+from s2lct.files import check_folder_out, locked
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,6 @@ def curate(
     models: LanguageModels | None = None,
     answers: Path | None = None,
     reader: str = "",
-    bars: Bars,
 ) -> Curated:
     """Collect verdicts, and write sheets of what is still unread.
 
@@ -125,7 +121,6 @@ def curate(
         models: language models that read now.
         answers: a file of answers to earlier sheets.
         reader: whose answers these are; without answers, who the sheets are for.
-        bars: shows how far the work is.
 
     Raises:
         S2lctError: something that the caller can mend; what was read is kept.
@@ -133,43 +128,43 @@ def curate(
     check_folder_out(config.out, "--out")
     own, *others = config.verdicts
     readers = models.readers() if models else []
-    progress = Progress(bars)
-    with ExitStack() as locks:
-        locks.enter_context(locked(own, by="s2lct curate", option="--verdicts"))
-        file = VerdictFile(own, others, config.grades)
+    rounds: list[RoundState] = []
+    sheets: list[Path] = []
+    with ExitStack() as opened:
+        opened.enter_context(locked(own, by="s2lct curate", option="--verdicts"))
+        file = VerdictFile(own, others)
         for name in filter(None, [reader, *(one.name for one in readers)]):
             file.verdicts.check_care(name)
         answered = None
         if answers is not None:
             answered = take_answers(answers, read_sheets(config.out), reader, file)
-        candidates = _candidates(config, progress)
+        inputs = read_inputs(config)
+        form = FluentForm(
+            inputs.config,
+            inputs.capabilities,
+            inputs.lexicon,
+            inputs.grammar,
+            opened.enter_context(kept_models(inputs)),
+            None,
+        )
+        candidates = CandidatesOfABuild(form, inputs.sentences)
         if readers:
             read_all_rounds(candidates.of, readers, file, seed=config.seed)
         verdicts = file.verdicts
-    names = {*verdicts.care, *(one.name for one in readers), *filter(None, [reader])}
-    rounds: list[RoundState] = []
-    sheets: list[Path] = []
-    for round in ROUNDS:
-        found = candidates.of(round, verdicts)
-        rounds.append(_state(round, found, verdicts, sorted(names - {*verdicts.careless})))
-        if not rounds[-1].is_finished:
-            if items := unread(found, verdicts, reader):
-                sheets = write_sheets(items, config.out, round=round, seed=config.seed)
-            break
+        names = {*verdicts.care, *(one.name for one in readers), *filter(None, [reader])}
+        for round in ROUNDS:
+            found = candidates.of(round, verdicts)
+            rounds.append(_state(round, found, verdicts, sorted(names - {*verdicts.careless})))
+            if not rounds[-1].is_finished:
+                if items := unread(found, verdicts, reader):
+                    sheets = write_sheets(items, config.out, round=round, seed=config.seed)
+                break
     if not any(sum((one.passed, one.refused, one.first, one.second)) for one in rounds):
         raise BuildError(
             f"--corpus {config.corpus}: no capability's search found a sentence",
             hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
         )
     return Curated(tuple(rounds), tuple(sheets), answered)
-
-
-def _candidates(config: BuildConfig, progress: Progress) -> CandidatesOfABuild:
-    inputs = read_inputs(config, progress)
-    checkpoints = Checkpoints.open(build_folder(inputs.recorded), inputs.recorded)
-    stages = inputs.make_fluent_stages(None)()
-    form = FluentForm(stages, InProcess(stages), checkpoints, progress)
-    return CandidatesOfABuild(form, inputs.sentences)
 
 
 def _state(

@@ -1,46 +1,67 @@
-"""The fluent form: from found sentences to seeds, expansions and counterparts.
+"""The fluent form's steps: select, shorten, compose, extend, confirm, choose.
 
-Found sentences are shortened where a neutral part may go, and composed into seeds; only the
-sentences of seeds that are kept are extended. What readers refused never gets that far.
+Each makes something of sentences and of nothing else; `s2lct.builder.pipeline` takes them in turn.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from pydantic import TypeAdapter
-
-from s2lct.builder.capabilities.schema import Form
-from s2lct.builder.checkpoint import Checkpoints
-from s2lct.builder.drawing import Pool, Search
-from s2lct.builder.fluent_stages import FluentStages
+from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import Analysis
+from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
-from s2lct.builder.scratch import Scratch
-from s2lct.builder.sources import Source, sentence_id
-from s2lct.builder.stages import compose
+from s2lct.builder.sources import Extension, Source, sentence_id
+from s2lct.builder.stages import attested, compose, confirm, extend, search
 from s2lct.builder.stages.compose import PAIRINGS, ComposedExpansion, ComposedSeed
 from s2lct.builder.stages.counterparts import Counterpart, counterpart_of
-from s2lct.builder.stages.judge import Extended
+from s2lct.builder.stages.fill import SUGGESTIONS
+from s2lct.builder.stages.judge import Extended, Judge
+from s2lct.builder.stages.search import TaggedSentence
 from s2lct.builder.stages.variety import choose
-from s2lct.engines import Engine
-from s2lct.identity import content_id
-from s2lct.progress import Progress
-from s2lct.suite.records import Sentence
+from s2lct.identity import shuffle_key
+from s2lct.labels import Label
+from s2lct.progress import bar
+from s2lct.suite.records import Sentence, Token
 
-SHORTENED_AT_ONCE = 25
-"""Sentences that a worker shortens together."""
+SHORTER_FORMS = 4
+"""Of a sentence, those that seeds may use."""
+PHRASES_TRIED = 60
+"""Of a sentence, those that reviewers add most often."""
 EXTENDED_AT_ONCE = 50
-"""Sentences that a worker extends together."""
+"""Sentences: which masked texts share a forward pass, and so the last digits, depends on it."""
 TRIED_FOR_A_SEED = 3
-"""Sentences of a slot, for each seed wanted, that are shortened where no readers chose them."""
-Item = TypeVar("Item")
-_FORMS = TypeAdapter(dict[str, list[Source]])
-_EXTENDED = TypeAdapter(dict[str, list[Extended]])
+"""Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
+LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
+"""Sentences of a slot that are tagged and parsed, or shortened, together."""
+OF_A_SENTENCE = 2
+"""Forms of a sentence that a slot is filled with."""
+_BYTES_OF_A_KEY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A slot of a capability's templates, the rules for what may stand there, and who meets them.
+
+    Attributes:
+        capability: its id.
+        name: the slot's.
+        rules: the rules.
+        candidates: sentences that may meet one, as far as label, length and letters go, in
+            drawing order.
+    """
+
+    capability: str
+    name: str
+    rules: tuple[SearchRule, ...]
+    candidates: tuple[Sentence, ...]
 
 
 @dataclass(frozen=True)
@@ -54,166 +75,252 @@ class ComposedFamily:
 
 @dataclass(frozen=True)
 class FluentForm:
-    """Makes the families of capabilities in their fluent form."""
+    """What the steps share.
 
-    stages: FluentStages
-    engine: Engine[FluentStages]
-    checkpoints: Checkpoints
-    progress: Progress
+    Attributes:
+        config: the options of the build.
+        capabilities: those that are built.
+        lexicon: says what words mean.
+        grammar: says what may stand where.
+        models: tag, parse and fill masks.
+        verdicts: what annotators found; None where nobody annotated.
+        shorter: forms of sentences that were found already, by text.
+    """
 
-    def families(
-        self, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
-    ) -> dict[str, list[ComposedFamily]]:
-        """The families of each capability.
+    config: BuildConfig
+    capabilities: Sequence[Capability]
+    lexicon: Lexicon
+    grammar: ReferenceGrammar
+    models: KeptModels
+    verdicts: Verdicts | None
+    shorter: dict[str, list[Source]] = field(default_factory=dict)
+
+    def slots(self, sentences: Sequence[Sentence]) -> list[Slot]:
+        """Every slot of every capability, with the sentences that may fill it.
+
+        Of sentences with one text the first that may fill a slot does.
+        """
+        progress = bar("search", len(self.capabilities))
+        slots: list[Slot] = []
+        for capability in self.capabilities:
+            for name, rules in capability.form("fluent").search.items():
+                of_text: dict[str, Sentence] = {}
+                for sentence in sentences:
+                    if any(search.may_meet(sentence, rule) for rule in rules):
+                        of_text.setdefault(sentence.text, sentence)
+
+                def key(sentence: Sentence, purpose: str = capability.id) -> bytes:
+                    whole = shuffle_key(self.config.seed, purpose, sentence.corpus, sentence.id)
+                    return whole[:_BYTES_OF_A_KEY]
+
+                drawn = tuple(sorted(of_text.values(), key=key))
+                slots.append(Slot(capability.id, name, rules, drawn))
+            progress(1)
+        return slots
+
+    def select(self, slot: Slot, some: Sequence[Sentence]) -> list[Source]:
+        """Those of a slot's candidates that meet one of its rules, parsed."""
+        tokens = self.models.tagger.tag([sentence.text for sentence in some])
+        tagged = [TaggedSentence(*both) for both in zip(some, tokens, strict=True)]
+        met = search.find(tagged, slot.rules, self.lexicon)
+        trees = self.models.parser.parse([found.tokens for found, _ in met])
+        return [
+            Source(found.sentence, found.sentence.text, found.tokens, tree)
+            for (found, rule), tree in zip(met, trees, strict=True)
+            if tree is not None
+            and (not rule.needs_tree or search.meets_tree(read_tree(tree), found.tokens, rule))
+        ]
+
+    def passes(self, id: str, label: Label) -> bool:
+        """Whether annotators passed a sentence; so it is where nobody annotated."""
+        return self.verdicts is None or self.verdicts.passes(id, {label})
+
+    def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
+        """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
+        missing = {one.text: one for one in sources if one.text not in self.shorter}
+        if missing:
+            found = self.shortened(list(missing.values()), most=SHORTER_FORMS)
+            self.shorter.update({text: found.get(text, []) for text in missing})
+        return [self.usable_forms(one, self.shorter[one.text]) for one in sources]
+
+    def usable_forms(self, source: Source, shorter: Sequence[Source]) -> list[Source]:
+        """Shorter forms of a sentence, which may have been found for another one of its text."""
+        forms = [replace(one, sentence=source.sentence) for one in shorter]
+        whole = self.passes(sentence_id(source.text), source.sentence.label)
+        return [*forms, source] if whole else forms
+
+    def shortened(self, sources: Sequence[Source], *, most: int) -> dict[str, list[Source]]:
+        """Up to so many shorter forms of each sentence that no annotator refused, by its text."""
+        attached = shipped_attachments()
+        candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
+        for source in sources:
+            found = attested.shortened(source.analysis, self.grammar, self.lexicon, attached)
+            passed = [
+                (source, text, longer)
+                for text, longer in found.items()
+                if self.passes(sentence_id(text), source.sentence.label)
+            ]
+            candidates += passed[:most]
+        tokens = self.models.tagger.tag([text for _, text, _ in candidates])
+        trees = self.models.parser.parse(tokens)
+        made: dict[str, list[Source]] = {}
+        for (source, text, longer), words, tree in zip(candidates, tokens, trees, strict=True):
+            if tree is not None and search.is_complete_sentence(read_tree(tree), words):
+                shorter = Source(source.sentence, text, tuple(words), tree, longer)
+                made.setdefault(source.text, []).append(shorter)
+        return made
+
+    def keeps_rule(self, form: Form, source: Source, text: str, tokens: Sequence[Token]) -> bool:
+        """Whether a text of a sentence, shortened or extended, still meets the search rule."""
+        (rules,) = form.search.values()
+        return any(
+            rule.label == source.sentence.label
+            and search.meets_text(text, tokens, rule, self.lexicon)
+            for rule in rules
+        )
+
+    def compose(
+        self, capability: Capability, pools: Mapping[str, Iterable[Source]], counts: Counter[str]
+    ) -> list[ComposedSeed]:
+        """The seeds of a capability, of what its slots may be filled with."""
+        excluded = self.config.excluded.ids
+        form = capability.form("fluent")
+
+        def accept(seed: ComposedSeed) -> bool:
+            if seed.id in excluded:
+                counts["excluded"] += 1
+                return False
+            if form.keep_search_rule and not all(
+                self.keeps_rule(form, one, one.text, one.tokens) for one in seed.sources
+            ):
+                return False
+            if self.verdicts is None or not seed.template:
+                return True
+            return self.verdicts.passes(seed.id, seed.labels)
+
+        return compose.seeds_of(
+            capability.id,
+            form,
+            pools,
+            most=self.config.most_seeds,
+            partners=PAIRINGS,
+            accept=accept,
+        )
+
+    def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
+        """The extensions of sentences, confirmed and judged, by the sentence's text."""
+        judge = Judge(read=self.verdicts is not None)
+        ordered = sorted(sources, key=lambda source: sentence_id(source.text))
+        progress = bar("extend", len(ordered))
+        found: dict[str, list[Extended]] = {}
+        for start in range(0, len(ordered), EXTENDED_AT_ONCE):
+            some = ordered[start : start + EXTENDED_AT_ONCE]
+            for text, confirmed in self.confirmed(some, self._may_be_tried).items():
+                judged = [
+                    replace(one, rejected=judge.reject(text, one.extension, one.tokens))
+                    for one in confirmed
+                ]
+                # Of one text from several origins the last one counts that is not rejected.
+                judged.sort(key=lambda one: one.rejected is None)
+                found[text] = list({one.extension.text: one for one in judged}.values())
+            progress(len(some))
+        return found
+
+    def confirmed(
+        self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
+    ) -> dict[str, list[Extended]]:
+        """The extensions that tagger and parser bear out, by sentence.
 
         Args:
-            sentences: of the corpus.
-            counted: takes the counts of the closing table.
+            sources: the sentences.
+            tried: says which extensions of a sentence with a label are tagged and parsed at all.
         """
-        capabilities = self.stages.capabilities
-        pools = self._pools(sentences)
-        seeds: dict[str, list[ComposedSeed]] = {}
-        self.progress.start("draw", len(capabilities))
-        for one in capabilities:
-            seeds[one.id] = self.stages.seeds(one, pools[one.id], counted[one.id])
-            counted[one.id]["found"] = sum(pool.found for pool in pools[one.id].values())
-            self.progress.advance("draw")
-        used: dict[str, Source] = {
-            source.text: source for some in seeds.values() for s in some for source in s.sources
-        }
-        extended = self._extended(list(used.values()))
-        expansions = [
-            expansion
-            for one in capabilities
-            for expansion in self.expansions(
-                seeds[one.id], one.form("fluent"), extended, counted[one.id]
-            )
-        ]
-        chosen = choose(
-            [seed.id for some in seeds.values() for seed in some],
-            expansions,
-            per_seed=self.stages.config.expansions,
-            seed=self.stages.config.seed,
+        families: list[tuple[Source, list[Extension]]] = []
+        for source, some in zip(sources, self._proposed(sources), strict=True):
+            label = source.sentence.label
+            own = [one for one in some if tried(one, label)]
+            if self.verdicts is not None:
+                own += [two for two in attested.paired(source.text, own) if tried(two, label)]
+            families.append((source, own))
+        found = confirm.confirmed_all(
+            families,
+            self.models.tagger,
+            self.models.parser,
+            self.lexicon,
+            confirm.Licence(self.grammar, self.config.mask_tags),
         )
-        families: dict[str, list[ComposedFamily]] = {}
-        for capability in capabilities:
-            form = capability.form("fluent")
-            counts = counted[capability.id]
-            taken = {seed.text for seed in seeds[capability.id]}
-            taken.update(one.text for s in seeds[capability.id] for one in chosen[s.id])
-            families[capability.id] = []
-            for seed in seeds[capability.id]:
-                counterpart = counterpart_of(seed, form)
-                if counterpart is not None and counterpart.text in taken:
-                    counterpart = None
-                if counterpart is not None:
-                    taken.add(counterpart.text)
-                family = ComposedFamily(seed, tuple(chosen[seed.id]), counterpart)
-                families[capability.id].append(family)
-            counts.update(
-                seeds=len(families[capability.id]),
-                counterparts=sum(f.counterpart is not None for f in families[capability.id]),
-                expansions=sum(len(family.expansions) for family in families[capability.id]),
-            )
-        return families
-
-    def search(self, sentences: Sequence[Sentence]) -> Search:
-        """Searches sentences for what may fill the slots."""
-        return Search(sentences, self.stages, self.engine, self.checkpoints, self.progress)
-
-    def _pools(self, sentences: Sequence[Sentence]) -> dict[str, dict[str, Pool]]:
-        """For each capability and slot what it is filled with, drawn when it is asked for."""
-        config = self.stages.config
-        enough: int | None = None
-        if config.most_seeds <= PAIRINGS:
-            enough = PAIRINGS
-            if self.stages.verdicts is None:
-                enough = min(enough, config.seeds * TRIED_FOR_A_SEED)
-        search = self.search(sentences)
-        pools: dict[str, dict[str, Pool]] = {one.id: {} for one in self.stages.capabilities}
-        for slot in search.slots.values():
-            pools[slot.capability][slot.slot] = Pool(
-                search, slot, self._forms, most=enough, seeds=config.most_seeds
-            )
-        if config.takes_all:
-            search.look_at_all()
-            rows = search.found.tolist()
-            self.progress.start("shorten", len(rows))
-            shards = (map(search.source, some) for some in _parts(rows, SHORTENED_AT_ONCE))
-            for number in self._shorten(list(some) for some in shards):
-                self.progress.advance("shorten", number)
-        else:
-            # Nearly every slot needs its first block: looked at together, they share their work.
-            search.look(
-                {p.drawn.slot.name: p.drawn.first for own in pools.values() for p in own.values()}
-            )
-        return pools
-
-    @cached_property
-    def _shorter(self) -> Scratch[str, list[Source]]:
-        """The shorter forms of sentences by text, which may be of another sentence of it."""
-        return Scratch(TypeAdapter(list[Source]))
-
-    def _forms(self, sources: Sequence[Source]) -> dict[str, list[Source]]:
-        """What seeds may use of sentences, by text."""
-        missing = {one.text: one for one in sources if one.text not in self._shorter}
-        for _ in self._shorten(map(list, _parts(list(missing.values()), SHORTENED_AT_ONCE))):
-            pass
         return {
-            one.text: self.stages.forms(one, self._shorter.get(one.text) or ()) for one in sources
+            source.text: [Extended(*one) for one in some]
+            for source, some in zip(sources, found, strict=True)
         }
 
-    def _shorten(self, shards: Iterable[list[Source]]) -> Iterator[int]:
-        """Find the shorter forms of sentences; of how many, shard by shard."""
-        named = ((f"shorten/{content_id(*(one.text for one in some))}", some) for some in shards)
-        for _, found in self.checkpoints.results(_FORMS, self.engine, FluentStages.shorten, named):
-            self._shorter.put(found.items())
-            yield len(found)
+    def _may_be_tried(self, extension: Extension, label: Label) -> bool:
+        """Whether annotators passed an extension; phrases wait for annotators.
 
-    def _extended(self, sources: Sequence[Source]) -> Scratch[str, list[Extended]]:
-        """The extensions of sentences that stand, by the sentence's text."""
-        ordered = sorted(sources, key=lambda source: sentence_id(source.text))
-        self.progress.start("extend", len(ordered))
-        kept: Scratch[str, list[Extended]] = Scratch(TypeAdapter(list[Extended]))
-        shards = (
-            (f"extend/{content_id(*(one.text for one in some))}", some)
-            for some in _parts(ordered, EXTENDED_AT_ONCE)
+        Of 68 phrases that were attached by rule and read, four were natural.
+        """
+        if self.verdicts is None:
+            return extension.origin != "phrase"
+        return self.passes(extension.id, label)
+
+    def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
+        """Extensions of each sentence that were not tagged, parsed or annotated yet.
+
+        One text may be there from several origins and with several tags for its word: what the
+        tagger and the parser bear out decides.
+        """
+        masked = extend.masked_extensions(
+            sources,
+            self.grammar,
+            self.lexicon,
+            self.models.mlm,
+            tags=self.config.mask_tags,
+            masks=self.config.masks,
+            masks_per_sentence=self.config.masks_per_sentence,
+            suggestions=SUGGESTIONS,
+            seed=self.config.seed,
         )
-        for _, found in self.checkpoints.results(
-            _EXTENDED, self.engine, FluentStages.extended, shards
-        ):
-            kept.put(found.items())
-            self.progress.advance("extend", len(found))
-        return kept
+        bank = shipped_bank()
+        found: list[list[Extension]] = []
+        for source, of_masks in zip(sources, masked, strict=True):
+            phrases = extend.phrase_extensions(source, bank, self.grammar, most=PHRASES_TRIED)
+            distinct = {
+                (one.text, one.origin, tuple(word.tag for word in one.inserted)): one
+                for one in (*of_masks, *phrases, *source.extensions)
+                if one.text != source.text
+            }
+            found.append(list(distinct.values()))
+        return found
 
-    def expansions(
+    def expand(
         self,
         seeds: Sequence[ComposedSeed],
         form: Form,
-        extended: Scratch[str, list[Extended]],
+        extended: Mapping[str, Sequence[Extended]],
         counts: Counter[str],
     ) -> list[ComposedExpansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
-        config, stages = self.stages.config, self.stages
-        excluded = config.excluded.ids
+        excluded = self.config.excluded.ids
+        judge = Judge(read=self.verdicts is not None)
         taken = {seed.text for seed in seeds}
         made: list[ComposedExpansion] = []
         for seed in seeds:
             template = form.templates[seed.number]
             for slot, source in zip(seed.slots, seed.sources, strict=True):
-                tried = extended.get(source.text) or []
+                tried = extended.get(source.text, ())
                 counts["suggestions"] += len(tried)
                 counts.update(
                     f"rejected_{one.rejected.name.lower()}" for one in tried if one.rejected
                 )
-                for one in stages.judge.usable(tried, config.expansions):
+                for one in judge.usable(tried, self.config.expansions):
                     analysis = Analysis(one.extension.text, one.tokens, read_tree(one.tree))
-                    if form.keep_search_rule and not stages.keeps_rule(
+                    expansion = None
+                    if not form.keep_search_rule or self.keeps_rule(
                         form, source, one.extension.text, one.tokens
                     ):
-                        counts["rejected_specification"] += 1
-                        continue
-                    expansion = compose.expansion_of(seed, template, slot, one.extension, analysis)
+                        expansion = compose.expansion_of(
+                            seed, template, slot, one.extension, analysis
+                        )
                     if expansion is None:
                         counts["rejected_specification"] += 1
                     elif expansion.id in excluded:
@@ -225,7 +332,109 @@ class FluentForm:
                         made.append(expansion)
         return made
 
+    def choose(
+        self,
+        seeds: Mapping[str, Sequence[ComposedSeed]],
+        expansions: Sequence[ComposedExpansion],
+        counted: Mapping[str, Counter[str]],
+    ) -> dict[str, list[ComposedFamily]]:
+        """The families of each capability: seeds, the expansions to publish, counterparts."""
+        chosen = choose(
+            [seed.id for some in seeds.values() for seed in some],
+            expansions,
+            per_seed=self.config.expansions,
+            seed=self.config.seed,
+        )
+        families: dict[str, list[ComposedFamily]] = {}
+        for capability in self.capabilities:
+            own = seeds[capability.id]
+            taken = {seed.text for seed in own}
+            taken.update(one.text for seed in own for one in chosen[seed.id])
+            families[capability.id] = []
+            for seed in own:
+                counterpart = counterpart_of(seed, capability.form("fluent"))
+                if counterpart is not None and counterpart.text in taken:
+                    counterpart = None
+                if counterpart is not None:
+                    taken.add(counterpart.text)
+                family = ComposedFamily(seed, tuple(chosen[seed.id]), counterpart)
+                families[capability.id].append(family)
+            counted[capability.id].update(
+                seeds=len(own),
+                counterparts=sum(f.counterpart is not None for f in families[capability.id]),
+                expansions=sum(len(family.expansions) for family in families[capability.id]),
+            )
+        return families
 
-def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+
+class Drawn:
+    """The sentences that meet a slot's rules, tagged and parsed as far as they are asked for."""
+
+    def __init__(self, form: FluentForm, slot: Slot, *, most: int) -> None:
+        """Draw from a slot's candidates.
+
+        Args:
+            form: selects.
+            slot: the slot.
+            most: sentences to find at most.
+        """
+        self._form, self._slot, self._most = form, slot, most
+        self._at_once = min(max(LEAST_DRAWN, 4 * form.config.most_seeds), MOST_DRAWN)
+        self._seen = 0
+        self._found: list[Source] = []
+
+    @property
+    def found(self) -> int:
+        """How many were found by now."""
+        return len(self._found[: self._most])
+
+    def first(self, number: int) -> list[Source]:
+        """The first ones in drawing order, as far as there are so many."""
+        number = min(number, self._most)
+        while len(self._found) < number and self._seen < len(self._slot.candidates):
+            some = self._slot.candidates[self._seen : self._seen + self._at_once]
+            self._seen += len(some)
+            self._found += self._form.select(self._slot, some)
+        return self._found[:number]
+
+
+class Pool:
+    """What a slot is filled with: a form of every sentence, then another one of each.
+
+    Sentences are drawn and shortened as far as the pool is gone through, which it may be more than
+    once.
+    """
+
+    def __init__(self, form: FluentForm, slot: Slot) -> None:
+        """Fill a slot.
+
+        Args:
+            form: shortens.
+            slot: the slot.
+        """
+        config = form.config
+        most = len(slot.candidates)
+        if config.most_seeds <= PAIRINGS:
+            most = PAIRINGS
+            if form.verdicts is None:
+                most = min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
+        self.drawn = Drawn(form, slot, most=most)
+        self._form = form
+        self._at_once = min(max(LEAST_SHORTENED, config.most_seeds), MOST_DRAWN)
+        self._forms: list[list[Source]] = []
+
+    def __iter__(self) -> Iterator[Source]:
+        number = 0
+        while number < len(self._forms) or self._shorten():
+            yield from self._forms[number][:1]
+            number += 1
+        for turn in range(1, OF_A_SENTENCE):
+            for forms in self._forms:
+                yield from forms[turn : turn + 1]
+
+    def _shorten(self) -> bool:
+        """Find the forms of the next sentences; whether there are any."""
+        done = len(self._forms)
+        some = self.drawn.first(done + self._at_once)[done:]
+        self._forms += self._form.forms(some)
+        return bool(some)

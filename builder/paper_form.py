@@ -1,137 +1,102 @@
-"""The paper's form, shard by shard: search, transform, parse, mask, fill, validate, select.
-
-What needs a model is asked of workers, a stage at a time; what they made lies on disk in between.
-"""
+"""The paper's form: search, transform, parse, mask, fill, validate, select."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from s2lct.builder.build_stages import (
-    Found,
-    MaskedSeed,
-    Selected,
-    Stage,
-    Stages,
-    Transformed,
-    Validated,
-)
 from s2lct.builder.capabilities.schema import Capability
-from s2lct.builder.checkpoint import Checkpoints
-from s2lct.builder.stages.search import Match
-from s2lct.engines import Engine
-from s2lct.progress import Progress
-from s2lct.suite.records import FilledSentence, Seed, Sentence
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.stages import fill, mask, parse, search, select, transform, validate
+from s2lct.builder.stages.compose import PAIRINGS
+from s2lct.progress import bar
+from s2lct.suite.records import Family, Seed, Sentence
 
-SENTENCES_PER_SHARD = 1_000
-SEEDS_PER_SHARD = 100
-Item = TypeVar("Item")
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
+SEEDS_AT_ONCE = 100
+"""Which masked texts share a forward pass, and so the last digits of scores, depends on it."""
 
 
-@dataclass(frozen=True)
-class PaperForm:
-    """Takes sentences and seeds through the stages of a build."""
-
-    stages: Stages
-    engine: Engine[Stages]
-    checkpoints: Checkpoints
-    progress: Progress
-
-    def found(
-        self, sentences: Sequence[Sentence], capabilities: Sequence[Capability]
-    ) -> dict[str, Found]:
-        """The sentences that each capability may use."""
-        search, matches = self.stages.search, dict[str, list[Match]]()
-        matches.update({one.id: [] for one in capabilities})
-        self.progress.start("search", len(sentences))
-        self._ask(search, _shards(sentences, SENTENCES_PER_SHARD), lambda part: (part,))
-        for name, part in _shards(sentences, SENTENCES_PER_SHARD):
-            for match in self._run(search, name, part):
-                matches[match.capability].append(match)
-        return {
-            name: self._run(self.stages.found, name, name, own) for name, own in matches.items()
-        }
-
-    def transformed(self, found: Mapping[str, Found]) -> Iterator[Transformed]:
-        """The seeds of each capability."""
-        self.progress.start("transform", len(found))
-        for name, one in found.items():
-            yield self._run(self.stages.transform, name, name, one)
-            self.progress.advance("transform")
-
-    def expanded(
-        self, seeds: Sequence[Seed]
-    ) -> Iterator[tuple[list[MaskedSeed], list[FilledSentence], Validated, Selected]]:
-        """What is made of seeds, shard by shard."""
-        stages = self.stages
-        for stage in ("parse", "mask", "fill", "validate", "select"):
-            self.progress.start(stage, len(seeds))
-
-        def masked(name: str, part: Sequence[Seed]) -> list[MaskedSeed]:
-            parsed = self._run(stages.parse, name, part)
-            return self._run(stages.mask, name, parsed)
-
-        shards = list(_shards(seeds, SEEDS_PER_SHARD))
-        self._ask(stages.parse, shards, lambda part: (part,))
-        in_masks = ((name, masked(name, part)) for name, part in shards)
-        self._ask(stages.fill, self._told("mask", in_masks), lambda part: (part,))
-        filled = (
-            (name, (some := masked(name, part), self._run(stages.fill, name, some)))
-            for name, part in shards
+def families_in_paper_form(
+    sentences: Sequence[Sentence],
+    capabilities: Sequence[Capability],
+    config: BuildConfig,
+    lexicon: Lexicon,
+    grammar: ReferenceGrammar,
+    models: KeptModels,
+    counted: Mapping[str, Counter[str]],
+) -> dict[str, list[Family]]:
+    """The families of each capability; ``counted`` takes the counts of the closing table."""
+    forms = {capability.id: capability.form("paper") for capability in capabilities}
+    excluded = config.excluded.ids
+    matches = search.search(sentences, forms, models.tagger, lexicon)
+    trees = search.Trees(lambda: models.parser)
+    left_out: set[tuple[str, str]] = set()
+    seeds: list[Seed] = []
+    progress = bar("transform", len(capabilities))
+    for capability in capabilities:
+        found = search.draw(
+            [match for match in matches if match.capability == capability.id],
+            forms[capability.id],
+            trees,
+            most=max(config.most_seeds, PAIRINGS),
+            seed=config.seed,
         )
-        self._ask(stages.validate, filled, lambda both: both, size=lambda both: len(both[0]))
-        for name, part in shards:
-            some = masked(name, part)
-            fillings = self._run(stages.fill, name, some)
-            validated = self._run(stages.validate, name, some, fillings)
-            selected = self._run(stages.select, name, some, validated.expansions)
-            self.progress.advance("select", len(some))
-            yield some, fillings, validated, selected
-
-    def _ask(
-        self,
-        stage: Stage[Any, Any],
-        shards: Iterable[tuple[str, Item]],
-        given: Callable[[Item], tuple[Any, ...]],
-        size: Callable[[Any], int] = len,
-    ) -> None:
-        """Have workers run a stage on shards; what they make is kept."""
-        sizes: dict[str, int] = {}
-
-        def asked() -> Iterator[tuple[str, tuple[str, tuple[Any, ...]]]]:
-            for name, shard in shards:
-                sizes[f"{stage.name}/{name}"] = size(shard)
-                yield f"{stage.name}/{name}", (stage.name, given(shard))
-
-        for name, _ in self.checkpoints.results(stage.adapter, self.engine, _run_stage, asked()):
-            self.progress.advance(stage.name, sizes.pop(name))
-
-    def _run(
-        self, stage: Stage[Given, Made], part: str, *given: Given.args, **options: Given.kwargs
-    ) -> Made:
-        """What a stage makes of a shard, as it is kept, or made here."""
-        make = partial(stage.run, *given, **options)
-        return self.checkpoints.get(f"{stage.name}/{part}", stage.adapter, make)
-
-    def _told(
-        self, stage: str, shards: Iterable[tuple[str, list[MaskedSeed]]]
-    ) -> Iterator[tuple[str, list[MaskedSeed]]]:
-        for name, part in shards:
-            self.progress.advance(stage, len(part))
-            yield name, part
-
-
-def _run_stage(stages: Stages, given: tuple[str, tuple[Any, ...]]) -> Any:
-    name, arguments = given
-    return getattr(stages, name).run(*arguments)
-
-
-def _shards(items: Sequence[Item], size: int) -> Iterator[tuple[str, Sequence[Item]]]:
-    """Items in shards, each with the name of its checkpoints."""
-    for number, start in enumerate(range(0, len(items), size)):
-        yield f"{number:05}", items[start : start + size]
+        counted[capability.id]["found"] = sum(map(len, found.values()))
+        own, without = transform.transform_without(
+            found,
+            capability,
+            forms[capability.id],
+            seeds=config.most_seeds,
+            seed=config.seed,
+            excluded=excluded,
+        )
+        seeds += own
+        left_out.update((capability.id, id) for id in without)
+        progress(1)
+    families: dict[str, list[Family]] = {capability.id: [] for capability in capabilities}
+    fillings: dict[fill.Problem, list[fill.Filling]] = {}
+    progress = bar("expand", len(seeds))
+    for start in range(0, len(seeds), SEEDS_AT_ONCE):
+        parsed = parse.parse(seeds[start : start + SEEDS_AT_ONCE], models.tagger, models.parser)
+        masked = mask.mask(
+            parsed,
+            grammar,
+            masked_per_seed=config.masks,
+            masks_per_sentence=config.masks_per_sentence,
+            order="random",
+            tags=config.mask_tags,
+            seed=config.seed,
+            anywhere=True,
+        )
+        filled = fill.fill(masked, models.mlm, suggestions=fill.SUGGESTIONS, known=fillings)
+        parents = {one.seed.id: one for one in parsed}
+        passed, rejected = validate.validate(filled, parents, forms, models.tagger, lexicon)
+        for one in filled:
+            counts = counted[parents[one.masked.seed_id].seed.capability]
+            counts.update(masked=1, suggestions=len(one.suggestions))
+        for (name, reason), number in rejected.items():
+            counted[name][f"rejected_{reason.name.lower()}"] += number
+        left_out.update(
+            (parents[one.seed_id].seed.capability, one.id) for one in passed if one.id in excluded
+        )
+        for family in select.select(
+            [one for one in passed if one.id not in excluded],
+            parsed,
+            per_seed=config.expansions,
+            seed=config.seed,
+        ):
+            families[family.seed.seed.capability].append(family)
+        progress(len(parsed))
+    for name, _ in left_out:
+        counted[name]["excluded"] += 1
+    for name, group in families.items():
+        families[name], duplicates = select.without_duplicates(group)
+        counted[name].update(
+            duplicates=duplicates.total(),
+            seeds=len(families[name]),
+            expansions=sum(len(family.expansions) for family in families[name]),
+        )
+    return families

@@ -9,50 +9,45 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TypeVar
-
-from pydantic import TypeAdapter
 
 from s2lct.builder.curation.sheets import Candidate, Round
 from s2lct.builder.curation.verdicts import Verdicts
-from s2lct.builder.drawing import OF_A_SENTENCE, DrawnSentences
-from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm
-from s2lct.builder.fluent_stages import SHORTER_FORMS, FluentStages
+from s2lct.builder.fluent_form import (
+    EXTENDED_AT_ONCE,
+    OF_A_SENTENCE,
+    SHORTER_FORMS,
+    TRIED_FOR_A_SEED,
+    Drawn,
+    FluentForm,
+)
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import attested, compose
-from s2lct.builder.stages.compose import ComposedSeed
+from s2lct.builder.stages.compose import PAIRINGS, ComposedSeed
 from s2lct.labels import Label
+from s2lct.progress import bar
 from s2lct.suite.annotation import Item
 from s2lct.suite.records import Sentence
 
 CASES_FOR_A_SEED = 2
 """Cases that are read for each seed that is still missing."""
-AT_ONCE = 50
-DRAWN_AT_ONCE = 200
 ANY_NUMBER = 1_000
 EXTENSIONS_OF_A_SENTENCE = 16
 PAIRS_OF_A_SENTENCE = 4
-Made = TypeVar("Made")
 
 
 class CandidatesOfABuild:
     """The candidates of each round: what was read, and what is to be read next.
 
     Args:
-        form: makes the families of a build, with its own checkpoints; its verdicts are not used.
+        form: makes the families of a build; it has no verdicts.
         sentences: of the corpus.
     """
 
     def __init__(self, form: FluentForm, sentences: Sequence[Sentence]) -> None:
         self._form = form
-        self._unread = replace(form.stages, verdicts=None)
-        search = form.search(sentences)
-        most = compose.PAIRINGS
         self._drawn = {
-            (slot.capability, slot.slot): DrawnSentences(
-                search, slot, most=most, at_once=DRAWN_AT_ONCE
-            )
-            for slot in search.slots.values()
+            (slot.capability, slot.name): Drawn(form, slot, most=PAIRINGS)
+            for slot in form.slots(sentences)
         }
         self._shorter: dict[str, list[Source]] = {}
         self._longer: dict[str, list[Extension]] = {}
@@ -65,7 +60,7 @@ class CandidatesOfABuild:
                 passed.
             verdicts: what readers found so far.
         """
-        form = replace(self._form.stages, verdicts=verdicts)
+        form = replace(self._form, verdicts=verdicts)
         reached = self._reached(verdicts)
         if round == "sentences":
             return self._sentences(reached, verdicts)
@@ -74,14 +69,14 @@ class CandidatesOfABuild:
 
     def _reached(self, verdicts: Verdicts) -> dict[tuple[str, str], list[Source]]:
         """Of each slot as many sentences as leave enough that no reader refused."""
-        enough = TRIED_FOR_A_SEED * self._form.stages.config.most_seeds
-        reached = {slot: list(drawn.sources(0, enough)) for slot, drawn in self._drawn.items()}
+        enough = TRIED_FOR_A_SEED * self._form.config.most_seeds
+        reached = {slot: drawn.first(enough) for slot, drawn in self._drawn.items()}
         while True:
             self._look_up_shorter([source for some in reached.values() for source in some])
             more: dict[tuple[str, str], list[Source]] = {}
             for slot, some in reached.items():
                 missing = enough - sum(self._is_usable(one, verdicts) for one in some)
-                more[slot] = self._drawn[slot].sources(len(some), len(some) + missing)
+                more[slot] = self._drawn[slot].first(len(some) + missing)[len(some) :]
             if not any(more.values()):
                 return reached
             for slot, sources in more.items():
@@ -118,7 +113,7 @@ class CandidatesOfABuild:
                 yield one
 
     def _pools(
-        self, form: FluentStages, reached: Mapping[tuple[str, str], Sequence[Source]]
+        self, form: FluentForm, reached: Mapping[tuple[str, str], Sequence[Source]]
     ) -> dict[str, dict[str, list[Source]]]:
         shorter = {
             source.text: [
@@ -131,7 +126,7 @@ class CandidatesOfABuild:
         }
         pools: dict[str, dict[str, list[Source]]] = {one.id: {} for one in form.capabilities}
         for (capability, slot), sources in reached.items():
-            of_each = [form.forms(one, shorter[one.text])[:OF_A_SENTENCE] for one in sources]
+            of_each = [form.usable_forms(one, shorter[one.text])[:OF_A_SENTENCE] for one in sources]
             pools[capability][slot] = [
                 forms[turn]
                 for turn in range(OF_A_SENTENCE)
@@ -141,12 +136,12 @@ class CandidatesOfABuild:
         return pools
 
     def _cases(
-        self, form: FluentStages, pools: Mapping[str, Mapping[str, list[Source]]]
+        self, form: FluentForm, pools: Mapping[str, Mapping[str, list[Source]]]
     ) -> list[Candidate]:
         found: list[Candidate] = []
         for capability in form.capabilities:
             own = pools[capability.id]
-            passing = form.seeds(capability, own, Counter())
+            passing = form.compose(capability, own, Counter())
             description = capability.raters or capability.title
             missing = form.config.most_seeds - len(passing)
             considered = [seed for seed in passing if seed.template]
@@ -167,7 +162,7 @@ class CandidatesOfABuild:
 
     @staticmethod
     def _collector(
-        form: FluentStages, considered: list[ComposedSeed]
+        form: FluentForm, considered: list[ComposedSeed]
     ) -> Callable[[ComposedSeed], bool]:
         """Accepts what may still pass, and notes all that is asked about."""
         excluded = form.config.excluded.ids
@@ -183,11 +178,11 @@ class CandidatesOfABuild:
         return accept
 
     def _extensions(
-        self, form: FluentStages, pools: Mapping[str, Mapping[str, list[Source]]]
+        self, form: FluentForm, pools: Mapping[str, Mapping[str, list[Source]]]
     ) -> list[Candidate]:
         used: dict[str, Source] = {}
         for capability in form.capabilities:
-            for seed in form.seeds(capability, pools[capability.id], Counter()):
+            for seed in form.compose(capability, pools[capability.id], Counter()):
                 used.update((source.text, source) for source in seed.sources)
         self._look_up_longer(sorted(used.values(), key=lambda one: sentence_id(one.text)))
         return _distinct(
@@ -196,7 +191,7 @@ class CandidatesOfABuild:
             for extension in self._worth_reading(source, form)
         )
 
-    def _worth_reading(self, source: Source, form: FluentStages) -> Iterator[Extension]:
+    def _worth_reading(self, source: Source, form: FluentForm) -> Iterator[Extension]:
         """A sentence's extensions, and each two of those that passed at once."""
         single = self._longer[source.text]
         yield from single
@@ -204,47 +199,21 @@ class CandidatesOfABuild:
         yield from attested.paired(source.text, passed)[:PAIRS_OF_A_SENTENCE]
 
     def _look_up_shorter(self, sources: Sequence[Source]) -> None:
-        def compute(some: Sequence[Source]) -> list[list[Source]]:
-            found = self._unread.shortened(some, most=ANY_NUMBER)
-            return [found.get(one.text, []) for one in some]
-
-        self._look_up("shorten", self._shorter, TypeAdapter(list[Source]), sources, compute)
+        """Find the shorter forms of sentences where they are not known."""
+        missing = {one.text: one for one in sources if one.text not in self._shorter}
+        found = self._form.shortened(list(missing.values()), most=ANY_NUMBER)
+        self._shorter.update({text: found.get(text, []) for text in missing})
 
     def _look_up_longer(self, sources: Sequence[Source]) -> None:
-        def compute(some: Sequence[Source]) -> list[list[Extension]]:
-            found = self._unread.confirmed(some, lambda extension, label: True)
-            return [_likeliest([one.extension for one in found[s.text]]) for s in some]
-
-        adapter = TypeAdapter(list[Extension])
-        self._look_up("extend", self._longer, adapter, sources, compute)
-
-    def _look_up(
-        self,
-        stage: str,
-        known: dict[str, Made],
-        adapter: TypeAdapter[Made],
-        sources: Sequence[Source],
-        compute: Callable[[Sequence[Source]], list[Made]],
-    ) -> None:
-        """Make what is not known of each sentence: it is kept for the next time."""
-        checkpoints, progress = self._form.checkpoints, self._form.progress
-        missing: list[Source] = []
-        for source in {one.text: one for one in sources}.values():
-            if source.text in known:
-                continue
-            kept = checkpoints.kept(_part(stage, source), adapter)
-            if kept is None:
-                missing.append(source)
-            else:
-                known[source.text] = kept
-        if not missing:
-            return
-        progress.start(stage, len(missing))
-        for start in range(0, len(missing), AT_ONCE):
-            some = missing[start : start + AT_ONCE]
-            for source, made in zip(some, compute(some), strict=True):
-                known[source.text] = checkpoints.keep(_part(stage, source), adapter, made)
-            progress.advance(stage, len(some))
+        """Find the extensions of sentences where they are not known."""
+        missing = {one.text: one for one in sources if one.text not in self._longer}
+        progress = bar("extend", len(missing))
+        for start in range(0, len(missing), EXTENDED_AT_ONCE):
+            some = list(missing.values())[start : start + EXTENDED_AT_ONCE]
+            found = self._form.confirmed(some, lambda extension, label: True)
+            for text, confirmed in found.items():
+                self._longer[text] = _likeliest([one.extension for one in confirmed])
+            progress(len(some))
 
 
 def _likeliest(extensions: Sequence[Extension]) -> list[Extension]:
@@ -257,10 +226,6 @@ def _likeliest(extensions: Sequence[Extension]) -> list[Extension]:
     in_turn = zip_longest(of_origin["masked"], of_origin["phrase"])
     likely = [one for both in in_turn for one in both if one is not None]
     return (of_origin["attested"] + likely)[:EXTENSIONS_OF_A_SENTENCE]
-
-
-def _part(stage: str, source: Source) -> str:
-    return f"{stage}/{sentence_id(source.text)}"
 
 
 def _sentence(text: str, label: Label) -> Candidate:

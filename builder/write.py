@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.capabilities.files import recorded
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.curation.verdicts import Verdicts
@@ -18,7 +19,6 @@ from s2lct.labels import LABELS
 from s2lct.suite.records import Expansion, Family, Seed, Sentence
 
 if TYPE_CHECKING:
-    from s2lct.builder.built import Suite
     from s2lct.builder.fluent_form import ComposedFamily
     from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.suite.write import write_suite_files
@@ -40,6 +40,25 @@ _RECORDED_PACKAGES = (
     "transformers",
     "vaderSentiment",
 )
+
+
+@dataclass
+class CapabilityCounts:
+    """What happened to one capability on the way; the rows of the closing table."""
+
+    found: int = 0
+    seeds: int = 0
+    masked: int = 0
+    suggestions: int = 0
+    rejected_part_of_speech: int = 0
+    rejected_not_neutral: int = 0
+    rejected_specification: int = 0
+    rejected_unlikely: int = 0
+    duplicates: int = 0
+    expansions: int = 0
+    excluded: int = 0
+    counterparts: int = 0
+    rejected_sentiment: int = 0
 
 
 def composed_rows(
@@ -167,7 +186,9 @@ def rows(families: Iterable[Family]) -> Iterator[dict[str, Any]]:
 
 def write_suite(
     config: BuildConfig,
-    suite: Suite,
+    capabilities: Sequence[Capability],
+    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    counts: Mapping[str, CapabilityCounts],
     corpora: Sequence[Corpus],
     inputs: Mapping[str, Any],
     folder: Path,
@@ -185,10 +206,10 @@ def write_suite(
         "lexicon": inputs["lexicon"],
         "scorers": inputs["scorers"],
         "grammar": inputs["grammar"],
-        "capabilities": [recorded(capability) for capability in suite.capabilities],
-        "counts": {name: asdict(counts) for name, counts in suite.counts.items()},
+        "capabilities": [recorded(capability) for capability in capabilities],
+        "counts": {name: asdict(counted) for name, counted in counts.items()},
     }
-    write_suite_files(folder, suite.rows, described)
+    write_suite_files(folder, rows, described)
 
 
 def _described(corpus: Corpus) -> dict[str, Any]:

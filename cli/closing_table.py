@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from s2lct.builder.built import CapabilityCounts
+    from s2lct.builder.write import CapabilityCounts
 
 _SENTENCES = {"found": "found", "seeds": "seeds"}
 _WORDS = {

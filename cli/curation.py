@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -25,18 +26,18 @@ _WAITING = "waits"
     commands.curate,
     "s2lct curate --corpus csv:mine.csv --verdicts verdicts.jsonl --out sheets/",
     "s2lct curate --corpus csv:mine.csv --verdicts verdicts.jsonl --out sheets/ \\\n"
-    "    --answers ada.csv --reader Ada",
+    "    --answers ada.csv --annotator Ada",
     "s2lct curate --corpus csv:mine.csv --verdicts verdicts.jsonl --out sheets/ \\\n"
     "    --base-url http://localhost:8000/v1 --model ONE --model OTHER",
 )
-def show_curated(curated: Curated, options: commands.CurateOptions) -> None:
+def show_curated(curated: Curated, *, verdicts: list[Path], annotator: str = "") -> None:
     """What is left to read, for whom, and where it is."""
     from s2lct.builder.curation.sheets import ROUNDS
 
     if curated.answered is not None:
         show(
-            f"{curated.answered.verdicts:,} verdicts of {options.reader} added to "
-            f"{options.verdicts[0]}; {curated.answered.unanswered:,} of the sheet's texts without."
+            f"{curated.answered.verdicts:,} verdicts of {annotator} added to "
+            f"{verdicts[0]}; {curated.answered.unanswered:,} of the sheet's texts without."
         )
     table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
     table.add_column("")
@@ -48,7 +49,7 @@ def show_curated(curated: Curated, options: commands.CurateOptions) -> None:
     for round in ROUNDS[len(curated.rounds) :]:
         table.add_row(round, *[_WAITING] * 4, style="dim")
     console.print(table)
-    files = [str(path) for path in options.verdicts if path.exists()]
+    files = [str(path) for path in verdicts if path.exists()]
     if curated.is_finished:
         given = " ".join(f"--verdicts {path}" for path in files)
         show(f"All is read. Build with the same options and {given}")
@@ -63,7 +64,7 @@ def show_curated(curated: Curated, options: commands.CurateOptions) -> None:
 
 
 @BUILDING.shows(commands.agreement, "s2lct agreement verdicts.jsonl")
-def show_agreement(found: Agreement, options: commands.AgreementOptions) -> None:
+def show_agreement(found: Agreement) -> None:
     """Verdicts of each reader, and how far two readers of the same agree."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
     table.add_column("reader")

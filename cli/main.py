@@ -12,7 +12,6 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from s2lct.builder import commands
-from s2lct.builder.config import BuildConfig
 from s2lct.cli import analysis, curation, imports, leaderboard, publish, scoring
 from s2lct.cli.command_line import Commands, run
 from s2lct.cli.console import console, error_console, show
@@ -66,15 +65,10 @@ def s2lct(
     "s2lct build --out dist/s2lct",
     "s2lct build --out dist/lc4 --capability LC4 --seeds 5",
     "s2lct build --out dist/mine --corpus csv:reviews.csv",
-    "s2lct build --out dist/mine --corpus csv:reviews.csv --plan",
 )
-def show_build(built: commands.Built, config: BuildConfig) -> None:
-    """What happened to each capability, and where the suite is; or what it will cost."""
-    if built.plan is not None:
-        from s2lct.cli.plan_table import PlanTable
-
-        console.print(PlanTable(built.plan))
-        return
+def show_build(built: commands.Built) -> None:
+    """What happened to each capability, and where the suite is."""
+    config = built.config
     from s2lct.cli.closing_table import ClosingTable
 
     console.print(ClosingTable(built.counts))
@@ -114,12 +108,18 @@ def _of_judging(built: commands.Built) -> Iterator[str]:
     "s2lct capabilities --show LC4 --yaml > mine.yaml",
 )
 def show_capabilities(
-    known: list[tuple[Capability, Path]], options: commands.CapabilitiesOptions
+    known: list[tuple[Capability, Path]],
+    *,
+    show: str | None = None,
+    yaml: Annotated[
+        bool,
+        typer.Option("--yaml", help="With --show: print the file, to start your own from."),
+    ] = False,
 ) -> None:
     """A table of capabilities, or what one is."""
     from s2lct.builder.specification import specification
 
-    if options.show is None:
+    if show is None:
         table = Table("", "capability", "expectation", "passes", header_style="bold")
         for capability, _ in known:
             passes = {
@@ -129,21 +129,19 @@ def show_capabilities(
             passing = "; ".join(sorted(passes))
             table.add_row(capability.id, capability.title, capability.expectation, passing)
         console.print(table)
-    elif options.yaml:
+    elif yaml:
         sys.stdout.write(plain_lines(known[0][1].read_text(encoding="utf-8-sig")))
     else:
         console.print(specification(known[0][0]))
 
 
 @BUILDING.shows(commands.inspect, "s2lct inspect dist/s2lct --capability LC4 --n 5")
-def show_families(
-    found: dict[str, list[list[dict[str, Any]]]], options: commands.InspectOptions
-) -> None:
+def show_families(found: dict[str, list[list[dict[str, Any]]]], *, suite: Path) -> None:
     """Seeds with their expansions, a capability after the other."""
     from s2lct.suite.inspect import lines_of
     from s2lct.suite.read import read_description
 
-    described = read_description(options.suite)["capabilities"]
+    described = read_description(suite)["capabilities"]
     titles = {capability["id"]: capability["title"] for capability in described}
     for name, families in found.items():
         console.rule(f"{name} {titles[name]}", align="left")
@@ -153,14 +151,14 @@ def show_families(
 
 
 @BUILDING.shows(commands.verify, "s2lct verify dist/s2lct")
-def show_faults(broken: list[str], options: commands.VerifyOptions) -> None:
+def show_faults(broken: list[str], *, suite: Path) -> None:
     """Broken invariants; the exit status is 1 where there is one."""
     for fault in broken:
         show(f"✗ {fault}")
     if broken:
         console.print(f"{len(broken)} broken", style="bold red")
         raise typer.Exit(1)
-    console.print(f"✓ {options.suite} keeps every invariant")
+    console.print(f"✓ {suite} keeps every invariant")
 
 
 @BUILDING.shows(
@@ -168,15 +166,15 @@ def show_faults(broken: list[str], options: commands.VerifyOptions) -> None:
     "s2lct export dist/s2lct --format csv --out s2lct.csv",
     "s2lct export dist/s2lct --format lm-eval --out tasks",
 )
-def show_export(rows: int, options: commands.ExportOptions) -> None:
+def show_export(rows: int, *, out: Path, format: str) -> None:
     """How much was written where."""
-    console.print(f"{rows:,} cases written to {options.out}")
-    if options.format == "lm-eval":
-        console.print(f"Run them: lm_eval --include_path {options.out} --tasks s2lct …")
+    console.print(f"{rows:,} cases written to {out}")
+    if format == "lm-eval":
+        console.print(f"Run them: lm_eval --include_path {out} --tasks s2lct …")
 
 
 @BUILDING.shows(commands.models, "s2lct models")
-def show_models(found: list[ModelEntry], options: commands.ModelsOptions) -> None:
+def show_models(found: list[ModelEntry]) -> None:
     """A table of models."""
     table = Table("model", "MB", "", header_style="bold", box=SIMPLE_HEAD, show_edge=False)
     table.columns[0].no_wrap = True

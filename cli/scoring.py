@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
 from s2lct.analysis.commands import report as reporting
 from s2lct.cli.console import console, note, show, show_json
 from s2lct.cli.options import Panel
+from s2lct.command import Format
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.commands import gates, score_models, score_options
+from s2lct.leaderboard.commands import results as holding
+from s2lct.leaderboard.commands import score_models
+from s2lct.tables import Cell, Table
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import Result
@@ -24,22 +26,22 @@ SCORING = Panel(app, "Score models")
 
 
 @SCORING.shows(
-    score_models.score,
+    score_models.score_models,
     "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
     "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
     "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
     "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
+    name="score",
 )
-def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions) -> None:
+def show_scores(scores: score_models.Scores, *, format: Format = "table") -> None:
     """Failure rates side by side, and where they were written."""
     from s2lct.leaderboard.results.write import plain_path
-    from s2lct.leaderboard.site.report import ResultsTable
 
-    as_json = options.format == "json"
-    if as_json:
+    tell = note if format == "json" else console.print
+    if format == "json":
         show_json(scores.as_json())
     elif scores.results:
-        console.print(ResultsTable(scores.results))
+        show_results(scores.results)
         console.print(
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
             f"{' '.join(map(str, scores.files))} --html report.html"
@@ -47,27 +49,24 @@ def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions
     for result, sent in zip(scores.results, scores.sent, strict=True):
         if (of := result.model.endpoint) is not None:
             days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
-            console.print(
+            tell(
                 f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
                 f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
                 f"tokens read, {of.completion_tokens:,} written, on {days}; {of.reused:,} answers "
                 "are kept from earlier runs. It cannot be scored again."
             )
         if (given := result.model.predictions) is not None:
-            console.print(
+            tell(
                 f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
                 "again, and are no submission to a leaderboard."
             )
     for path, result in zip(scores.files, scores.results, strict=True):
-        plain = plain_path(result.model, options.out)
+        plain = plain_path(result.model, path.parent)
         if not result.partial and plain not in (None, path):
-            (note if as_json else console.print)(
-                f"{plain} stays as it is: it holds another result."
-            )
+            tell(f"{plain} stays as it is: it holds another result.")
     if scores.failed:
         raise ScoringError(
-            f"{len(scores.failed)} of {len(set(options.models))} models could not be scored: "
-            f"{', '.join(scores.failed)}",
+            f"{len(scores.failed)} models could not be scored: {', '.join(scores.failed)}",
             hint=("the others' results are written; " if scores.files else "")
             + "mend what is told above and score these again",
         )
@@ -76,76 +75,88 @@ def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions
 @SCORING.shows(
     reporting.report,
     "s2lct report results/vader.json results/afinn.json --html report.html",
-    "s2lct report results/ checklist-results/ --html report.html",
+    "s2lct report results/ checklist-results/ --suite checklist:FILE --html report.html",
 )
-def show_report(results: tuple[Result, ...], options: reporting.ReportOptions) -> None:
+def show_report(results: list[Result], *, html: Path | None) -> None:
     """Failure rates side by side, and the words that broke each model."""
-    from s2lct.leaderboard.results.prompts import over_prompts
-    from s2lct.leaderboard.site.beside import by_suite, means_by_suite
-    from s2lct.leaderboard.site.report import ResultsTable, shown_name
+    from s2lct.leaderboard.site.report import by_suite, shown_name, suites_table, worst_first
 
     suites = by_suite(results)
     for group in suites:
         if len(suites) > 1:
             console.rule(f"Suite {group[0].suite.name}", align="left")
-        console.print(ResultsTable(group))
+        show_results(group)
     if len(suites) > 1:
-        console.print(means_by_suite(suites))
-    for result in (model.figures for group in suites for model in over_prompts(group)):
+        console.print(suites_table(suites))
+    for result in (model.figures for group in suites for model in worst_first(group)):
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"
             for word in result.flipping_words[:5]
         )
         console.print(f"{shown_name(result)}: pass-to-fail words: {words or 'none'}")
-    if options.html is not None:
-        console.print(f"Report written to {options.html}")
+    if html is not None:
+        console.print(f"Report written to {html}")
 
 
-@SCORING.shows(score_models.compare, "s2lct compare results/vader.json results/afinn.json")
-def show_comparison(compared: score_models.Compared, options: score_models.CompareOptions) -> None:
+def show_results(results: Sequence[Result]) -> None:
+    """Tables of results on one suite, and warnings of models that hardly read the cases."""
+    from s2lct.leaderboard.site.report import one_answer_warning, results_tables
+
+    for table in results_tables(results):
+        console.print(table)
+        console.print()
+    for result in results:
+        if warning := one_answer_warning(result):
+            console.print(f"{result.model.name}: {warning}", style="yellow")
+
+
+@SCORING.shows(holding.compare, "s2lct compare results/vader.json results/afinn.json")
+def show_comparison(
+    compared: holding.Compared, *, first: Path, second: Path, format: Format = "table"
+) -> None:
     """A table of differences, and on what cases they rest."""
-    from s2lct.leaderboard.site.report import comparison_table
+    from s2lct.leaderboard.site.report import comparison_tables
 
-    if options.format == "json":
+    if format == "json":
         show_json(compared.as_json())
         return
-    for path, result in zip((options.first, options.second), compared.results, strict=True):
+    for path, result in zip((first, second), compared.results, strict=True):
         if result.partial:
             console.print(
                 f"{path} is partial ({result.selection}): the comparison is of the "
                 f"{compared.cases:,} cases that both have, not of the suite."
             )
     one, other = (result.model.name for result in compared.results)
-    console.print(comparison_table(one, other, compared.by_capability, compared.both_sides))
+    for table in comparison_tables(one, other, compared.by_capability, compared.both_sides):
+        console.print(table)
+        console.print()
 
 
 @SCORING.shows(
-    gates.gate,
+    holding.gate,
     "s2lct gate results/vader.json --max LC4=20 --max mean=30 --min both-sides=60",
     "s2lct gate results/new.json --no-worse-than main.json --junit s2lct.xml",
 )
-def show_gate(gate: gates.Gate, options: gates.GateOptions) -> None:
+def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
     """A row a check; the exit status is 1 where one fails."""
-    if options.format == "json":
+    if format == "json":
         show_json(gate.as_json())
     else:
-        for one in (*gate.results, *gate.before):
+        for path, one in (*gate.results.items(), *gate.before.items()):
             if one.result.partial:
-                note(f"{one.path} is partial ({one.result.selection}): no figure is the suite's.")
+                note(f"{path} is partial ({one.result.selection}): no figure is the suite's.")
         if gate.detectable:
             show(f"no worse: of these cases the test sees {gate.detectable}, four times of five")
-        table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
-        for heading in ("", "asked", "found", ""):
-            table.add_column(heading, overflow="fold")
+        rows = []
         for check in gate.checks:
-            verdict = Text("pass: better" if check.better else "pass")
-            verdict = verdict if check.passed else Text("fail", style="bold red")
-            table.add_row(str(check.figure), check.asked, check.told, verdict)
-        console.print(table)
+            passed = Cell("pass: better" if check.better else "pass")
+            verdict = passed if check.passed else Cell("fail", kind="bold")
+            rows.append([str(check.figure), check.condition, check.told, verdict])
+        console.print(Table(["", "asked", "found", ""], rows))
         if gate.before:
             show(
-                f"no worse: than {', '.join(str(one.path) for one in gate.before)}; fails where "
-                "the test of s2lct compare shows a difference"
+                f"no worse: than {', '.join(map(str, gate.before))}; fails where the test of "
+                "s2lct compare shows a difference"
             )
         failed = sum(not check.passed for check in gate.checks)
         show(f"{failed or 'none'} of {len(gate.checks)} checks failed")

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from s2lct.errors import OutputError
+from s2lct.identity import content_id
 
 _BLOCK = 1 << 20
+_SECONDS_FOR_A_LOCK = 0.2
 _LONGEST_NAME = 100
 """Bytes of a name that a longer one is made of."""
 _CANNOT_BE_RENAMED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM)
@@ -227,6 +229,46 @@ def _partial(path: Path) -> Path:
     """A name beside a path that nobody can know."""
     name = path.name if len(os.fsencode(path.name)) <= _LONGEST_NAME else path.stem[:20]
     return path.with_name(f".{name}.{secrets.token_hex(8)}.partial")
+
+
+@contextmanager
+def locked(path: Path, *, by: str = "build", option: str = "--out") -> Iterator[None]:
+    """Hold a file or folder, for one process at a time; the lock lies in our own cache.
+
+    Args:
+        path: what is held; it need not exist.
+        by: what else may hold it.
+        option: that names another.
+
+    Raises:
+        OutputError: another process holds it, or the lock cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    lock_file = cache_folder() / "locks" / f"{content_id(os.path.realpath(path))}.lock"
+    lock = FileLock(lock_file)
+    try:
+        lock_file.parent.mkdir(parents=True, exist_ok=True)
+        # Whoever held it a moment ago removes its file: a second look finds the new one.
+        lock.acquire(timeout=_SECONDS_FOR_A_LOCK)
+    except Timeout:
+        raise OutputError(
+            f"{option} {path}: another {by} is writing there",
+            hint=f"wait for it to end, or choose another {option}",
+        ) from None
+    except OSError as error:
+        raise OutputError(
+            f"{lock_file}: cannot be written: {error.strerror or error}",
+            hint="set S2LCT_CACHE to a folder that can be written",
+        ) from error
+    try:
+        yield
+    finally:
+        # While the lock is held: who opened the file before finds it without a name and opens a
+        # new one (filelock sees to that from 3.21 on). Windows lets no open file be removed.
+        with suppress(OSError):
+            lock_file.unlink()
+        lock.release()
 
 
 def one_folder(name: str) -> str:

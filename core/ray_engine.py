@@ -1,27 +1,28 @@
-"""An engine whose workers are processes of a Ray cluster, each an actor.
+"""An engine whose workers are actors of a Ray cluster: of one that runs, or of one started here.
 
 Workers may die and nodes may leave: what a worker was doing is asked again, and another worker is
-started wherever there is room. What is asked for is drawn as workers get free, so that nothing
-piles up.
+started wherever there is room. What is asked for is drawn as workers get free.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import socket
 import sys
+import tempfile
 import time
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, Literal, Protocol
 
 from s2lct.engines import Engine, Given, InProcess, Made, Worker
 from s2lct.errors import BuildError
-from s2lct.options import OnEngine
-from s2lct.ray_cluster import first_line, ray_cluster, rays_fault
-from s2lct.ray_worker import worker_class
 
 ASKED_AHEAD = 2
 """Most asks of a worker at a time: what it does, and what it does next."""
@@ -29,30 +30,59 @@ MOST_LOSSES = 3
 """So often may a worker die at the same piece."""
 WITHOUT_WORKERS = 60.0
 """Most seconds without any worker."""
+REACHED_WITHIN = 5.0
+"""Seconds in which a cluster must answer."""
+OBJECT_STORE_BYTES = 512 * 2**20
+"""Of a cluster started here: a few pieces a worker are under way at a time, and no more."""
 _SAME_VERSIONS = ("s2lct", "torch", "transformers")
 """Packages that must have the same version everywhere, or answers differ."""
-_LOOK_AROUND = 1.0  # seconds, after which it is looked whether there is any worker
+_LOOK_AROUND = 1.0
+_LONGEST_FOLDER = 40
+"""Ray has sockets in its folder, and a socket's path may have about a hundred characters."""
+_ADDRESS_HINT = (
+    "run `ray status` on this machine, which must be a node of the cluster; give its HOST:PORT or "
+    "auto to --address, or leave it out to use this machine alone"
+)
+
+
+class Chosen(Protocol):
+    """Which engine, and of what size; see `RayEngine`."""
+
+    @property
+    def engine(self) -> Literal["process", "ray"]:
+        """This process, or workers of a Ray cluster."""
+
+    @property
+    def address(self) -> str | None:
+        """Of a running cluster."""
+
+    @property
+    def workers(self) -> int | None:
+        """How many."""
 
 
 @contextmanager
-def engine_of(options: OnEngine, make: Callable[[], Worker]) -> Iterator[Engine[Worker]]:
+def engine_of(
+    chosen: Chosen, make: Callable[[], Worker], here: Worker | None = None
+) -> Iterator[Engine[Worker]]:
     """The engine that options ask for, within the block.
 
     Args:
-        options: which engine, and of what size.
+        chosen: which engine, and of what size; ``gpus_per_worker``, if it has that.
         make: makes a worker; can be pickled, such as a function of a module or a partial of one.
+        here: a worker that this process has already.
 
     Raises:
         BuildError: Ray is not installed, or no cluster can be reached or started.
     """
-    if options.engine == "process":
-        yield InProcess(make())
+    if chosen.engine == "process":
+        yield InProcess(make() if here is None else here)
         return
     with RayEngine(
         make,
-        address=options.address,
-        workers=options.workers,
-        gpus_per_worker=options.gpus_per_worker,
+        address=chosen.address,
+        workers=chosen.workers,
+        gpus_per_worker=getattr(chosen, "gpus_per_worker", 0.0),
     ) as engine:
         yield engine
 
@@ -61,40 +91,19 @@ class WorkersTracebackError(Exception):
     """Where in a worker an error was raised: the cause of that error."""
 
 
-@dataclass(eq=False)
-class _Hand:
-    """A worker as seen from here: its actor, and whether it was found dead."""
-
-    actor: Any
-    is_lost: bool = False
-
-
-@dataclass(eq=False)
-class _Piece:
-    """One of what is asked for, pickled; ``losses`` counts the workers that died at it."""
-
-    number: int
-    content: bytes
-    losses: int = 0
-    hand: _Hand | None = None
-    answer: Any = None
-
-
 class RayEngine(Generic[Worker]):
     """Has actors of a Ray cluster do the work, as an `Engine`; a context manager.
 
-    A worker is made in its own process when it is first asked, and answers until the block ends.
-    It has one CPU, hence one thread, and imports what this process would import.
+    A worker is made in its own process and answers until the block ends. It has one CPU, hence one
+    thread, and imports what this process would import.
 
     Args:
         make: makes a worker; can be pickled, such as a function of a module or a partial of one.
         address: ``auto`` or HOST:PORT of a running cluster; None starts one on this machine, which
-            ends with the block.
+            ends with the block. What the caller has initialised already is used in any case.
         workers: how many; None: as many as the cluster has CPUs, or GPUs for.
-        gpus_per_worker: GPUs of a worker; a part such as 0.5 lets several share one.
-
-    Raises:
-        BuildError: Ray is not installed, no cluster can be reached or started, or it has no GPUs.
+        gpus_per_worker: GPUs of a worker; a part such as 0.5 lets several share one. None: one
+            where the cluster has some.
     """
 
     def __init__(
@@ -103,41 +112,52 @@ class RayEngine(Generic[Worker]):
         *,
         address: str | None = None,
         workers: int | None = None,
-        gpus_per_worker: float = 0.0,
+        gpus_per_worker: float | None = 0.0,
     ) -> None:
-        if gpus_per_worker > 1 and gpus_per_worker != int(gpus_per_worker):
-            raise BuildError(
-                f"--gpus-per-worker {gpus_per_worker:g}: a worker has whole GPUs or a part of one",
-                hint="pass a part such as 0.5, or a whole number",
-            )
         self._make, self._address, self._workers = make, address, workers
         self._gpus = gpus_per_worker
-        self._open = ExitStack()
-        self._ready: list[_Hand] = []
-        self._starting: dict[Any, _Hand] = {}
-        self._none_since = 0.0
-        self._last_fault = ""
+        self._ready: list[Any] = []
+        self._starting: dict[Any, Any] = {}
 
     def __enter__(self) -> RayEngine[Worker]:
-        with ExitStack() as opened:
-            self._ray = opened.enter_context(ray_cluster(self._address, self._workers))
-            opened.callback(self._end)
-            self._made_by = self._ray.put(self._ray.cloudpickle.dumps(self._make))
-            self._actors = self._ray.remote(worker_class()).options(
+        if find_spec("ray") is None:
+            raise BuildError("the package ray is not installed", hint='pip install "s2lct[ray]"')
+        with _quiet():
+            import ray
+        self._ray: Any = ray
+        self._is_ours = not ray.is_initialized()
+        short = tempfile.gettempdir()
+        short = short if len(short) <= _LONGEST_FOLDER else "/tmp"
+        self._folder = Path(tempfile.mkdtemp(prefix="s2lct-ray-", dir=short))
+        try:
+            if self._is_ours:
+                with _quiet():
+                    _connect(ray, self._address, self._workers, self._folder)
+            if self._gpus is None:
+                self._gpus = min(1.0, ray.cluster_resources().get("GPU", 0.0))
+            self._actors = self._ray.remote(_worker_class()).options(
                 num_cpus=1,
                 num_gpus=self._gpus,
                 max_restarts=0,
                 max_task_retries=0,
                 scheduling_strategy="SPREAD",
             )
-            self._none_since = time.monotonic()
             for _ in range(self._workers or self._room()):
-                self._start_one()
-            self._open = opened.pop_all()
+                self._start_worker()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        self._open.close()
+        for worker in (*self._ready, *self._starting.values()):
+            with suppress(Exception):
+                self._ray.kill(worker)
+        self._ready, self._starting = [], {}
+        if self._is_ours:
+            with suppress(Exception):
+                self._ray.shutdown()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def map(
         self, ask: Callable[[Worker, Given], Made], given: Iterable[Given]
@@ -149,113 +169,89 @@ class RayEngine(Generic[Worker]):
             BuildError: a worker died three times at the same piece, there is no worker any more, a
                 node has another version of a package, or the cluster failed.
         """
-        asks = [self._ray.put(self._ray.cloudpickle.dumps(ask))]
-        numbered = enumerate(given)
-        again: deque[_Piece] = deque()
-        under_way: dict[Any, _Piece] = {}
-        if (first := self._drawn(numbered)) is not None:
-            again.append(first)  # drawn before there is a worker: for nothing none is needed
-        is_drawn = first is None
-        while again or under_way or not is_drawn:
-            while again or not is_drawn:
-                if (hand := self._free(under_way, alone=bool(again and again[0].losses))) is None:
-                    break
-                piece = again.popleft() if again else self._drawn(numbered)
-                if piece is None:
-                    is_drawn = True
-                else:
-                    self._hand_to(hand, piece, asks)
-                    under_way[piece.answer] = piece
-            if not (again or under_way):
-                continue
-            for answer in self._waited(under_way):
-                piece = under_way.pop(answer)
-                told = self._told(piece)
-                if told is None:
-                    again.appendleft(piece)
-                    continue
-                content, is_answer, where = told
-                number, one = piece.number, self._ray.cloudpickle.loads(content)
-                if not is_answer:
-                    one.__cause__ = WorkersTracebackError(f"\n{where}")
-                    raise one
-                yield number, one
-
-    def _drawn(self, numbered: Iterator[tuple[int, Any]]) -> _Piece | None:
-        """The next of what is given; None after the last."""
-        for number, one in numbered:
-            return _Piece(number, self._ray.cloudpickle.dumps(one))
-        return None
-
-    def _free(self, under_way: dict[Any, _Piece], *, alone: bool) -> _Hand | None:
-        """The worker with least to do, if it may be asked more.
-
-        What was being done, or was next, where a worker died is done ``alone`` afterwards: should
-        that die too, it is known of what.
-        """
-        busy = Counter(piece.hand for piece in under_way.values())
-        kept_free = {piece.hand for piece in under_way.values() if piece.losses}
-        hands = [hand for hand in self._ready if hand not in kept_free]
-        hand = min(hands, key=lambda one: busy[one], default=None)
-        most = 1 if alone else ASKED_AHEAD
-        return hand if hand is not None and busy[hand] < most else None
-
-    def _hand_to(self, hand: _Hand, piece: _Piece, asks: list[Any]) -> None:
-        try:
-            piece.answer = hand.actor.answer.remote([self._made_by], asks, piece.content)
-        except self._ray.exceptions.RayError as error:
-            raise rays_fault(error) from error
-        piece.hand = hand
-
-    def _waited(self, under_way: dict[Any, _Piece]) -> list[Any]:
-        """What has come of what is under way; nothing if only a worker came, or a moment went by.
-
-        Raises:
-            BuildError: there is no worker, and none has come for `WITHOUT_WORKERS` seconds.
-        """
-        if not self._ready and time.monotonic() - self._none_since > WITHOUT_WORKERS:
-            fault = f"; the last one: {self._last_fault}" if self._last_fault else ""
-            raise BuildError(
-                f"the Ray cluster has had no room for a worker for {WITHOUT_WORKERS:.0f} s{fault}",
-                hint="check with `ray status` that it has free CPUs (and GPUs, with "
-                "--gpus-per-worker); the same command goes on where this one stopped",
-            )
-        awaited = [*under_way, *self._starting]
-        try:
-            come, _ = self._ray.wait(awaited, num_returns=1, timeout=_LOOK_AROUND)
-        except self._ray.exceptions.RayError as error:
-            raise rays_fault(error) from error
-        for one in come:
-            if (hand := self._starting.pop(one, None)) is not None:
-                self._welcome(hand, one)
-        return [one for one in come if one in under_way]
-
-    def _told(self, piece: _Piece) -> tuple[bytes, bool, str] | None:
-        """What a worker answered; None where it was lost and the piece is to be asked again.
-
-        Raises:
-            BuildError: that happened too often, or Ray itself failed.
-        """
-        hand = piece.hand
-        assert hand is not None
-        try:
-            told: tuple[bytes, bool, str] = self._ray.get(piece.answer)
-        except self._lost_errors as error:
-            if not hand.is_lost:
-                self._replace(hand, error)
-            piece.losses += 1
-            if piece.losses >= MOST_LOSSES:
+        pickled = self._ray.cloudpickle.dumps
+        pieces = ((number, pickled((ask, one))) for number, one in enumerate(given))
+        again: deque[tuple[int, bytes]] = deque()
+        under_way: dict[Any, tuple[int, bytes, Any]] = {}
+        losses: Counter[int] = Counter()
+        seen_worker = time.monotonic()
+        following = next(pieces, None)
+        while again or under_way or following is not None:
+            while (again or following) and (worker := self._free(under_way)) is not None:
+                piece = again.popleft() if again else following
+                if piece is following:
+                    following = next(pieces, None)
+                assert piece is not None
+                under_way[worker.answer.remote(piece[1])] = (*piece, worker)
+            if self._ready:
+                seen_worker = time.monotonic()
+            elif time.monotonic() - seen_worker > WITHOUT_WORKERS:
                 raise BuildError(
-                    f"a worker died {MOST_LOSSES} times at the same piece (number {piece.number}): "
-                    f"out of memory? ({_why_lost(error)})",
-                    hint="give the workers more memory, or take fewer --workers; the same command "
-                    "goes on where this one stopped",
-                ) from error
-            piece.answer = piece.hand = None
-            return None
-        except self._ray.exceptions.RayError as error:
-            raise rays_fault(error) from error
-        return told
+                    f"the Ray cluster has had no room for a worker for {WITHOUT_WORKERS:.0f} s",
+                    hint="check with `ray status` that it has free CPUs (and GPUs, with "
+                    "--gpus-per-worker); the same command goes on where this one stopped",
+                )
+            with self._told():
+                waiting = [*under_way, *self._starting]
+                come, _ = self._ray.wait(waiting, num_returns=1, timeout=_LOOK_AROUND)
+            for one in come:
+                if one in self._starting:
+                    self._welcome(one)
+                    continue
+                number, content, worker = under_way.pop(one)
+                try:
+                    with self._told():
+                        answer, is_answer, where = self._ray.get(one)
+                except self._lost_errors as error:
+                    losses[number] += 1
+                    if losses[number] == MOST_LOSSES:
+                        raise BuildError(
+                            f"workers died {MOST_LOSSES} times at the same piece ({number}): "
+                            f"out of memory? ({_first_line(error)})",
+                            hint="give the workers more memory, or take fewer --workers; the same "
+                            "command goes on where this one stopped",
+                        ) from error
+                    again.append((number, content))
+                    if worker in self._ready:
+                        self._ready.remove(worker)
+                        self._start_worker()
+                    continue
+                made = self._ray.cloudpickle.loads(answer)
+                if not is_answer:
+                    made.__cause__ = WorkersTracebackError(f"\n{where}")
+                    raise made
+                yield number, made
+
+    def _free(self, under_way: dict[Any, tuple[int, bytes, Any]]) -> Any | None:
+        """The worker with least to do, if it may be asked more."""
+        busy = Counter(id(worker) for _, _, worker in under_way.values())
+        worker = min(self._ready, key=lambda one: busy[id(one)], default=None)
+        return worker if worker is not None and busy[id(worker)] < ASKED_AHEAD else None
+
+    def _start_worker(self) -> None:
+        here = [str(Path(path).absolute()) for path in sys.path]
+        make = self._ray.cloudpickle.dumps(self._make)
+        worker = self._actors.remote(make, here, str(Path.cwd()), self._gpus > 0)
+        self._starting[worker.versions.remote(_SAME_VERSIONS)] = worker
+
+    def _welcome(self, started: Any) -> None:
+        """Take a worker in that has started, or try with another."""
+        worker = self._starting.pop(started)
+        try:
+            with self._told():
+                node, has = self._ray.get(started)
+        except self._lost_errors:
+            self._start_worker()
+            return
+        for package in _SAME_VERSIONS:
+            here = version(package)
+            if has[package] != here:
+                there = f"has {has[package]}" if has[package] else "does not have it"
+                raise BuildError(
+                    f"node {node} of the Ray cluster: {package} is {here} here, and it {there}",
+                    hint=f"install {package} {here} in the environment that Ray runs in there",
+                )
+        self._ready.append(worker)
 
     @property
     def _lost_errors(self) -> tuple[type[Exception], ...]:
@@ -268,42 +264,19 @@ class RayEngine(Generic[Worker]):
             faults.OutOfMemoryError,
         )
 
-    def _replace(self, hand: _Hand, error: BaseException) -> None:
-        """Give up a lost worker and start another."""
-        hand.is_lost = True
-        self._last_fault = _why_lost(error)
-        with suppress(Exception):
-            self._ray.kill(hand.actor)
-        if hand in self._ready:
-            self._ready.remove(hand)
-        if not self._ready:
-            self._none_since = time.monotonic()
-        self._start_one()
-
-    def _start_one(self) -> None:
-        hand = _Hand(self._actors.remote())
-        here = [str(Path(path).absolute()) for path in sys.path]
-        started = hand.actor.start.remote(here, str(Path.cwd()), self._gpus > 0, _SAME_VERSIONS)
-        self._starting[started] = hand
-
-    def _welcome(self, hand: _Hand, started: Any) -> None:
-        """Take a worker in that has started, or try with another."""
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell Ray's own faults, but for lost workers, as errors that a user can mend."""
         try:
-            node, has = self._ray.get(started)
-        except self._lost_errors as error:
-            self._last_fault = _why_lost(error)
-            self._start_one()
-            return
+            yield
+        except self._lost_errors:
+            raise
         except self._ray.exceptions.RayError as error:
-            raise rays_fault(error) from error
-        for package, here in versions(_SAME_VERSIONS).items():
-            if has[package] != here:
-                there = f"has {has[package]}" if has[package] else "does not have it"
-                raise BuildError(
-                    f"node {node} of the Ray cluster: {package} is {here} here, and it {there}",
-                    hint=f"install {package} {here} in the environment that Ray runs in there",
-                )
-        self._ready.append(hand)
+            raise BuildError(
+                f"the Ray cluster failed ({type(error).__name__}: {_first_line(error)})",
+                hint="check `ray status`, and the room in memory and on disk there; the same "
+                "command goes on where this one stopped",
+            ) from error
 
     def _room(self) -> int:
         """How many workers the cluster has room for."""
@@ -315,30 +288,114 @@ class RayEngine(Generic[Worker]):
                 f"--gpus-per-worker {self._gpus:g}: the cluster has {has.get('GPU', 0):g} GPUs",
                 hint="leave it out, or join nodes with GPUs to the cluster",
             )
-        # Workers that share a GPU have it in whole parts: 0.4 leaves room for two.
-        share = self._gpus
-        room = int(has["GPU"]) * int(1 / share) if share < 1 else int(has["GPU"] / share)
-        return max(1, min(room, int(has.get("CPU", 1))))
-
-    def _end(self) -> None:
-        for hand in (*self._ready, *self._starting.values()):
-            with suppress(Exception):
-                self._ray.kill(hand.actor)
-        self._ready, self._starting = [], {}
+        return max(1, min(int(has["GPU"] / self._gpus), int(has.get("CPU", 1))))
 
 
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of packages that are installed here; empty for what is not."""
-    found: dict[str, str] = {}
-    for package in packages:
+def _connect(ray: Any, address: str | None, workers: int | None, folder: Path) -> None:
+    quiet = {"log_to_driver": False, "logging_level": "CRITICAL"}
+    if address is None:
         try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = ""
-    return found
+            ray.init(
+                address="local",
+                num_cpus=workers,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                _temp_dir=str(folder),
+                **quiet,
+            )
+        except Exception as error:
+            raise BuildError(
+                f"no Ray cluster can be started on this machine ({_first_line(error)})",
+                hint="make room on disk and in memory, or leave --engine ray out",
+            ) from error
+        return
+    reached = (os.environ.get("RAY_ADDRESS") or address) if address == "auto" else address
+    try:
+        if reached != "auto":
+            # Ray itself tries for minutes where nobody listens, and then ends the process.
+            host, _, port = reached.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
+        ray.init(address=reached, **quiet)
+    except Exception as error:
+        raise BuildError(
+            f"--address {address}: no Ray cluster can be used there ({_first_line(error)})",
+            hint=_ADDRESS_HINT,
+        ) from error
 
 
-def _why_lost(error: BaseException) -> str:
-    if type(error).__name__ == "OutOfMemoryError" or "OOM" in str(error):
-        return "its node ran out of memory"
-    return first_line(error).rstrip(".")
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let Ray neither print nor call home while it is imported or started."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next(iter(lines), type(error).__name__)
+
+
+def _worker_class() -> type:
+    """The class of an actor that makes a worker when it is first asked, and answers.
+
+    It is defined within this function and needs no module of ours, so that Ray sends it by value:
+    it can tell from a node that this package is not there.
+    """
+
+    class S2lctWorker:
+        def __init__(self, make: bytes, paths: list[str], folder: str, uses_gpu: bool) -> None:
+            import importlib
+            import os
+            import sys
+            from pathlib import Path
+
+            self.make = make
+            self.made: list[Any] = []
+            here = [path for path in paths if Path(path).exists()]
+            sys.path[:] = [*here, *(path for path in sys.path if path not in here)]
+            importlib.invalidate_caches()
+            if Path(folder).is_dir():
+                os.chdir(folder)
+            # Read by libraries when they are imported: one CPU, one thread.
+            os.environ["OMP_NUM_THREADS"] = os.environ["RAYON_NUM_THREADS"] = "1"
+            if not uses_gpu:
+                os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+        def versions(self, packages: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+            from importlib import metadata
+
+            import ray
+
+            util: Any = ray.util
+            has: dict[str, str] = {}
+            for package in packages:
+                try:
+                    has[package] = metadata.version(package)
+                except metadata.PackageNotFoundError:
+                    has[package] = ""
+            return util.get_node_ip_address(), has
+
+        def answer(self, content: bytes) -> tuple[bytes, bool, str]:
+            import traceback
+
+            import ray
+
+            pickle: Any = ray.cloudpickle
+            try:
+                if not self.made:
+                    self.made.append(pickle.loads(self.make)())
+                ask, one = pickle.loads(content)
+                return pickle.dumps(ask(self.made[0], one)), True, ""
+            except Exception as error:
+                where = traceback.format_exc()
+                try:
+                    told = pickle.dumps(error)
+                    pickle.loads(told)
+                except Exception:
+                    told = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+                return told, False, where
+
+    return S2lctWorker

@@ -25,7 +25,7 @@ from hub_fixtures import hub, hub_server, stranger
 from hypothesis import HealthCheck, settings
 from stub_models import stub_models
 
-from s2lct.builder import BuildConfig
+from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
 
 # No test measures time. What was found so far was found by the first 50 examples.

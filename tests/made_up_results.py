@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +50,69 @@ def write(name: str, failing: float, of: SuiteCases, folder: Path, **facts: Any)
     return write_result(
         Outcomes(name, "r1", "0" * 64, "as it says", of, labels, failed, **facts), folder
     )
+
+
+def suite_at(folder: Path, of: SuiteCases) -> Path:
+    """A folder of a table with the suite's rows, for what reads it: its fingerprint is the same."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {
+            **{
+                name: getattr(case, name)
+                for name in ("id", "capability", "kind", "seed_id", "text")
+            },
+            "labels": sorted(case.passes),
+            "label": min(case.passes),
+            "inserted": [{"word": word} for word in case.inserted] or None,
+        }
+        for case in in_order(of)
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def in_order(of: SuiteCases) -> list[Case]:
+    """Rows as a suite has them: counterparts behind their seeds."""
+    behind = {case.seed_id: case for case in of.counterparts}
+    return [
+        row
+        for case in of.cases
+        for row in (case, behind.get(case.id) if case.kind == "seed" else None)
+        if row is not None
+    ]
+
+
+def made_suite(
+    cases: Sequence[Case], counterparts: Sequence[Case] = (), version: str = "1.0.0"
+) -> SuiteCases:
+    """Cases as a suite, with the fingerprint of their rows."""
+    suite = SuiteCases("mine", version, "", tuple(cases), counterparts=tuple(counterparts))
+    rows = [[case.id, case.text, sorted(case.passes)] for case in in_order(suite)]
+    return replace(suite, fingerprint=fingerprint_of(rows))
+
+
+def make_outcomes(
+    of: SuiteCases, wrong: Callable[[Case], bool] = lambda case: False, name: str = "org/mine",
+    **facts: Any,
+) -> Outcomes:  # fmt: skip
+    """A model that fails the cases, and counterparts, that are ``wrong``."""
+    labels, others = (
+        np.array(
+            [min({0, 1, 2} - case.passes) if wrong(case) else min(case.passes) for case in cases],
+            dtype=np.int64,
+        )
+        for cases in (of.cases, of.counterparts)
+    )
+    labels = facts.pop("labels", labels)
+    known: dict[str, Any] = {"revision": "r1", "weights_sha256": "0" * 64, "label_rule": "as is"}
+    known["counterpart_labels"] = others if of.counterparts else None
+    failed = failed_cases(of.cases, labels)
+    return Outcomes(name, suite=of, labels=labels, failed=failed, **(known | facts))
+
+
+def make_result(
+    of: SuiteCases, folder: Path, wrong: Callable[[Case], bool] = lambda case: False,
+    name: str = "org/mine", **facts: Any,
+) -> Path:  # fmt: skip
+    """The result file of `make_outcomes`."""
+    return write_result(make_outcomes(of, wrong, name, **facts), folder)

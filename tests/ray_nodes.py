@@ -6,12 +6,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from s2lct.ray_cluster import quick_start
 
 SMALL = 80 * 2**20
 
@@ -26,7 +23,7 @@ def two_nodes(first: Mapping[str, Any] | None = None) -> Iterator[Any]:
 
     folder = tempfile.mkdtemp(prefix="s2lct-test-", dir="/tmp")
     small = {"num_cpus": 1, "object_store_memory": SMALL, "include_dashboard": False}
-    with pytest.MonkeyPatch.context() as patch, quick_start(Path(folder)):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.delenv("RAY_ADDRESS", raising=False)

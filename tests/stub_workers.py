@@ -47,9 +47,9 @@ def slow_stub_workers(notes: Path, seconds: float = 0.2) -> Iterator[None]:
     """Meanwhile builds on Ray have such workers."""
     plain = pipeline.engine_of
 
-    def engine_of(options: Any, make: Callable[[], Any]) -> Any:
+    def engine_of(options: Any, make: Callable[[], Any], here: Any) -> Any:
         if options.engine == "process":
-            return plain(options, make)
+            return plain(options, make, here)
         return plain(options, SlowStubs(make, notes, seconds))
 
     notes.mkdir(exist_ok=True)

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,22 +17,17 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
-from s2lct.files import sha256_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.results.collection import collect, proves
-from s2lct.leaderboard.results.comparison import compare, compare_sides, paired
-from s2lct.leaderboard.results.read import read_outcomes, read_result, recompute
+from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.comparison import compare_sides
+from s2lct.leaderboard.results.read import Suites, read_result, read_scored, recompute
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.scored import read_collection
-from s2lct.leaderboard.results.standings import SuiteStandings, all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.chance import references
 from s2lct.leaderboard.scoring.score import Outcomes, figures, score
-from s2lct.leaderboard.site.report import Scored
-from s2lct.leaderboard.site.report_page import html_report
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.submission.check import check
 from s2lct.suite.cases import Case, SuiteCases, load_cases
@@ -75,16 +68,6 @@ def without(figures: dict[str, Any]) -> dict[str, Any]:
         name: {part: value for part, value in of.items() if part != "both_sides"}
         for name, of in figures.items()
     }
-
-
-def older(outcomes: Outcomes, folder: Path) -> Path:
-    """A result as it was written before counterparts were asked."""
-    path = write_result(replace(outcomes, counterpart_labels=None), folder)
-    told = json.loads(path.read_text())
-    for part in (told["overall"], *told["capabilities"].values(), *told["references"].values()):
-        assert part.pop("both_sides") is None
-    path.write_text(json.dumps(told))
-    return path
 
 
 def test_a_model_that_always_says_neutral_passes_two_labels_and_is_right_on_no_both_sides(
@@ -218,40 +201,19 @@ def test_a_share_must_follow_from_the_outcomes(
     edit: Callable[[dict[str, Any]], None], where: str, suite: SuiteCases, tmp_path: Path
 ) -> None:
     path = write_result(score(load_classifier("vader"), suite), tmp_path)
-    assert recompute(path) == read_result(path)
+    suites = Suites([suite])
+    assert recompute(path, suites) == read_result(path)
     assert check(path, suite).accepted
     changed(path, edit)
     with pytest.raises(ScoringError, match=f"{re.escape(where)} does not follow"):
-        recompute(path)
+        recompute(path, suites)
     verdict = check(path, suite)
     assert not verdict.accepted
     assert f"{where} does not follow from the cases" in verdict.reasons
 
 
-def test_older_results_stay_readable_and_show_nothing(suite: SuiteCases, tmp_path: Path) -> None:
-    path = older(score(load_classifier("vader"), suite), tmp_path)
-    assert recompute(path).overall.both_sides is None
-    page = html_report([Scored(read_result(path), read_outcomes(path))])
-    assert "both" not in page
-    (board,) = all_standings(collect(tmp_path))
-    assert [one.both_sides for one in board.standings] == [None]
-    build_site(collect(tmp_path), tmp_path / "site")
-    row, *_ = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
-    assert row["both_sides"] is row["LC4_both_sides"] is None
-
-
-def test_an_older_result_of_a_built_in_model_is_replaced(suite: SuiteCases, tmp_path: Path) -> None:
-    vader = score(load_classifier("vader"), suite)
-    path = older(vader, tmp_path)
-    assert write_result(vader, tmp_path) == path
-    assert read_result(path).overall.both_sides is not None
-
-
 def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: Path) -> None:
     vader = score(load_classifier("vader"), suite)
-    (reason,) = check(older(vader, tmp_path), suite).reasons[:1]
-    asked = f"{len(suite.cases)} cases and {len(suite.counterparts)} counterparts"
-    assert f"the suite has {asked}; score the model on all of them" in reason
     honest = check(write_result(vader, tmp_path), suite, rescore=True)
     assert honest.verified and honest.rescored == len(suite.asked)
     assert vader.counterpart_labels is not None
@@ -261,110 +223,35 @@ def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: 
     assert "the model says something else" in reason
 
 
-def boards(folder: Path) -> SuiteStandings:
-    (board,) = all_standings(collect(folder))
-    return board
-
-
 def test_the_board_computes_the_shares_again(suite: SuiteCases, tmp_path: Path) -> None:
     folder, site = tmp_path / "in", tmp_path / "site"
-    older(score(load_classifier("afinn"), suite), folder)
     paths = [write_result(of(suite), folder) for of in (always_neutral, right)]
     paths.append(write_result(score(load_classifier("vader"), suite), folder))
-    build_site(collect(folder), site)
+    (board,) = build_site(collect(folder, [suite]), site)
     told: dict[str, Result] = {one.model.name: one for one in map(read_result, paths)}
-    for board in (boards(folder), *all_standings(read_collection(site / "outcomes.parquet"))):
-        assert board.suite.cases == suite.cases
-        assert board.suite.counterparts == suite.counterparts
-        for one in board.standings:
-            assert one.rank is not None
-            if one.model.name == "afinn":
-                assert one.both_sides is None
-                continue
-            assert one.both_sides is not None
-            mean = told[one.model.name].overall.both_sides
-            assert mean is not None
-            assert one.both_sides.overall.share == pytest.approx(mean.share)
-            assert one.both_sides.overall.ci == pytest.approx(mean.ci)
-            for name, share in one.both_sides.capabilities.items():
-                own = told[one.model.name].capabilities[name].both_sides
-                assert own is not None
-                assert (share.pairs, share.right) == (own.pairs, own.right)
+    assert board.suite == suite
+    for one in board.standings:
+        assert one.both_sides is not None
+        figures = told[one.scored.model.name]
+        mean = figures.overall.both_sides
+        assert mean is not None
+        assert one.both_sides.overall.share == pytest.approx(mean.share)
+        assert one.both_sides.overall.ci == pytest.approx(mean.ci)
+        for name, share in one.both_sides.capabilities.items():
+            own = figures.capabilities[name].both_sides
+            assert own is not None
+            assert (share.pairs, share.right) == (own.pairs, own.right)
     rows = {row["model"]: row for row in json.loads((site / "leaderboard.json").read_text())}
     assert rows["org/evasive"]["both_sides"] == rows["org/evasive"]["LC4_both_sides"] == 0
     assert rows["org/right"]["both_sides"] == rows["org/right"]["LC4_both_sides"] == 1
     assert rows["org/right"]["both_sides_pairs"] == len(suite.counterparts)
-    assert rows["org/right"]["LC1_both_sides"] is rows["afinn"]["both_sides"] is None
+    assert rows["org/right"]["LC1_both_sides"] is None
     assert rows["always-neutral"]["both_sides"] == 0
-
-
-def test_no_rank_and_no_rate_of_the_board_hangs_on_counterparts(
-    suite: SuiteCases, tmp_path: Path
-) -> None:
-    for name in ("vader", "afinn", "textblob"):
-        outcomes = score(load_classifier(name), suite)
-        write_result(outcomes, tmp_path / "with")
-        older(outcomes, tmp_path / "older")
-    asked, bare = boards(tmp_path / "with").standings, boards(tmp_path / "older").standings
-    assert all(one.both_sides for one in asked)
-    for one, other in zip(asked, bare, strict=True):
-        assert one.model.name == other.model.name
-        assert (one.rank, one.overall, one.capabilities) == (
-            other.rank, other.overall, other.capabilities,
-        )  # fmt: skip
-        assert (one.chance, one.outside_training) == (other.chance, other.outside_training)
-
-
-def test_a_board_leaves_out_a_false_number_of_pairs(suite: SuiteCases, tmp_path: Path) -> None:
-    write_result(right(suite), tmp_path)
-    path = write_result(always_neutral(suite), tmp_path)
-
-    def more(told: dict[str, Any]) -> None:
-        told["capabilities"]["LC4"]["both_sides"]["right"] = 3
-
-    changed(path, more)
-    collection = collect(tmp_path)
-    (line,) = collection.skipped
-    assert "LC4.both_sides.right does not follow from its cases" in line
-    assert [one.name for one in collection.suites[0].models] == ["org/right"]
-
-
-def test_a_file_of_counterparts_alone_is_refused(suite: SuiteCases, tmp_path: Path) -> None:
-    path = write_result(right(suite), tmp_path)
-    table = pq.read_table(path.with_suffix(".parquet"))
-    mask = pa.array([kind == "counterpart" for kind in table["kind"].to_pylist()])
-    pq.write_table(table.filter(mask), path.with_suffix(".parquet"))
-
-    def of_table(told: dict[str, Any]) -> None:
-        told["outcomes"]["rows"] = len(suite.counterparts)
-        told["outcomes"]["sha256"] = sha256_of(path.with_suffix(".parquet"))
-
-    changed(path, of_table)
-    with pytest.raises(ScoringError, match="has no seed and no expansion"):
-        read_outcomes(path)
-
-
-def test_a_collection_of_counterparts_alone_is_refused(suite: SuiteCases, tmp_path: Path) -> None:
-    write_result(right(suite), tmp_path / "in")
-    build_site(collect(tmp_path / "in"), tmp_path / "site")
-    path = tmp_path / "site" / "outcomes.parquet"
-    table = pq.read_table(path)
-    mask = pa.array([kind == "counterpart" for kind in table["kind"].to_pylist()])
-    pq.write_table(table.filter(mask), path)
-    with pytest.raises(ScoringError, match="has no seed and no expansion"):
-        read_collection(path)
-
-
-def test_outcomes_prove_the_fingerprint_of_a_suite_with_counterparts(suite: SuiteCases) -> None:
-    assert proves(suite.asked, suite.fingerprint)
-    assert not proves(suite.cases, suite.fingerprint)
-    other = replace(suite.counterparts[0], text="Made up.")
-    assert not proves((*suite.cases, other, *suite.counterparts[1:]), suite.fingerprint)
 
 
 def test_a_comparison_shows_and_tests_both_sides(suite: SuiteCases, tmp_path: Path) -> None:
     paths = [write_result(of(suite), tmp_path) for of in (right, always_neutral)]
-    one, other = map(read_outcomes, paths)
+    one, other = (read_scored(path, Suites([suite])).outcomes for path in paths)
     sides = compare_sides(one, other)
     assert list(sides) == list(dict.fromkeys(c.capability for c in suite.counterparts))
     for name, compared in sides.items():
@@ -375,44 +262,6 @@ def test_a_comparison_shows_and_tests_both_sides(suite: SuiteCases, tmp_path: Pa
     assert done.exit_code == 0, done.output
     (row,) = re.findall(r"^LC4 +\d+ +\d+ +(100\.0) +(0\.0) ", done.output, re.MULTILINE)
     assert row == ("100.0", "0.0")
-    # Failing cases are compared as before, and older results have nothing to compare here.
-    bare = older(always_neutral(suite), tmp_path / "older")
-    assert compare_sides(one, read_outcomes(bare)) == {}
-    assert compare(*paired(one, other)) == compare(*paired(one, read_outcomes(bare)))
-    done = runner.invoke(app, ["compare", str(paths[0]), str(bare)])
-    assert done.exit_code == 0, done.output
-    assert "both" not in done.output
-
-
-def test_tables_and_report_show_both_sides_beside_the_failure_rates(
-    suite_folder: Path, suite: SuiteCases, tmp_path: Path
-) -> None:
-    out = tmp_path / "r"
-    done = runner.invoke(
-        app, ["score", "vader", "textblob", "--suite", str(suite_folder), "--out", str(out)]
-    )
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    results = [read_result(out / f"{name}.json") for name in ("vader", "textblob")]
-    for result in results:
-        mean = result.overall.both_sides
-        assert mean is not None and mean.pairs == len(suite.counterparts)
-        line = next(x for x in lines if x.startswith(f"{result.model.name} "))
-        assert line.split()[-1] == f"{100 * mean.share:.1f}"
-    neutral = next(x for x in lines if x.startswith("(always-neutral)"))
-    assert neutral.split()[-1] == "0.0"
-    page = html_report(
-        [Scored(one, read_outcomes(out / f"{one.model.name}.json")) for one in results]
-    )
-    table = page[page.index("<h3>Right on both sides</h3>") :].partition("</table>")[0]
-    (row,) = [row for row in table.split("<tr>") if "<small>LC4</small>" in row]
-    for result in results:
-        own = result.capabilities["LC4"].both_sides
-        assert own is not None
-        told = f'{own.right} of {own.pairs} seeds with a counterpart">{100 * own.share:.1f}<small>'
-        assert told in row
-    assert "<small>LC1</small>" not in table  # no seed of it has a counterpart
 
 
 def test_the_metric_gives_both_sides_of_models_and_of_predictions(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from s2lct.builder.built import CapabilityCounts
+from s2lct.builder.write import CapabilityCounts
 from s2lct.cli.closing_table import ClosingTable
 
 WIDTH = 80

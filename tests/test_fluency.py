@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from unittest.mock import patch
 
 import pytest
@@ -14,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stub_models import StubParser, StubTagger
 
-from s2lct.builder import fluent_stages as fluent_stages_module
-from s2lct.builder.build_stages import Models
+from s2lct.builder import fluent_form as fluent_form_module
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.fluent_stages import FluentStages
+from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.articles import takes_an
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import ReferenceGrammar
@@ -86,16 +88,15 @@ class EveryWord:
 
 
 @functools.cache
-def fluent_stages() -> FluentStages:
+def fluent_form() -> FluentForm:
     config = BuildConfig.checked(
         out=Path("nowhere"),
         masks=10_000,
         masks_per_sentence=1,
         mask_tags=tuple(WORDS),
     )
-    models = Models(config)
-    models.__dict__.update(tagger=TAGGER, parser=PARSER, mlm=EveryWord())
-    return FluentStages(config, (), Lexicon.load(), GRAMMAR, models, None)
+    models = SimpleNamespace(tagger=TAGGER, parser=PARSER, mlm=EveryWord())
+    return FluentForm(config, (), Lexicon.load(), GRAMMAR, cast(KeptModels, models), None)
 
 
 def source_of(text: str) -> Source:
@@ -106,9 +107,9 @@ def source_of(text: str) -> Source:
 
 def extensions_of(text: str) -> list[Extension]:
     """Everything that passes without a reader, of all words at every place."""
-    many = patch.object(fluent_stages_module, "SUGGESTIONS", 1_000)
+    many = patch.object(fluent_form_module, "SUGGESTIONS", 1_000)
     with many, patch.object(extend, "WORDS_OF_A_MASK", 1_000):
-        (found,) = fluent_stages().extended([source_of(text)]).values()
+        (found,) = fluent_form().extend([source_of(text)]).values()
     return [one.extension for one in found if one.rejected is None]
 
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from nltk import Tree
 
 from s2lct.builder.language.grammar import (
-    WORD_TAGS,
-    AnyWordAnywhere,
     Extension,
     ReferenceGrammar,
     is_word_tag,
@@ -104,14 +102,6 @@ def test_extensions_are_those_of_a_brute_force_search(
             for place, tag in reversed(extension.added):
                 rebuilt.insert(place, tag)
             assert tuple(rebuilt) == extension.reference_rhs
-
-
-def test_without_a_grammar_any_word_goes_anywhere() -> None:
-    found = AnyWordAnywhere().extensions("NP", ("DT", "NN"), None)
-    assert {extension.added for extension in found} == {
-        ((place, tag),) for place in range(3) for tag in WORD_TAGS
-    }
-    assert {e.reference_rhs for e in found if e.added == ((1, "JJ"),)} == {("DT", "JJ", "NN")}
 
 
 @pytest.mark.parametrize(

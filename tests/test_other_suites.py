@@ -21,7 +21,7 @@ from s2lct.analysis.coverage.suites import load_test_suite, named_suites
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.read import read_result, recompute
+from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.site.site import build_site
 from s2lct.suite.capability_ids import capability_id_of, is_capability_id
 from s2lct.suite.cases import load_cases
@@ -86,11 +86,12 @@ def test_a_result_on_checklist_stands_beside_one_on_a_suite(
     own, others = tmp_path / "results" / "own", tmp_path / "results" / "checklist"
     s2lct("score", "vader", "afinn", "--suite", suite_folder, "--out", own)
     s2lct("score", "vader", "--suite", f"checklist:{checklist}", "--out", others)
-    result = recompute(others / "vader.json")
+    named = ("--suite", f"checklist:{checklist}")
+    result = recompute(others / "vader.json", Suites([named[1]]))
     assert list(result.capabilities) == ["negated-negative", "single-positive-words"]
     assert [one.all.cases for one in result.capabilities.values() if one.all] == [2, 2]
     page = tmp_path / "report.html"
-    told = s2lct("report", own, others, "--html", page)
+    told = s2lct("report", own, others, *named, "--html", page)
     mean = f"{100 * read_result(own / 'vader.json').overall.failure_rate:.1f}"
     other = f"{100 * result.overall.failure_rate:.1f}"
     assert re.search(rf"vader {mean} {other} ", told)
@@ -98,13 +99,15 @@ def test_a_result_on_checklist_stands_beside_one_on_a_suite(
     html = page.read_text(encoding="utf-8")
     assert "Failure rate on checklist:mft.jsonl.gz" in html
     assert html.index(">LC4<") < html.index(">negated-negative<")
-    collection = collect(tmp_path / "results")
+    collection = collect(
+        tmp_path / "results", official=[load_cases(suite_folder), load_cases(named[1])]
+    )
     assert [len(suite.models) for suite in collection.suites] == [2, 1]
     assert not collection.skipped
     standings = build_site(collection, tmp_path / "site")
     assert standings[1].capabilities == ("negated-negative", "single-positive-words")
     assert "negated-negative" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    refused = s2lct("compare", own / "vader.json", others / "vader.json", code=1)
+    refused = s2lct("compare", own / "vader.json", others / "vader.json", *named, code=1)
     assert "different suites" in refused
 
 
@@ -164,7 +167,7 @@ def test_a_table_with_columns_of_its_own_is_a_suite(tmp_path: Path) -> None:
     assert load_cases(f"jsonl:{lines}{QUERY}").fingerprint == suite.fingerprint
     told = s2lct("score", "vader", "--suite", f"csv:{path}{QUERY}", "--out", tmp_path / "r")
     assert "negated_praise" in told
-    assert recompute(tmp_path / "r" / "vader.json").suite.name == "csv:hate check.csv"
+    assert read_result(tmp_path / "r" / "vader.json").suite.name == "csv:hate check.csv"
 
 
 def test_a_table_with_usual_names_needs_no_columns_named(tmp_path: Path) -> None:
@@ -237,7 +240,7 @@ def test_labels_turned_in_a_folder_without_its_description_are_not_called_the_su
             row["labels"], row["label"] = [0], 0
         pq.write_table(pa.Table.from_pylist(rows), folder / f"{path.parent.name}.parquet")
     s2lct("score", "vader", "--suite", folder, "--out", tmp_path / "r")
-    s2lct("report", tmp_path / "r", "--html", page)
+    s2lct("report", tmp_path / "r", "--suite", folder, "--html", page)
     assert "turned (no suite.json)" in page.read_text()
 
 

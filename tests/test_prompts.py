@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made_up_results import made_suite
 
-from s2lct.cli.console import PlainConsole
 from s2lct.labels import LABELS, TASK
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.prompts import over_prompts
-from s2lct.leaderboard.results.read import read_outcomes, read_result
+from s2lct.leaderboard.results.read import read_result
 from s2lct.leaderboard.results.record import Result, own_options
-from s2lct.leaderboard.results.scored import read_collection
 from s2lct.leaderboard.results.standings import suite_standings
 from s2lct.leaderboard.results.write import repository_path, write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases, rule_in_words
-from s2lct.leaderboard.site.report import ResultsTable, Scored
-from s2lct.leaderboard.site.report_page import html_report
-from s2lct.leaderboard.site.site import OUTCOMES, build_site
+from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.site.tables import flat_rows
-from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.cases import Case
 
 CASES = tuple(
-    Case(f"{name}-{n}-{kind}", name, kind, f"{name}-{n}-seed", f"Sentence {n} of {name}.", passes)
+    Case(
+        f"{name}-{n}-{kind}",
+        name,
+        kind,
+        f"{name}-{n}-seed",
+        f"Sentence {n} of {name}, {kind}.",
+        passes,
+    )
     for name, passes in {"LC1": frozenset({0}), "LC2": frozenset({1, 2})}.items()
     for n in range(30)
     for kind in ("seed", "expansion")
 )
-SUITE = SuiteCases("made-up", "1.0.0", "0" * 64, CASES)
+SUITE = made_suite(CASES)
 
 
 def written(name: str, folder: Path, prompt: str | None, seed: int, **more: object) -> Path:
@@ -103,49 +105,23 @@ def test_only_what_differs_in_the_prompt_alone_is_put_together(
     assert all(one.figures is one.results[0] for one in single)
 
 
-def test_tables_and_the_report_have_one_column_a_model(
-    results: list[Result], tmp_path: Path
-) -> None:
-    (model,) = over_prompts(results)
-    console = PlainConsole(file=io.StringIO(), width=100)
-    console.print(ResultsTable(results))
-    text = console.file.getvalue()
-    spread = f"{100 * model.overall.low:.1f}–{100 * model.overall.high:.1f}"
-    assert "org/chat (3 prompts)" in text
-    assert f"{100 * model.overall.mean:.1f}" in text
-    assert spread in text
-    lc1 = next(line for line in text.splitlines() if line.startswith("LC1"))
-    assert f"{100 * model.capabilities['LC1'].low:.1f}–" in lc1
-    scored = [Scored(one, read_outcomes(path)) for one, path in _read(tmp_path)]
-    page = html_report(scored)
-    tables = [one.partition("</table>")[0] for one in page.split('<table class="grid"')[1:]]
-    assert {one.count("<th>org/chat (3 prompts)</th>") for one in tables} == {1}
-    assert f"prompts <span>{spread}<" in page
-    alone = html_report(scored[:1])
-    assert "prompts" not in alone
-
-
-def _read(folder: Path) -> list[tuple[Result, Path]]:
-    return [(read_result(path), path) for path in sorted(folder.glob("*.json"))]
-
-
 def test_the_leaderboard_ranks_models_and_not_prompts(
     results: list[Result], tmp_path: Path
 ) -> None:
     del results  # written to the folder
     for n, name in enumerate(("org/a", "org/b")):
         written(name, tmp_path, None, 20 + n)
-    collection = collect(tmp_path)
+    collection = collect(tmp_path, [SUITE])
     build_site(collection, tmp_path / "site")
-    for suite in (collection.suites[0], read_collection(tmp_path / "site" / OUTCOMES).suites[0]):
+    for suite in collection.suites:
         standing = suite_standings(suite)
         asked = [one for one in standing.standings if one.prompt]
         assert [(one.prompt.number, one.prompt.count) for one in asked if one.prompt] == [
             (1, 3), (2, 3), (3, 3)
         ]  # fmt: skip
-        assert [json.loads(one.model.prompt) for one in asked] == [*TASK.prompts]
+        assert [one.scored.prompt for one in asked] == [*TASK.prompts]
         assert len({one.rank for one in asked}) == 1
-        assert {one.rank[1] for one in standing.standings if one.rank} <= {1, 2, 3}
+        assert {one.rank[1] for one in standing.standings} <= {1, 2, 3}
         rates = [one.overall.failure_rate for one in asked]
         assert {one.mean for one in asked} == {np.mean(rates)}
         flips = np.mean([one.pass_to_fail for one in asked])
@@ -155,6 +131,6 @@ def test_the_leaderboard_ranks_models_and_not_prompts(
         assert {row["prompts_pass_to_fail"] for row in rows} == {flips}
     alone = replace(
         collection.suites[0],
-        models=tuple(one for one in collection.suites[0].models if one.name != "org/chat"),
+        models=tuple(one for one in collection.suites[0].models if one.model.name != "org/chat"),
     )
     assert all(one.prompt is None for one in suite_standings(alone).standings)

@@ -17,8 +17,9 @@ from unittest.mock import patch
 import pytest
 from ray_nodes import two_nodes
 from stub_workers import slow_stub_workers
+from test_build import kept_in
 
-from s2lct.builder import drawing, fluent_form, write
+from s2lct.builder import kept_models, write
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
 
@@ -36,10 +37,10 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many shards of few sentences, of a corpus that lies on disk."""
-    monkeypatch.setattr(drawing, "LOOKED_AT_ONCE", 5)
-    monkeypatch.setattr(fluent_form, "SHORTENED_AT_ONCE", 3)
-    monkeypatch.setattr(fluent_form, "EXTENDED_AT_ONCE", 3)
+    """Many pieces of few sentences."""
+    monkeypatch.setattr(kept_models, "TAGGED_AT_ONCE", 5)
+    monkeypatch.setattr(kept_models, "PARSED_AT_ONCE", 3)
+    monkeypatch.setattr(kept_models, "BATCHES_AT_ONCE", 1)
 
 
 def bytes_of(folder: Path) -> dict[str, str]:
@@ -101,7 +102,7 @@ def test_one_worker_and_two_write_the_bytes_of_one_process(
             out = tmp_path / f"suite{workers}"
             assert build_on(cluster, corpus_path, out, workers=workers) == whole
         assert len({node for _, node in noted(notes)}) == workers
-    paper = {"templates": "paper", "grammar": "reference"}
+    paper = {"templates": "paper", "masks": 4}
     here = tmp_path / "here"
     build_suite(BuildConfig.checked(out=here, corpus=f"csv:{corpus_path}", **OPTIONS, **paper))
     with slow_stub_workers(tmp_path / "paper", 0.05):
@@ -157,6 +158,7 @@ sys.path.insert(0, sys.argv.pop(1))
 from stub_models import stub_models
 from ray_nodes import two_nodes
 from stub_workers import slow_stub_workers
+from test_build import kept_in
 from s2lct.cli.main import main
 with stub_models(), slow_stub_workers(Path("notes")):
     main()
@@ -175,9 +177,9 @@ def test_a_driver_that_is_killed_goes_on(
 ) -> None:
     out = tmp_path / "suite"
     command = command_for(corpus_path, out)
-    for stage in ("look", "extend"):
+    for least in (1, 100):
         running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-        while running.poll() is None and not any(own_cache.glob(f"builds/*/{stage}/*.json")):
+        while running.poll() is None and kept_in(own_cache) < least:
             time.sleep(0.02)
         running.kill()
         assert running.wait() == -signal.SIGKILL
@@ -185,7 +187,6 @@ def test_a_driver_that_is_killed_goes_on(
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert bytes_of(out) == whole
-    assert not list((own_cache / "builds").iterdir())
     # What is shown is ours: bars, the closing table, and where the suite is.
     assert "ray" not in (done.stdout + done.stderr).lower().replace(str(tmp_path), "")
 

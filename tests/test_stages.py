@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.config import BuildConfig
 from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS, TransformersMaskedLM
@@ -198,13 +196,6 @@ def test_another_batch_size_changes_last_digits_at_most(parsed: list[ParsedSeed]
                 # Words that only one of them has are as likely as the last of the other.
                 first, second = (some.get(words, min(some.values())) for some in scores)
                 assert first == pytest.approx(second, abs=noise)
-
-
-def test_a_batch_size_is_an_option_that_is_recorded(tmp_path: Path) -> None:
-    recorded = [
-        BuildConfig.checked(out=tmp_path, batch_size=size).result_options for size in (1, 32)
-    ]
-    assert recorded[0] != recorded[1]
 
 
 def test_the_model_knows_review_language(mlm: TransformersMaskedLM) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hub_fixtures import HubClient
 from hub_server import STRANGER, HubServer
 
-from s2lct.leaderboard.results.read import read_outcomes
+from s2lct.leaderboard.results.read import read_scored
 from s2lct.leaderboard.results.write import write_result
 
 MODEL = "stranger/tiny-sentiment"
@@ -44,7 +44,7 @@ for seed in range(2):
 
 def flattered(path: Path) -> Path:
     """A result in which every case that failed passes, with every figure made to fit."""
-    outcomes = read_outcomes(path)
+    outcomes = read_scored(path).outcomes
     for number in np.flatnonzero(outcomes.failed):
         outcomes.labels[number] = min(outcomes.cases[number].passes)
         outcomes.failed[number] = False

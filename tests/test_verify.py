@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stub_models import stub_models
 from typer.testing import CliRunner
 
-from s2lct.builder import BuildConfig
+from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import is_part, verify_suite
 from s2lct.cli.main import app

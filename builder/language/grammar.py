@@ -145,27 +145,6 @@ class ReferenceGrammar:
         return {rest: tuple(sorted(some, key=_by_probability)) for rest, some in found.items()}
 
 
-class AnyWordAnywhere(ReferenceGrammar):
-    """The ablation of the reference grammar: any production takes a word of any tag anywhere.
-
-    Its extensions have probability 0: no treebank was asked.
-    """
-
-    def __init__(self) -> None:
-        """Hold no production."""
-        super().__init__({})
-
-    def extensions(
-        self, lhs: str, rhs: tuple[str, ...], max_masks: int | None = 1
-    ) -> tuple[Extension, ...]:
-        """One word of each tag at each place of a production; never more than one at once."""
-        return tuple(
-            Extension((*rhs[:place], tag, *rhs[place:]), 0.0, ((place, tag),))
-            for place in range(len(rhs) + 1)
-            for tag in sorted(WORD_TAGS)
-        )
-
-
 def _by_probability(extension: Extension) -> tuple[float, tuple[str, ...], Added]:
     return -extension.probability, extension.reference_rhs, extension.added
 

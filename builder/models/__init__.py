@@ -47,6 +47,12 @@ class MaskedLanguageModel(Protocol):
     def words(self) -> Sequence[str]:
         """Every word that it can suggest: the whole words of letters in its vocabulary."""
 
+    def batches(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of texts that share a forward pass; none holds a text that is too long.
+
+        Texts of some of these batches, in their order, are divided into the same batches.
+        """
+
     def suggest(
         self,
         texts: Sequence[str],

@@ -100,6 +100,10 @@ class TransformersMaskedLM:
         """Whole words of letters in the vocabulary, in a fixed order."""
         return list(self.word_ids)
 
+    def batches(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of texts that share a forward pass; see `MaskedLanguageModel.batches`."""
+        return [numbers for numbers, _, _ in self._batches(texts)]
+
     def suggest(
         self,
         texts: Sequence[str],

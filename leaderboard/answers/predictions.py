@@ -8,7 +8,6 @@ by its place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import permutations
 from numbers import Real
 from reprlib import repr as shown
 from typing import Any
@@ -16,31 +15,23 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import TASK, Task, check_label_map, is_integer
+from s2lct.labels import LABELS, TASK, check_label_map, is_integer
 from s2lct.leaderboard.answers import label_rules as rules
-from s2lct.leaderboard.answers.label_rules import SOFTMAX, LabelRule, Labels
 from s2lct.leaderboard.answers.label_rules import Array as Array
+from s2lct.leaderboard.answers.label_rules import LabelRule, Labels
 
 _NAME, _NUMBER = "a label name", "a label id"
 _PROBABILITIES, _SCORES = "a row of numbers", "scores with class names"
-_BY_NAME = "the names of the classes"
 _FORMS = (
     f"give every row in one form: label names, label ids ({TASK.numbered}), "
     "probabilities, or what a text-classification pipeline returns"
-)
-_INTEGERS = (
-    f"give label ids as integers ({TASK.numbered}), or a probability a class, "
-    f"[1 - p, p] for p({TASK.ends[1]})"
 )
 _WHOLE = (
     "give the scores of all classes (top_k=None in a pipeline), or name every class of the model: "
     "classes=[…] or label_map={…}"
 )
-_TIE = 1e-9
-"""By how much a class that is left out is less likely than those named, so that they win ties."""
 _LEFT_OUT = 1e-3
-"""What rows may lack to 1 that stand for all classes of a model nobody named: a class left out
-could have no more."""
+"""What rows may lack to 1 that stand for all classes of a model nobody named."""
 
 
 def labels_of_predictions(
@@ -50,31 +41,27 @@ def labels_of_predictions(
     neutral_band: tuple[float, float] = rules.NEUTRAL_BAND,
     classes: Sequence[str] | None = None,
     label_map: Mapping[Any, Any] | None = None,
-    task: Task = TASK,
 ) -> tuple[Labels, str]:
     """Label ids from predictions made elsewhere, shape (count,), and the rule in words.
 
-    Predictions are label ids, label names, probabilities from negative to positive (the task's
-    ``columns``) or by class name, or what a `text-classification` pipeline returns. ``classes``
-    names all classes of the model in its order: numbers and columns are then theirs. ``label_map``
-    (see `check_label_map`) says what they mean, and names them all where ``classes`` is not given.
+    Predictions are label ids, label names, probabilities from negative to positive or by class
+    name, or what a `text-classification` pipeline returns. ``classes`` names all classes of the
+    model in its order: numbers and columns are then theirs. ``label_map`` (see `check_label_map`)
+    says what they mean, and names them all where ``classes`` is not given.
     """
-    band = rules.band_of(neutral_band, task)
-    mapping = check_label_map(label_map, task)
+    band, mapping = rules.checked_band(neutral_band), check_label_map(label_map)
     names: Sequence[str] = () if classes is None else rules.check_classes(classes)
     if classes is None and mapping is not None:
         names = sorted(mapping, key=int) if all(map(str.isdecimal, mapping)) else list(mapping)
-    rule: LabelRule | None = None
+    rule = None
     if names:
         rule = rules.rule_for(
-            names, label_map=mapping, neutral_band=band, task=task, origin=_BY_NAME
+            names, label_map=mapping, neutral_band=band, origin="the names of the classes"
         )
     rows = listed(predictions)
     if len(rows) != count:
-        shape = tuple(getattr(predictions, "shape", ()))
-        shaped = f" (of shape {shape})" if len(shape) > 1 else ""
         raise ScoringError(
-            f"{len(rows)} predictions{shaped} for {count} references",
+            f"{len(rows)} predictions for {count} references",
             hint="give one prediction a reference, in the same order",
         )
     if not rows:
@@ -83,14 +70,16 @@ def labels_of_predictions(
     for number, form in enumerate(forms):
         if form != forms[0]:
             raise _refused(number, f" is {form}, predictions[0] is {forms[0]}", _FORMS)
-    if forms[0] == _PROBABILITIES:
-        return _of_table(rows, rule, band, task, named=classes is not None)
-    if forms[0] == _SCORES:
-        return _of_scores(rows, rule, band, task)
+    if forms[0] in (_PROBABILITIES, _SCORES):
+        if forms[0] == _SCORES:
+            rule, table = _table_of_scores(rows, rule, band)
+        else:
+            rule, table = _table_of_rows(rows, rule, band, named=classes is not None)
+        return rule.labels(table, "predictions[{}]"), str(rule)
     if forms[0] == _NAME:
-        what, labels = "label names", _of_names(rows, rule, task)
+        what, labels = "label names", _of_names(rows, rule)
     else:
-        what, labels = "label ids", _of_numbers(rows, rule, task, named=classes is not None)
+        what, labels = "label ids", _of_numbers(rows, rule, named=classes is not None)
     told = what if rule is None else f"{what}: {rule.told_meanings}"
     return np.array(labels, dtype=np.int64), told
 
@@ -98,7 +87,9 @@ def labels_of_predictions(
 def listed(predictions: Any) -> list[Any]:
     """Predictions (a list, an array, a tensor, a table of `pandas` …) as a list of plain values."""
     if isinstance(predictions, Mapping) and "logits" in predictions:
-        raise ScoringError("predictions are a model's output, not probabilities", hint=SOFTMAX)
+        raise ScoringError(
+            "predictions are a model's output, not probabilities", hint=rules.SOFTMAX
+        )
     if hasattr(predictions, "columns") and hasattr(predictions, "to_dict"):
         # A data frame names its columns; iterated, it would give the names alone.
         return [
@@ -143,16 +134,15 @@ def _form(number: int, row: Any) -> str:
         return _NAME
     if is_integer(row):
         return _NUMBER
-    if isinstance(row, (Mapping, list, tuple)):
-        if not row:
-            raise _refused(number, " is empty", _FORMS)
+    if isinstance(row, (Mapping, list, tuple)) and row:
         if isinstance(row, Mapping) or all(isinstance(value, Mapping) for value in row):
             return _SCORES
         if all(_is_number(_plain(value)) for value in row):
             return _PROBABILITIES
-    kind = "a boolean" if isinstance(row, bool) else f"of type {type(row).__name__}"
-    hint = _INTEGERS if isinstance(row, Real) else _FORMS
-    raise _refused(number, f" is no prediction: {shown(row)}, {kind}", hint)
+    hint = _FORMS
+    if _is_number(row):
+        hint = f"{_FORMS}; of two classes [1 - p, p] for p({TASK.ends[1]})"
+    raise _refused(number, f" is no prediction: {shown(row)}, of type {type(row).__name__}", hint)
 
 
 def _class(name: str, rule: LabelRule, number: int) -> int:
@@ -164,60 +154,51 @@ def _class(name: str, rule: LabelRule, number: int) -> int:
     return found[0]
 
 
-def _of_names(rows: Sequence[str], rule: LabelRule | None, task: Task) -> list[int]:
+def _of_names(rows: Sequence[str], rule: LabelRule | None) -> list[int]:
     labels: list[int] = []
     for number, name in enumerate(rows):
         meaning = (
-            rules.meaning_of(name, task)
-            if rule is None
-            else rule.meanings[_class(name, rule, number)]
+            rules.meaning_of(name) if rule is None else rule.meanings[_class(name, rule, number)]
         )
         if meaning is None:
-            hint = f"use {', '.join(task.labels)}, or say what every class means: label_map={{…}}"
+            hint = f"use {', '.join(LABELS)}, or say what every class means: label_map={{…}}"
             raise _refused(number, f": {name!r} is no label", hint)
         labels.append(meaning)
     return labels
 
 
-def _of_numbers(
-    rows: Sequence[int], rule: LabelRule | None, task: Task, *, named: bool
-) -> list[int]:
-    known = {str(n): n for n in range(len(task.labels))}
-    hint = f"use {task.numbered}, or pass probabilities"
+def _of_numbers(rows: Sequence[int], rule: LabelRule | None, *, named: bool) -> list[int]:
+    known = {str(number): number for number in range(len(LABELS))}
     if rule is not None:
+        by_number = {str(number): meaning for number, meaning in enumerate(rule.meanings)}
         known = dict(zip(rule.classes, rule.meanings, strict=True))
-        by_number = {str(n): meaning for n, meaning in enumerate(rule.meanings)}
         decimal = [name.isdecimal() for name in rule.classes]
         if list(by_number) != list(known) and (any(decimal) if named else not all(decimal)):
             raise ScoringError(
-                f"predictions are numbers, and nothing says which class of "
+                "predictions are numbers, and nothing says which class of "
                 f"{', '.join(rule.classes)} has which",
                 hint="give the names of the classes as predictions, or label_map={0: …, 1: …}"
                 + ("" if named else " or classes=[…] in the model's order"),
             )
         known = by_number if named else known
-        hint = f"use the numbers of the classes, {', '.join(known)}"
-    for number, value in enumerate(rows):
-        if str(int(value)) not in known:
-            raise _refused(number, f": {value} is no label id", hint)
-    if rule is None and len(task.labels) > 2 and {*rows} == {0, 1}:
+    elif {*rows} == {0, 1}:
+        three = ",".join(f"{number}={label}" for number, label in enumerate(LABELS))
         raise ScoringError(
             "predictions are 0 and 1 alone, and nothing says which labels these are",
-            hint=f"of a model of two classes pass --label-map 0={task.ends[0]},1={task.ends[1]} "
-            f"(in Python label_map={{0: …, 1: …}}), of one that never gives {task.labels[2]} "
-            + ",".join(f"{number}={label}" for number, label in enumerate(task.labels)),
+            hint=f"of a model of two classes pass --label-map 0={TASK.ends[0]},1={TASK.ends[1]} "
+            f"(in Python label_map={{0: …, 1: …}}), of one that never gives {LABELS[2]} {three}",
         )
+    for number, value in enumerate(rows):
+        if str(int(value)) not in known:
+            hint = f"use the numbers of the classes, {', '.join(known)}, or pass probabilities"
+            raise _refused(number, f": {value} is no label id", hint)
     return [known[str(int(value))] for value in rows]
 
 
-def _of_table(
-    rows: Sequence[Sequence[Any]],
-    rule: LabelRule | None,
-    band: tuple[float, float],
-    task: Task,
-    *,
-    named: bool,
-) -> tuple[Labels, str]:
+def _table_of_rows(
+    rows: Sequence[Sequence[Any]], rule: LabelRule | None, band: tuple[float, float], *, named: bool
+) -> tuple[LabelRule, Array]:
+    """Probabilities of rows of numbers, shape (rows, classes), and what the columns mean."""
     width = len(rows[0])
     for number, row in enumerate(rows):
         if len(row) != width:
@@ -225,14 +206,12 @@ def _of_table(
             raise _refused(number, told, "give every row a probability a class")
     shape = f"predictions of shape {(len(rows), width)}"
     if rule is None:
-        meanings = task.columns.get(width)
-        if meanings is None:
-            *fewer, most = map(str, sorted(task.columns))
-            counts = " or ".join([", ".join(fewer), most] if fewer else [most])
-            hint = f"pass probabilities of {counts} classes, from {' to '.join(task.ends)}"
+        if width not in TASK.columns:
+            counts = " or ".join(map(str, sorted(TASK.columns)))
+            hint = f"pass probabilities of {counts} classes, from {' to '.join(TASK.ends)}"
             raise ScoringError(shape, hint=hint)
         names = tuple(f"column {number}" for number in range(width))
-        rule = LabelRule(names, meanings, band, "the order of the columns", task)
+        rule = LabelRule(names, TASK.columns[width], band, "the order of the columns")
     elif not named and list(rule.classes) != [str(n) for n in range(len(rule.classes))]:
         raise ScoringError(
             f"predictions are columns, and nothing says which is which of "
@@ -244,52 +223,58 @@ def _of_table(
             f"{shape} for {len(rule.classes)} classes ({', '.join(rule.classes)})",
             hint="give a column for each class of the model",
         )
-    table = np.array([[float(_plain(value)) for value in row] for row in rows])
-    return rule.labels(table, "predictions[{}]"), str(rule)
+    return rule, np.array([[float(_plain(value)) for value in row] for row in rows])
 
 
-def _of_scores(
-    given: Sequence[Any], rule: LabelRule | None, band: tuple[float, float], task: Task
-) -> tuple[Labels, str]:
-    rows = [_scores(number, row) for number, row in enumerate(given)]
-    rule = rule or _rule_of_whole_rows(rows, band, task)
-    labels: list[int] = []
-    for number, row in enumerate(rows):
-        scores: dict[int, float] = {}
-        for name, score in row.items():
-            place = _class(name, rule, number)
-            if place in scores:
-                told = f" names class {rule.classes[place]} twice"
-                raise _refused(number, told, "give each class one score")
-            scores[place] = score
-        # A pipeline with top_k leaves out classes that are less likely than those it names.
-        ranked = not isinstance(given[number], Mapping) or "label" in given[number]
-        labels.append(_label_of(scores, rule, number, ranked=ranked))
-    return np.array(labels, dtype=np.int64), str(rule)
+def _table_of_scores(
+    rows: Sequence[Any], rule: LabelRule | None, band: tuple[float, float]
+) -> tuple[LabelRule, Array]:
+    """Probabilities of rows that name classes, shape (rows, classes), and what these mean."""
+    given = [_scores(number, row) for number, row in enumerate(rows)]
+    rule = rule or _rule_of_whole_rows(given, band)
+    table = np.zeros((len(rows), len(rule.classes)))
+    for number, scores in enumerate(given):
+        places = [_class(name, rule, number) for name in scores]
+        if len(set(places)) < len(places):
+            raise _refused(number, " names a class twice", "give each class one score")
+        values = list(scores.values())
+        table[number, places] = values
+        missing = [place for place in range(len(rule.classes)) if place not in places]
+        if not missing:
+            continue
+        lacking = ", ".join(rule.classes[place] for place in missing)
+        # A pipeline with top_k leaves out classes that are less likely than those it names. Where
+        # two classes mean one label, these could be more likely together.
+        ranked = not isinstance(rows[number], Mapping) or "label" in rows[number]
+        if not ranked or len(set(rule.meanings)) < len(rule.meanings):
+            raise _refused(number, f" lacks the classes {lacking}", _WHOLE)
+        rest = (1 - sum(values)) / len(missing)
+        if not -rules.TOLERANCE <= rest <= min(values) + rules.TOLERANCE:
+            problem = f" is not probabilities: nothing is left for {lacking}"
+            raise _refused(number, problem, rules.SOFTMAX)
+        table[number, missing] = max(0.0, min(rest, min(values) * (1 - rules.ROUNDING)))
+        table[number] /= table[number].sum()
+    return rule, table
 
 
 def _scores(number: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Probabilities by the names of the classes that a row names."""
-    answers = [row] if isinstance(row, Mapping) else row
     entries: list[tuple[Any, Any]] = []
     if isinstance(row, Mapping) and "label" not in row:
-        answers, entries = [], list(row.items())
-    for one in answers:
-        name = one.get("label")
-        if not (isinstance(name, str) or is_integer(name)) or "score" not in one:
-            hint = "give a label and its score, or the label's name alone for every row"
-            raise _refused(number, f" is no answer of a pipeline: {shown(dict(one))}", hint)
-        entries.append((str(name), one["score"]))
+        entries = list(row.items())
+    else:
+        for one in [row] if isinstance(row, Mapping) else row:
+            name = one.get("label")
+            if not (isinstance(name, str) or is_integer(name)) or "score" not in one:
+                hint = "give a label and its score, or the label's name alone for every row"
+                raise _refused(number, f" is no answer of a pipeline: {shown(dict(one))}", hint)
+            entries.append((name, one["score"]))
     scores: dict[str, float] = {}
-    for name, given in entries:
-        score, told = _plain(given), f": the score of {shown(name)} is "
-        if not _is_number(score):
-            raise _refused(number, f"{told}{shown(score)}", SOFTMAX)
-        if not np.isfinite(float(score)):
-            hint = "check the model's weights and precision"
-            raise _refused(number, f"{told}not a number (NaN or infinite)", hint)
-        if not -rules.ROUNDING <= score <= 1 + rules.ROUNDING:
-            raise _refused(number, f"{told}{float(score):.4g}, no probability", SOFTMAX)
+    for name, value in entries:
+        score = _plain(value)
+        if not _is_number(score) or not -rules.ROUNDING <= score <= 1 + rules.ROUNDING:
+            problem = f": the score of {shown(name)} is {shown(score)}, no probability"
+            raise _refused(number, problem, rules.SOFTMAX)
         if str(name) in scores:
             hint = "give the classes of the model names of their own (id2label)"
             raise _refused(number, f" names {shown(name)} twice", hint)
@@ -298,13 +283,13 @@ def _scores(number: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -
 
 
 def _rule_of_whole_rows(
-    rows: Sequence[Mapping[str, float]], band: tuple[float, float], task: Task
+    rows: Sequence[Mapping[str, float]], band: tuple[float, float]
 ) -> LabelRule:
     """The rule of rows that name all classes of their model; other rows are refused.
 
     No row tells what it left out: of two classes an uncertain answer is neutral, of three not.
     """
-    if unknown := [name for row in rows for name in row if rules.meaning_of(name, task) is None]:
+    if unknown := [name for row in rows for name in row if rules.meaning_of(name) is None]:
         raise ScoringError(
             f"predictions: nothing says what {', '.join(dict.fromkeys(unknown))} means",
             hint="say what every class means: label_map={…}, or give the model labels that say it "
@@ -317,41 +302,5 @@ def _rule_of_whole_rows(
             raise _refused(number, told, _WHOLE)
         if row.keys() != rows[0].keys():
             raise _refused(number, f"{told}, predictions[0] {', '.join(rows[0])}", _WHOLE)
-    names = sorted(rows[0], key=lambda name: (rules.meaning_of(name, task), name))
-    return rules.rule_for(names, neutral_band=band, task=task, origin=_BY_NAME)
-
-
-def _label_of(scores: Mapping[int, float], rule: LabelRule, number: int, *, ranked: bool) -> int:
-    """The label of a row that may lack the model's less likely classes, where that is sure."""
-    missing = [place for place in range(len(rule.classes)) if place not in scores]
-    lacking = ", ".join(rule.classes[place] for place in missing)
-    total, most = sum(scores.values()), min(scores.values())
-    rest = 1 - total
-    if rest < -rules.TOLERANCE or (not missing and rest > rules.TOLERANCE):
-        problem = f" is not probabilities: the sum is {total:.4g}, not 1"
-        raise _refused(number, problem, SOFTMAX)
-    if missing and not ranked:
-        raise _refused(number, f" lacks the classes {lacking}", "give every class a score")
-    if rest > len(missing) * most + rules.TOLERANCE:
-        problem = (
-            f" is not probabilities: the best of {len(rule.classes)} classes have {total:.4g}, and "
-            f"the others, none above {most:.4g}, cannot make up the rest"
-        )
-        raise _refused(number, problem, SOFTMAX)
-    # The label has to be the same wherever among the missing classes the rest is.
-    cap = most * (1 - _TIE) if len(missing) > 1 else max(0.0, rest)
-    found: set[int] = set()
-    for order in permutations(range(len(rule.task.labels))):
-        filled, left = np.zeros((1, len(rule.classes))), max(0.0, rest)
-        filled[0, list(scores)] = list(scores.values())
-        for place in sorted(missing, key=lambda place: order.index(rule.meanings[place])):
-            filled[0, place] = min(cap, left)
-            left -= filled[0, place]
-        found |= set(rule.chosen(filled).tolist())
-    if len(found) == 1:
-        return found.pop()
-    raise _refused(
-        number,
-        f" leaves its label open: classes it lacks ({lacking}) mean the same together",
-        "give the scores of all classes: top_k=None in a pipeline",
-    )
+    names = sorted(rows[0], key=lambda name: (rules.meaning_of(name), name))
+    return rules.rule_for(names, neutral_band=band, origin="the names of the classes")

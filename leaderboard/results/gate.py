@@ -2,215 +2,167 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
+from xml.etree import ElementTree
 
 import numpy as np
 
-from s2lct.errors import GateError, S2lctError
-from s2lct.leaderboard.results import comparison, untrusted
-from s2lct.leaderboard.results.bounds import Bound, Figure
-from s2lct.leaderboard.results.comparison import Comparison, shown_p
-from s2lct.leaderboard.results.outcomes import UntrustedReader
-from s2lct.leaderboard.results.read import read_scored
-from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, Result, SuiteRecord
-from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.errors import GateError
+from s2lct.leaderboard.results import comparison
+from s2lct.leaderboard.results.comparison import shown_p
+from s2lct.leaderboard.results.read import Scored
+from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord
 from s2lct.leaderboard.scoring.statistics import Failed, by_name
-from s2lct.suite.capability_ids import natural_order, spelled
+from s2lct.plain_text import plain
+from s2lct.suite.capability_ids import ID_PATTERN, natural_order, spelled
 from s2lct.suite.cases import Case
 
+MEAN, BOTH_SIDES, NO_WORSE = "mean", "both-sides", "no worse"
+"""What stands in a bound for all capabilities, and for the share right on both sides."""
+_SAME = {"overall": MEAN, "both_sides": BOTH_SIDES}
+_EXAMPLES = {"max": "LC4=20 or mean=30", "min": "both-sides=60 or LC4/both-sides=50"}
 _ROUNDING = 1e-9
 _MOST_DIGITS = 9
 _SAME_CALLS = "score both with the same models, prompts and cases"
 
 
-class ReadResult(NamedTuple):
-    """A result file with the figures of its outcomes, and these."""
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A failure rate, or a share right on both sides: of a capability, or the mean without one."""
 
-    path: Path
-    result: Result
-    outcomes: Outcomes
+    capability: str = ""
+    both_sides: bool = False
+
+    def __str__(self) -> str:
+        if self.both_sides:
+            return f"{self.capability}/{BOTH_SIDES}" if self.capability else BOTH_SIDES
+        return self.capability or MEAN
 
 
 @dataclass(frozen=True, slots=True)
-class BoundCheck:
-    """A figure held against a bound. ``found`` is the mean of the results' shares, in [0, 1]."""
-
-    bound: Bound
-    found: float
-    between: tuple[float, float]  # its interval; of several results the least and the greatest
-    results: int
-
-    @property
-    def figure(self) -> Figure:
-        """Which figure."""
-        return self.bound.figure
-
-    @property
-    def better(self) -> bool:
-        """No bound shows that anything has become better."""
-        return False
-
-    @property
-    def passed(self) -> bool:
-        """Whether the bare figure keeps the bound."""
-        past = 100 * self.found - self.bound.percent
-        return (-past if self.bound.side == "min" else past) <= _ROUNDING
-
-    @property
-    def asked(self) -> str:
-        """The bound in words."""
-        return f"{'≥' if self.bound.side == 'min' else '≤'} {self.bound.percent:g} %"
-
-    @property
-    def told(self) -> str:
-        """What was found, in words."""
-        low, high = (f"{100 * one:.1f}" for one in self.between)
-        shown = _beside(100 * self.found, self.bound.percent)
-        if self.results > 1:
-            return f"{shown} %, mean of {self.results} ({low} to {high})"
-        return f"{shown} % [{low}, {high}]"
-
-    def as_json(self) -> dict[str, Any]:
-        """What a program is told."""
-        return {
-            "figure": str(self.figure),
-            "asked": self.bound.side,
-            "passed": self.passed,
-            "bound": round(self.bound.percent / 100, 12),
-            "found": self.found,
-            "between": list(self.between),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class NoWorseCheck:
-    """A figure held against that of earlier results, on the cases that both have."""
+class Bound:
+    """The highest failure rate that passes, or the lowest share right on both sides."""
 
     figure: Figure
-    before: float
-    found: float
-    test: Comparison  # of the earlier results (first) and those held against them (second)
-    detectable: float
-    """The difference that the test shows four times of five, see `comparison.detectable`."""
+    percent: float
 
     @property
-    def passed(self) -> bool:
-        """Whether the earlier results are not shown to be better; a bare difference shows none."""
-        return self.better or self.test.adjusted >= comparison.LEVEL
+    def side(self) -> Literal["max", "min"]:
+        """The option that sets it."""
+        return "min" if self.figure.both_sides else "max"
 
-    @property
-    def better(self) -> bool:
-        """Whether they are shown to be worse than what is held against them."""
-        gain = self.found - self.before if self.figure.both_sides else self.before - self.found
-        return self.test.adjusted < comparison.LEVEL and gain > 0
+    def __str__(self) -> str:
+        return f"--{self.side} {self.figure}={self.percent:g}"
 
-    @property
-    def asked(self) -> str:
-        """What was asked, in words."""
-        return "no worse"
 
-    @property
-    def told(self) -> str:
-        """What was found, in words."""
-        before, found = 100 * self.before, 100 * self.found
-        return f"{found:.1f} %, was {before:.1f} % (p {shown_p(self.test.adjusted):.3g})"
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A figure held against a bound, or against that of earlier results on the cases of both.
+
+    ``condition`` is what it has to keep and ``told`` what was found, in words; ``facts`` are what
+    a program is told, see docs/ci.md. It is ``better`` where earlier results are shown to be worse.
+    """
+
+    figure: Figure
+    condition: str
+    told: str
+    passed: bool
+    facts: Mapping[str, Any]
+    better: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told."""
-        test = self.test
-        return {
-            "figure": str(self.figure),
-            "asked": "no_worse",
-            "passed": self.passed,
-            "before": self.before,
-            "found": self.found,
-            "p_value": test.adjusted,
-            "shown": "worse" if not self.passed else "better" if self.better else None,
-            "cases": test.cases,
-            "detectable": self.detectable,
-        }
+        return {"figure": str(self.figure), "passed": self.passed, **self.facts}
 
 
-Check = BoundCheck | NoWorseCheck
-
-
-def _beside(found: float, bound: float) -> str:
-    """A percentage with as many digits as tell it apart from its bound, and one at least."""
-    close = abs(found - bound) <= _ROUNDING
-    for digits in range(1, _MOST_DIGITS):
-        shown = f"{found:.{digits}f}"
-        if close or float(shown) != bound:
-            break
-    return shown
-
-
-def read_results(paths: Sequence[Path], reader: UntrustedReader) -> list[ReadResult]:
-    """Result files of one model on one suite, and those of folders; each once.
+def parse_bounds(texts: Iterable[str], side: Literal["max", "min"]) -> list[Bound]:
+    """Bounds as the options ``--max`` and ``--min`` take them, each figure once.
 
     Args:
-        paths: of the files and folders.
-        reader: what reads them, see `read.result_reader`.
+        texts: ``FIGURE=PERCENT`` each. A figure is a capability's id or ``mean``, and for ``min``
+            ``both-sides`` or ``CAPABILITY/both-sides``; a sign % behind the number is left away.
+        side: which of the two options.
 
     Raises:
-        GateError: a file cannot be read, its figures do not follow from its outcomes, a folder
-            holds none, or they are of several models or suites.
+        GateError: one is no bound, or two are of the same figure; it says which.
     """
-    files = {file.resolve(): file for path in paths for file in _files_of(path)}
-    found: list[ReadResult] = []
-    for path in files.values():
+    bounds: dict[str, Bound] = {}
+    for text in texts:
+        name, _, number = (part.strip() for part in text.partition("="))
+        figure = _figure(name)
         try:
-            found.append(ReadResult(path, *read_scored(path, reader)))
-        except S2lctError as error:
-            raise GateError(error.problem, hint=error.hint) from error
-    for other in found[1:]:
-        if other.result.model.name != found[0].result.model.name:
+            percent = float(number.removesuffix("%"))
+        except ValueError:
+            percent = math.nan
+        if figure is None or not 0 <= percent <= 100:
             raise GateError(
-                f"{found[0].path} and {other.path} are of different models "
-                f"({found[0].result.model.name}, {other.result.model.name})",
+                f"--{side} {text}: is no bound from 0 to 100 %", hint=f"write {_EXAMPLES[side]}"
+            )
+        bound = Bound(figure, percent)
+        if bound.side != side:
+            better = "higher" if figure.both_sides else "lower"
+            raise GateError(f"--{side} {text}: {better} is better", hint=f"write {bound}")
+        if bounds.setdefault(str(figure).casefold(), bound) is not bound:
+            raise GateError(
+                f"--{side} {text}: {figure} is bounded twice", hint="give each figure one bound"
+            )
+    return list(bounds.values())
+
+
+def _figure(name: str) -> Figure | None:
+    *capability, last = name.split("/")
+    last = _SAME.get(last.lower().replace("-", "_"), last)
+    last = last.lower() if last.lower() in (MEAN, BOTH_SIDES) else last
+    if not capability and last == MEAN:
+        return Figure()
+    if last == BOTH_SIDES and (not capability or capability == [MEAN]):
+        return Figure(both_sides=True)
+    of = capability[0] if last == BOTH_SIDES and len(capability) == 1 else name
+    return Figure(of, last == BOTH_SIDES) if re.fullmatch(ID_PATTERN, of) else None
+
+
+def check_same(results: Mapping[Path, Scored]) -> None:
+    """Refuse results of several models with a `GateError`, or of several suites."""
+    (first, one), *others = results.items()
+    for path, other in others:
+        if other.result.model.name != one.result.model.name:
+            raise GateError(
+                f"{first} and {path} are of different models "
+                f"({one.result.model.name}, {other.result.model.name})",
                 hint="hold each model against its bounds with a command of its own; several "
                 "files are for several prompts of one model",
             )
-    check_one_suite(found)
-    return found
+    check_one_suite(results)
 
 
-def _files_of(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    files = sorted(one for one in path.glob("*.json") if one.name != untrusted.VERIFIED_FILE)
-    if not files:
-        raise GateError(
-            f"{path}: holds no result file (*.json)",
-            hint=f"write some with `s2lct score MODEL --suite DIR --out {path}`",
-        )
-    return files
-
-
-def check_one_suite(results: Sequence[ReadResult]) -> None:
+def check_one_suite(results: Mapping[Path, Scored]) -> None:
     """Refuse results on different suites with a `GateError`."""
-    for other in results[1:]:
-        suites: list[SuiteRecord] = [one.result.suite for one in (results[0], other)]
+    (first, one), *others = results.items()
+    for path, other in others:
+        suites = [one.result.suite, other.result.suite]
         if suites[0].fingerprint != suites[1].fingerprint:
-            told = ", ".join(f"{one.version or '?'} {one.fingerprint[:12]}" for one in suites)
+            told = ", ".join(f"{of.version or '?'} {of.fingerprint[:12]}" for of in suites)
             raise GateError(
-                f"{results[0].path} and {other.path} were scored on different suites ({told})",
+                f"{first} and {path} were scored on different suites ({told})",
                 hint="score both on one version of the suite",
             )
 
 
-def check_bound(results: Sequence[ReadResult], bound: Bound) -> BoundCheck:
+def check_bound(results: Mapping[Path, Scored], bound: Bound) -> Check:
     """Hold the mean of the results' figures against a bound.
 
     Raises:
         GateError: a result has no such figure.
     """
+    both_sides = bound.figure.both_sides
     shares: list[float] = []
-    for path, result, _ in results:
+    for path, (result, _) in results.items():
         (name,) = spelled([bound.figure.capability], result.capabilities)
-        bound = replace(bound, figure=replace(bound.figure, capability=name))
         if name and name not in result.capabilities:
             known = ", ".join(sorted(result.capabilities, key=natural_order))
             raise GateError(
@@ -218,18 +170,34 @@ def check_bound(results: Sequence[ReadResult], bound: Bound) -> BoundCheck:
                 hint=f"choose among {known}, or score it on a suite that has {name}",
             )
         of = result.capabilities[name] if name else result.overall
-        share, between = _share(of, both_sides=bound.figure.both_sides)
+        share, between = _share(of, both_sides=both_sides)
         if share is None:
             raise GateError(
-                f"{bound}: {path} tells of no counterparts"
-                + (f" in {name}" if name else "")
-                + ", and nothing is right on both sides without them",
+                f"{bound}: {path} tells of no counterparts{f' in {name}' if name else ''}, and "
+                "nothing is right on both sides without them",
                 hint="leave that bound out, or score on a suite with counterparts",
             )
         shares.append(share)
+    found, percent = float(np.mean(shares)), bound.percent
+    low, high = between if len(shares) == 1 else (min(shares), max(shares))
+    told = f"{_beside(100 * found, percent)} %"
     if len(shares) > 1:
-        between = min(shares), max(shares)
-    return BoundCheck(bound, float(np.mean(shares)), between, len(shares))
+        told += f", mean of {len(shares)} ({100 * low:.1f} to {100 * high:.1f})"
+    else:
+        told += f" [{100 * low:.1f}, {100 * high:.1f}]"
+    past = percent - 100 * found if both_sides else 100 * found - percent
+    return Check(
+        Figure(name, both_sides),
+        f"{'≥' if both_sides else '≤'} {percent:g} %",
+        told,
+        past <= _ROUNDING,
+        {
+            "asked": bound.side,
+            "bound": round(percent / 100, 12),
+            "found": found,
+            "between": [low, high],
+        },
+    )
 
 
 def _share(
@@ -238,49 +206,42 @@ def _share(
     if both_sides:
         return (of.both_sides.share, of.both_sides.ci) if of.both_sides else (None, (0.0, 1.0))
     rate = of if isinstance(of, OverallRecord) else of.all
-    assert rate is not None  # results of format 1 are without it until they are recomputed
     return rate.failure_rate, rate.ci
 
 
-def check_no_worse(
-    results: Sequence[ReadResult], before: Sequence[ReadResult]
-) -> list[NoWorseCheck]:
+def check_no_worse(results: Mapping[Path, Scored], before: Mapping[Path, Scored]) -> list[Check]:
     """Hold results against earlier ones by `comparison.compare`: failure rates, then both sides.
 
-    The mean of several capabilities comes first, tested by itself.
-
-    Of several files of each, what a family fails is summed over them: its sign-flip test is then
-    one of the means.
+    The mean of several capabilities comes first, tested by itself. Of several files of each, what
+    a family fails is summed over them: its sign-flip test is then one of the means.
 
     Raises:
         GateError: they are of different suites, of different numbers of prompts, or the new ones
             lack capabilities or have no case in common with the earlier ones.
     """
-    check_one_suite([*results, *before])
-    named = f"{results[0].path} and {before[0].path}"
+    check_one_suite({**before, **results})
+    named = f"{next(iter(results))} and {next(iter(before))}"
     if len(results) != len(before):
         raise GateError(
             f"{len(results)} result files are held against {len(before)} ({named})",
             hint="pass as many of each: one a prompt",
         )
-    for new, old in zip(results, before, strict=True):
-        if lacking := sorted(
-            old.result.capabilities.keys() - new.result.capabilities.keys(), key=natural_order
-        ):
-            raise GateError(
-                f"{new.path} has no {', '.join(lacking)}, which {old.path} has", hint=_SAME_CALLS
-            )
-    pairs = [(old.outcomes, new.outcomes) for new, old in zip(results, before, strict=True)]
-    shared = [comparison.paired(*pair) for pair in pairs]
+    shared, sides = [], []
+    for (path, new), (old_path, old) in zip(results.items(), before.items(), strict=True):
+        lacking = old.result.capabilities.keys() - new.result.capabilities.keys()
+        if lacking:
+            missing = ", ".join(sorted(lacking, key=natural_order))
+            raise GateError(f"{path} has no {missing}, which {old_path} has", hint=_SAME_CALLS)
+        shared.append(comparison.paired(old.outcomes, new.outcomes))
+        sides.append(comparison.paired_sides(old.outcomes, new.outcomes))
     if not all(cases for cases, *_ in shared):
         raise GateError(f"{named} have no case in common", hint=_SAME_CALLS)
-    sides = [comparison.paired_sides(*pair) for pair in pairs]
     return [*_compared(shared, both_sides=False), *_compared(sides, both_sides=True)]
 
 
 def _compared(
     parts: Sequence[tuple[list[Case], Failed, Failed]], *, both_sides: bool
-) -> list[NoWorseCheck]:
+) -> list[Check]:
     """Checks of the mean and of each capability, of what was paired of each pair of files."""
     cases = [case for own, *_ in parts for case in own]
     if not cases:
@@ -298,7 +259,74 @@ def _compared(
         before, found = np.mean([*figures.values()], axis=0).tolist()
         figures = {"": (before, found)} | figures
         tests[""] = comparison.compare_means(cases, *failed)
-    return [
-        NoWorseCheck(Figure(name, both_sides), before, found, tests[name], seen[name])
-        for name, (before, found) in figures.items()
-    ]
+    checks: list[Check] = []
+    for name, (before, found) in figures.items():
+        p_value = tests[name].adjusted
+        shown, gain = p_value < comparison.LEVEL, found - before if both_sides else before - found
+        checks.append(
+            Check(
+                Figure(name, both_sides),
+                NO_WORSE,
+                f"{100 * found:.1f} %, was {100 * before:.1f} % (p {shown_p(p_value):.3g})",
+                # A bare difference shows nothing.
+                gain > 0 or not shown,
+                {
+                    "asked": "no_worse",
+                    "before": before,
+                    "found": found,
+                    "p_value": p_value,
+                    "shown": ("better" if gain > 0 else "worse") if shown else None,
+                    "cases": tests[name].cases,
+                    "detectable": seen[name],
+                },
+                better=shown and gain > 0,
+            )
+        )
+    return checks
+
+
+def _beside(found: float, bound: float) -> str:
+    """A percentage with as many digits as tell it apart from its bound, and one at least."""
+    close = abs(found - bound) <= _ROUNDING
+    for digits in range(1, _MOST_DIGITS):
+        shown = f"{found:.{digits}f}"
+        if close or float(shown) != bound:
+            break
+    return shown
+
+
+def junit_xml(model: str, checks: Sequence[Check], properties: Mapping[str, str]) -> bytes:
+    """Checks as JUnit XML, which GitHub's and GitLab's pages and Jenkins show as tests.
+
+    What XML cannot hold is replaced; the same checks give the same bytes.
+
+    Args:
+        model: of which they are.
+        checks: a test each.
+        properties: facts about all of them; empty ones are left out.
+    """
+    failures = sum(not check.passed for check in checks)
+    counts = {"tests": str(len(checks)), "failures": str(failures), "errors": "0", "skipped": "0"}
+    root = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(root, "testsuite", name=plain(f"s2lct {model}"), **counts)
+    facts = ElementTree.SubElement(suite, "properties")
+    for name, value in properties.items():
+        if value:
+            ElementTree.SubElement(facts, "property", name=plain(name), value=plain(value))
+    for check in checks:
+        test = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=plain(f"s2lct.{model}"),
+            name=plain(f"{check.figure} {check.condition}"),
+            time="0",
+        )
+        if not check.passed:
+            than = properties.get("no worse than", "")
+            condition = check.condition + (f" than {than}" if check.condition == NO_WORSE else "")
+            why = plain(f"{check.figure}: {check.told}, asked: {condition}")
+            ElementTree.SubElement(test, "failure", message=why, type="AssertionError").text = why
+        ElementTree.SubElement(test, "system-out").text = plain(f"{check.figure}: {check.told}")
+    ElementTree.indent(root)
+    xml: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return xml + b"\n"

@@ -1,26 +1,135 @@
-"""Predictions that a team gives with its own name, as outcomes."""
+"""Predictions in a file, made by whatever a team has, held against what a suite asks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.given import GivenPredictions
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
-from s2lct.leaderboard.results import untrusted
+from s2lct.errors import S2lctWarning, ScoringError
+from s2lct.files import sha256_of
+from s2lct.labels import check_label_map
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, Labels, meaning_of
+from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.results.record import BUILT_IN
+from s2lct.leaderboard.results.untrusted import LONGEST_NAME, faults_of_names
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases, parted
+from s2lct.plain_text import plain, spreadsheet_cell
+from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.row_files import columns_of, is_empty, parsed, rows_of_file
+
+LABEL_COLUMNS = ("prediction", "predicted", "predicted_label", "label")
+PROBABILITY_COLUMNS = ("probabilities", "scores")
+_PASSING = "labels"
+"""A column of the suite's: a file that has it has in ``label`` what passes."""
+_FORM = (
+    "give a file .csv, .jsonl or .parquet with a column id or text, and label (or prediction), or "
+    "a column of probabilities a class, as negative, neutral and positive"
+)
+_SHOWN, _MOST_SHOWN = 60, 3
+_PLACE = re.compile(r"predictions\[(\d+)\]")
+Row = tuple[str, Mapping[str, Any]]
 
 
-def model_name(name: str | None, file: Path) -> str:
-    """What the model behind predictions is called: as it is named, else as the file.
+def outcomes_of_predictions(
+    path: Path,
+    suite: SuiteCases,
+    name: str | None = None,
+    label_map: Mapping[Any, Any] | None = None,
+    neutral_band: tuple[float, float] = NEUTRAL_BAND,
+) -> Outcomes:
+    """Outcomes of a model of which only a file of predictions is known.
+
+    Rows are found by ``id``, or by ``text`` where there is no such column. A case may stand there
+    twice with one answer. What is of no case is left out with a warning.
+
+    Args:
+        path: a CSV, JSON-lines or Parquet file.
+        suite: the cases that are asked, and contrasts, as far as the file has them all.
+        name: what the model is called; None to call it as the file.
+        label_map: what classes mean; see `labels.check_label_map`.
+        neutral_band: see `label_rules.LabelRule`.
 
     Raises:
-        ScoringError: no result may have that name.
+        ScoringError: the file cannot be read, a row is no prediction or has another text than its
+            case, a case has none, or two that contradict each other, or no result may be called so.
     """
+    name, label_map = _model_name(name, path), check_label_map(label_map)
+    rows = list(rows_of_file(path))
+    if not rows:
+        raise ScoringError(f"{path}: holds no row", hint=_FORM)
+    columns = columns_of(rows)
+    key = next((one for one in ("id", "text") if one in columns), None)
+    if key is None:
+        raise ScoringError(f"{path}: has neither a column id nor text", hint=_FORM)
+    numbers_of = _numbers_of(suite.asked, key)
+    chosen = [row for row in rows if str(row[1].get(key, "")) in numbers_of]
+    if not chosen:
+        raise ScoringError(
+            f"{path}: none of its {len(rows):,} rows has the {key} of a case of {suite.name}",
+            hint="predict the cases of this suite: `s2lct export SUITE --format csv --out "
+            "cases.csv` writes them",
+        )
+    strange = [shown for _, row in rows if (shown := str(row.get(key, ""))) not in numbers_of]
+    if strange:
+        _warn(
+            f"{path}: {len(strange):,} {key}s are of no case that is asked and are left out "
+            f"({_some(strange)})"
+        )
+    try:
+        predictions = _predictions(path, chosen, columns, label_map)
+        labels, told = labels_of_predictions(
+            predictions, len(chosen), neutral_band=neutral_band, label_map=label_map
+        )
+    except ScoringError as error:
+        problem = _PLACE.sub(lambda found: chosen[int(found[1])][0], error.problem)
+        raise ScoringError(problem, hint=error.hint) from error
+    place_of: dict[int, int] = {}
+    for place, (where, row) in enumerate(chosen):
+        for number in numbers_of[str(row[key])]:
+            _check_text(where, row, suite.asked[number])
+            first = place_of.setdefault(number, place)
+            if labels[first] != labels[place]:
+                raise ScoringError(
+                    f"{chosen[first][0]} and {where} give one case two different answers",
+                    hint="keep one of them",
+                )
+    suite = _answered(path, suite, place_of, key)
+    said = labels[[place_of[number] for number in range(len(suite.asked))]]
+    return _outcomes(name, path, suite, said, told, label_map, neutral_band)
+
+
+def _outcomes(
+    name: str,
+    path: Path,
+    suite: SuiteCases,
+    labels: Labels,
+    label_rule: str,
+    label_map: Mapping[str, str] | None,
+    neutral_band: tuple[float, float],
+) -> Outcomes:
+    suite, labels, contrast_labels = parted(suite, labels)
+    return Outcomes(
+        model=name,
+        revision="",
+        weights_sha256="",
+        label_rule=label_rule,
+        suite=suite,
+        labels=labels,
+        failed=failed_cases(suite.cases, labels),
+        label_map=label_map,
+        neutral_band=neutral_band,
+        counterpart_labels=contrast_labels if suite.counterparts else None,
+        predictions={"file": plain(path.name, LONGEST_NAME), "sha256": sha256_of(path)},
+    )
+
+
+def _model_name(name: str | None, file: Path) -> str:
     found = file.name.partition(".")[0] if name is None else name
-    fault = next(untrusted.faults_of_names({"model.name": found}), "")
+    fault = next(faults_of_names({"model.name": found}), "")
     if found in BUILT_IN:
         fault = f"{found!r} is a model that comes with s2lct"
     if fault or not found:
@@ -31,31 +140,102 @@ def model_name(name: str | None, file: Path) -> str:
     return found
 
 
-def outcomes_of_predictions(
-    given: GivenPredictions,
-    name: str,
-    label_map: Mapping[str, str] | None = None,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
-) -> Outcomes:
-    """Outcomes of a model of which only a file of predictions is known.
+def _numbers_of(asked: Sequence[Case], key: str) -> dict[str, list[int]]:
+    """Numbers of what is asked by id or text; texts also as a spreadsheet's file has them."""
+    numbers: dict[str, list[int]] = {}
+    for number, case in enumerate(asked):
+        for told in dict.fromkeys((getattr(case, key), str(spreadsheet_cell(getattr(case, key))))):
+            numbers.setdefault(told, []).append(number)
+    return numbers
 
-    Args:
-        given: see `read_predictions`.
-        name: what the model is called.
-        label_map: as the predictions were read with.
-        neutral_band: likewise.
-    """
-    suite, labels, counterpart_labels = parted(given.suite, given.labels)
-    return Outcomes(
-        model=name,
-        revision="",
-        weights_sha256="",
-        label_rule=given.label_rule,
-        suite=suite,
-        labels=labels,
-        failed=failed_cases(suite.cases, labels),
-        label_map=label_map,
-        neutral_band=neutral_band,
-        counterpart_labels=counterpart_labels if suite.counterparts else None,
-        predictions={"file": given.file, "sha256": given.sha256},
+
+def _predictions(
+    path: Path, rows: Sequence[Row], columns: Sequence[str], label_map: Mapping[str, str] | None
+) -> list[Any]:
+    """What each row says, in a form that `labels_of_predictions` takes."""
+    named = [name for name in LABEL_COLUMNS if name in columns]
+    if _PASSING in columns and named == ["label"]:
+        raise ScoringError(
+            f"{path}: its columns label and {_PASSING} are the suite's own: what passes",
+            hint="put what the model says into a column prediction, or leave the suite's columns "
+            "out but id",
+        )
+    if packed := next((name for name in PROBABILITY_COLUMNS if name in columns), None):
+        return [_cell(row, packed, where) for where, row in rows]
+    classes = [
+        name for name in columns if name in (label_map or ()) or meaning_of(name) is not None
+    ]
+    if len(classes) > 1:
+        return [
+            {name: _number(row.get(name), name, where) for name in classes} for where, row in rows
+        ]
+    if not named:
+        raise ScoringError(
+            f"{path}: says nothing of what the model answered; its columns: "
+            f"{', '.join(plain(name, _SHOWN) for name in columns)}",
+            hint=_FORM,
+        )
+    cells = [_cell(row, named[0], where) for where, row in rows]
+    cells = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+    # The cells of a CSV file are texts, numbers too.
+    whole = all(
+        cell.is_integer() if isinstance(cell, float) else str(cell).isdecimal() for cell in cells
     )
+    return [int(cell) for cell in cells] if whole else cells
+
+
+def _cell(row: Mapping[str, Any], name: str, where: str) -> Any:
+    if is_empty(row.get(name)):
+        raise ScoringError(f"{where}: {name} is empty", hint="predict this case, or leave it out")
+    return parsed(row[name])
+
+
+def _number(cell: Any, name: str, where: str) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        raise ScoringError(
+            f"{where}: {name} is {plain(str(cell), _SHOWN)!r}, no probability",
+            hint="give each class a number from 0 to 1",
+        ) from None
+
+
+def _check_text(where: str, row: Mapping[str, Any], case: Case) -> None:
+    """Refuse a row whose text is not that of the case that its id names."""
+    text = " ".join(str(row.get("text") or "").split())
+    meant = (case.text, str(spreadsheet_cell(case.text)))
+    if text and text not in [" ".join(one.split()) for one in meant]:
+        raise ScoringError(
+            f"{where}: has the id {case.id} and another text than that case: {plain(text, _SHOWN)}",
+            hint="put each prediction beside the id of its own text, or leave the column text out",
+        )
+
+
+def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int], key: str) -> SuiteCases:
+    """The suite as far as it is answered: all cases, and all contrasts or none."""
+    cases = len(suite.cases)
+    missing = [case for number, case in enumerate(suite.cases) if number not in found]
+    if missing:
+        some = _some([getattr(case, key) for case in missing])
+        raise ScoringError(
+            f"{path}: lacks {len(missing):,} of the {cases:,} cases of {suite.name} ({some})",
+            hint="predict them too, or score a part with --capability, --kind or --limit",
+        )
+    lacking = sum(number not in found for number in range(cases, len(suite.asked)))
+    if not lacking:
+        return suite
+    if lacking < len(suite.counterparts):
+        _warn(
+            f"{path}: lacks {lacking:,} of the {len(suite.counterparts):,} counterparts, so that "
+            "what is right on both sides is left out"
+        )
+    return replace(suite, counterparts=())
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, S2lctWarning, stacklevel=4)
+
+
+def _some(names: Sequence[str]) -> str:
+    first = [plain(name, _SHOWN) for name in dict.fromkeys(names)]
+    return ", ".join(first[:_MOST_SHOWN] + ["…"] * (len(first) > _MOST_SHOWN))

@@ -93,22 +93,16 @@ def _but_prompt(result: Result) -> str:
 
 def _together(results: Sequence[Result]) -> OverPrompts:
     ordered = sorted(results, key=lambda one: prompt_order(one.model.options.prompt or ""))
-    rates = {name: [_rate(one, name) for one in ordered] for name in ordered[0].capabilities}
+    rates = {
+        name: [one.capabilities[name].all.failure_rate for one in ordered]
+        for name in ordered[0].capabilities
+    }
     return OverPrompts(
         tuple(ordered),
         _mean_result(ordered) if len(ordered) > 1 else ordered[0],
         Spread.of([one.overall.failure_rate for one in ordered]),
         {name: Spread.of(found) for name, found in rates.items()},
     )
-
-
-def _rate(result: Result, capability: str) -> float:
-    """The failure rate on all cases of a capability; format 1 has those of each kind alone."""
-    of = result.capabilities[capability]
-    if of.all is not None:
-        return of.all.failure_rate
-    cases = of.seed.cases + of.expansion.cases
-    return (of.seed.failures + of.expansion.failures) / max(1, cases)
 
 
 def _mean_result(results: Sequence[Result]) -> Result:

@@ -1,22 +1,21 @@
-"""Result files: JSON with figures, and beside it a Parquet file with what was said of each case."""
+"""Result files: JSON with figures, and beside it a Parquet file with a prediction a case."""
 
 from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.labels import LABELS, TASK, Label
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
+from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
+from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
-from s2lct.leaderboard.models.word_lists import WORD_LISTS
 
-FORMAT: Literal[3] = 3
-SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
+FORMAT: Literal[4] = 4
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
 OTHER_PROMPTS = TASK.other_prompts
 USUAL_DTYPE = "float32"
@@ -51,26 +50,6 @@ class OptionsRecord(_Strict):
     max_tokens: int | None = Field(default=None, ge=1)
 
 
-class EndpointRecord(_Strict):
-    """Which endpoint answered, and what that took; the model cannot be scored again.
-
-    ``reused`` answers were kept from runs before the one that wrote the result.
-    """
-
-    url: str
-    model_reported: str
-    system_fingerprint: str = ""
-    temperature: float | None
-    seed: int | None
-    max_tokens: int = Field(ge=1)
-    requests: int = Count
-    prompt_tokens: int = Count
-    completion_tokens: int = Count
-    first_day: str
-    last_day: str
-    reused: int = Field(default=0, ge=0)
-
-
 class PredictionsRecord(_Strict):
     """The file that a team gave with what its model said, which nobody can ask again."""
 
@@ -88,7 +67,7 @@ class ModelRecord(_Strict):
     options: OptionsRecord = OptionsRecord()
     parameters: int | None = Field(default=None, ge=0)
     licence: str | None = None
-    endpoint: EndpointRecord | None = None
+    endpoint: EndpointUse | None = None
     predictions: PredictionsRecord | None = None
     dtype: str = ""
     device: str = ""
@@ -124,7 +103,7 @@ class OverallRecord(_Strict):
     failure_rate: float = Proportion
     ci: tuple[float, float]
     cases: int = Count
-    chance: float | None = Field(default=None, ge=0, le=1)
+    chance: float = Proportion
     chance_corrected: float | None = Field(default=None, le=1)
     both_sides: ShareRecord | None = None
     refusals: int = Field(default=0, ge=0)
@@ -180,7 +159,7 @@ class SelectionRecord(_Strict):
 class CapabilityRecord(_Strict):
     """One capability: all its cases, and seeds and expansions apart."""
 
-    all: RateRecord | None = None
+    all: RateRecord
     seed: RateRecord
     expansion: RateRecord
     pass_to_fail: int = Count
@@ -218,18 +197,14 @@ class OutcomesRecord(_Strict):
 class Result(_Strict):
     """A result file.
 
-    Files of format 1 have other intervals (of a bootstrap of seeds with their expansions) and lack
-    ``all``, ``chance``, ``chance_corrected``, ``answers`` and ``references``; see `current`. Older
-    files lack ``selection`` and ``seen_in_training``, and have ``contamination``, which called
-    cases free of training data that were not: it is read and not used. ``both_sides`` is missing
-    where no counterpart was asked, because the suite has none or the file is older.
-
-    From format 3 on a model need not have given every case a label: ``refusals`` and ``unreadable``
-    count what it refused and what could not be read, which fail, and ``answered`` is the rate
-    without them, None where every case got a label or none did.
+    Its figures are for whoever reads it; what reads it here computes them from the predictions in
+    the Parquet file beside it, and the suite. ``both_sides`` is missing where no counterpart was
+    asked. A model need not have given every case a label: ``refusals`` and ``unreadable`` count
+    what it refused and what could not be read, which fail, and ``answered`` is the rate without
+    them, None where every case got a label or none did.
     """
 
-    format: Literal[1, 2, 3] = FORMAT
+    format: Literal[4] = FORMAT
     suite: SuiteRecord
     selection: SelectionRecord | None = None
     model: ModelRecord
@@ -237,12 +212,9 @@ class Result(_Strict):
     packages: dict[str, str]
     overall: OverallRecord
     capabilities: dict[str, CapabilityRecord]
-    answers: dict[Label, int] | None = None
-    references: dict[str, ReferenceRecord] | None = None
-    seen_in_training: TrainingRecord | None = None
-    contamination: dict[Literal["train", "other"], RateRecord] | None = Field(
-        default=None, exclude=True, deprecated=True
-    )
+    answers: dict[Label, int]
+    references: dict[str, ReferenceRecord]
+    seen_in_training: TrainingRecord
     flipping_words: tuple[FlippingRecord, ...]
     flipping_productions: tuple[FlippingRecord, ...]
     outcomes: OutcomesRecord
@@ -299,8 +271,3 @@ def stands_apart(model: ModelRecord) -> str:
 def other_dtype(model: ModelRecord) -> str:
     """The type of numbers that a model computed in; empty for single precision, the usual."""
     return "" if model.dtype == USUAL_DTYPE else model.dtype
-
-
-def schema() -> str:
-    """The JSON Schema of a result file, as shipped in `SCHEMA_FILE`."""
-    return json.dumps(Result.model_json_schema(), indent=2, sort_keys=True) + "\n"

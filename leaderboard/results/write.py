@@ -12,10 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 
 from s2lct.errors import OutputError, ScoringError
-from s2lct.files import check_folder_out, is_folder, sha256_of, write_text
+from s2lct.files import check_folder_out, is_folder, sha256_of, whole_file, write_text
+from s2lct.labels import LABELS
 from s2lct.leaderboard.results import record
-from s2lct.leaderboard.results.outcomes import write_outcomes
-from s2lct.leaderboard.results.read import figures_of, read_result
+from s2lct.leaderboard.results.read import ANSWERS, figures_of, read_result
 from s2lct.leaderboard.scoring.score import Outcomes
 
 FOLDER = "results"
@@ -24,17 +24,6 @@ _SHORT = 12
 _SUITE_FOLDER = re.compile(r"(?:^|-)[0-9a-f]{12}$")
 _FAITHFUL = re.compile(r"(?:(?!.*--)[\w.-]+/)?(?!.*--)\w[\w.-]*", re.ASCII)
 _LONGEST_SLUG = 100
-_FACTS = (
-    "revision",
-    "weights_sha256",
-    "label_rule",
-    "parameters",
-    "licence",
-    "predictions",
-    "dtype",
-    "device",
-    "batch_size",
-)
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
@@ -69,14 +58,15 @@ def write_result(
         generate=bool(asks and asks.most_tokens),
         max_tokens=asks.most_tokens if asks else None,
     )
-    facts = {name: getattr(outcomes, name) for name in _FACTS}
-    endpoint = None
-    if outcomes.endpoint is not None:
-        endpoint = record.EndpointRecord.model_validate(outcomes.endpoint, from_attributes=True)
-    model = record.ModelRecord(name=outcomes.model, options=options, endpoint=endpoint, **facts)
+    facts = {
+        name: getattr(outcomes, name)
+        for name in record.ModelRecord.model_fields
+        if name not in ("name", "options")
+    }
+    model = record.ModelRecord(name=outcomes.model, options=options, **facts)
     stem = _stem(model, suite, outcomes, folder)
     path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
-    write_outcomes(outcomes, table)
+    _write_predictions(outcomes, table)
     versions: dict[str, str] = {}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -94,6 +84,25 @@ def write_result(
     )
     write_text(path, result.model_dump_json(indent=2) + "\n")
     return path
+
+
+def _write_predictions(outcomes: Outcomes, path: Path) -> None:
+    """Write a row a case, counterparts behind the cases: its label, and probabilities if any."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name_of = {number: name for name, number in ANSWERS.items()}
+    columns = {
+        "id": pa.array([case.id for case in outcomes.asked], pa.string()),
+        "label": pa.array([name_of[number] for number in outcomes.said.tolist()], pa.string()),
+    }
+    for number, label in enumerate(LABELS):
+        found = outcomes.probabilities
+        # The last digits hang on who computed, and how much at once.
+        values = [None] * len(outcomes.asked) if found is None else found[:, number].round(4)
+        columns[label] = pa.array(values, pa.float32())
+    with whole_file(path) as file:
+        pq.write_table(pa.table(columns), file)
 
 
 def check_out_folder(folder: Path) -> None:
@@ -124,8 +133,7 @@ def _stem(
     written = {"generate", "max_tokens"}  # without these, files are called as they always were
     exclude = None if model.options.generate else written
     options = model.options.model_dump(mode="json", exclude=exclude)
-    # The cases themselves tell suites without a fingerprint, and parts of a suite, apart.
-    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
+    rows = [case.id for case in cases]
     identity: list[object] = [model.name, model.revision, model.weights_sha256, options]
     if model.endpoint is not None:
         identity += [model.endpoint.url, model.endpoint.max_tokens]

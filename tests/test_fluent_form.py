@@ -1,0 +1,141 @@
+"""Sentences are drawn as far as they are needed, and as if the whole corpus had been searched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from conftest import SENTENCES
+from hypothesis import given
+from hypothesis import strategies as st
+from stub_models import StubParser, StubTagger
+
+from s2lct.builder.capabilities.schema import SearchRule
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, Drawn, FluentForm, Pool, Slot
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.sources import Source
+from s2lct.builder.stages import search
+from s2lct.suite.records import Sentence, Token
+
+TEXTS = [text for texts in SENTENCES.values() for text in texts]
+LABELLED = st.tuples(
+    st.sampled_from(TEXTS), st.sampled_from(["positive", "negative"]), st.sampled_from([None, 0.3])
+)
+RULES = st.lists(
+    st.builds(
+        SearchRule,
+        label=st.sampled_from(["positive", "negative"]),
+        score_at_least=st.sampled_from([None, 0.5]),
+        words_at_least=st.sampled_from([1, 5]),
+        words_below=st.sampled_from([None, 8]),
+        matches_no=st.sampled_from([None, "and"]),
+        has_no_words=st.sampled_from([(), ("film",)]),
+        complete=st.booleans(),
+    ),
+    min_size=1,
+    max_size=2,
+)
+
+
+class CountingTagger(StubTagger):
+    """Counts the texts that it tags."""
+
+    def __init__(self) -> None:
+        self.tagged = 0
+
+    def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
+        self.tagged += len(texts)
+        return super().tag(texts)
+
+
+def corpus_of(labelled: Sequence[tuple[str, str, float | None]]) -> list[Sentence]:
+    return [
+        Sentence("made up", str(number), text, label, "", score)  # type: ignore[arg-type]
+        for number, (text, label, score) in enumerate(labelled)
+    ]
+
+
+def form_of(tagger: StubTagger, seeds: int | str = "all") -> FluentForm:
+    models = SimpleNamespace(tagger=tagger, parser=StubParser())
+    return FluentForm(
+        BuildConfig.checked(out="out", seeds=seeds),
+        (),
+        Lexicon.load(),
+        ReferenceGrammar.load(),
+        cast(KeptModels, models),
+        None,
+    )
+
+
+def slot_of(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> Slot:
+    may = [one for one in sentences if any(search.may_meet(one, rule) for rule in rules)]
+    return Slot("LC4", "N", tuple(rules), tuple(search.in_drawing_order(may, 0, "LC4")))
+
+
+def searched(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> list[Sentence]:
+    """What the whole corpus holds, in drawing order."""
+    tagger, trees = StubTagger(), search.Trees(StubParser)
+    tokens = tagger.tag([one.text for one in sentences])
+    tagged = [search.TaggedSentence(*pair) for pair in zip(sentences, tokens, strict=True)]
+    found = search.find(tagged, rules, Lexicon.load())
+    meet = trees.meet(found)
+    fitting = [one.sentence for (one, _), meets in zip(found, meet, strict=True) if meets]
+    return search.in_drawing_order(fitting, 0, "LC4")
+
+
+@given(st.lists(LABELLED, max_size=30, unique_by=lambda one: one[0]), RULES, st.integers(0, 30))
+def test_what_is_drawn_is_what_a_search_of_the_whole_corpus_finds(
+    labelled: list[tuple[str, str, float | None]], rules: list[SearchRule], number: int
+) -> None:
+    sentences = corpus_of(labelled)
+    drawn = Drawn(form_of(StubTagger()), slot_of(sentences, rules), most=len(sentences))
+    expected = searched(sentences, rules)
+    assert [one.sentence for one in drawn.first(number)] == expected[:number]
+    assert [one.sentence for one in drawn.first(len(sentences))] == expected
+    assert drawn.found == len(expected)
+
+
+@given(st.lists(LABELLED, max_size=30), RULES)
+def test_what_may_not_meet_a_rule_does_not_meet_it(
+    labelled: list[tuple[str, str, float | None]], rules: list[SearchRule]
+) -> None:
+    for sentence in corpus_of(labelled):
+        (tokens,) = StubTagger().tag([sentence.text])
+        for rule in rules:
+            if search.meets_words(sentence, tokens, rule, Lexicon.load()):
+                assert search.may_meet(sentence, rule)
+
+
+def test_a_pool_gives_each_sentence_then_each_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forms(form: FluentForm, sources: Sequence[Source]) -> list[list[Source]]:
+        return [[] if re.search(" [ab] ", one.text) else [one, one] for one in sources]
+
+    monkeypatch.setattr(FluentForm, "forms", forms)
+    sentences = corpus_of([(f"The film {word} long.", "positive", None) for word in "abcdefgh"])
+    slot = slot_of(sentences, [SearchRule(label="positive")])
+    pool = Pool(form_of(StubTagger()), slot)
+    texts = [one.text for one in pool]
+    assert len(texts) == 2 * len(set(texts)) == 12
+    assert texts[:6] == texts[6:]
+    assert [one.text for one in pool] == texts
+    assert pool.drawn.found == 8
+    few = Pool(form_of(StubTagger(), seeds=1), slot)
+    assert {one.text for one in few} <= set(texts)
+    assert few.drawn.found == TRIED_FOR_A_SEED
+
+
+def test_no_more_is_tagged_than_seeds_need() -> None:
+    texts = [f"The film is {number} minutes long." for number in range(400)]
+    slot = slot_of(
+        corpus_of([(text, "positive", None) for text in texts]), [SearchRule(label="positive")]
+    )
+    tagger = CountingTagger()
+    assert len(list(islice(Pool(form_of(tagger, seeds=5), slot), 5))) == 5
+    assert 5 <= tagger.tagged < 100

@@ -1,0 +1,249 @@
+"""The metric refuses what it cannot know, and never guesses from other rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from tiny_models import save_tiny_classifier, tiny_classifier
+
+from s2lct import score
+from s2lct.dataset_script.metric.s2lct import S2lct
+from s2lct.errors import ScoringError
+from s2lct.labels import check_label_map
+from s2lct.leaderboard.answers.label_rules import rule_for
+from s2lct.leaderboard.integrations.callback import CapabilityCallback
+from s2lct.leaderboard.integrations.metric import compute
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.suite.read import load_suite
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+THREE = ("negative", "neutral", "positive")
+STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
+UNNAMED = {"LABEL_0": "positive", "LABEL_1": "neutral", "LABEL_2": "negative"}
+nan = float("nan")
+
+
+@pytest.fixture(scope="module")
+def rows(suite_folder: Path) -> Dataset:
+    return load_suite(suite_folder)["LC4"]["test"]
+
+
+def answer(probabilities: Any, names: Any, most: int | None = None) -> list[dict[str, Any]]:
+    """What a pipeline with ``top_k=most`` says."""
+    said = [{"label": n, "score": p} for n, p in zip(names, probabilities, strict=True)]
+    return sorted(said, key=lambda one: -one["score"])[:most]
+
+
+def test_the_best_class_alone_is_refused_where_nobody_names_the_classes(rows: Dataset) -> None:
+    said = [{"label": "positive", "score": 0.45}] * len(rows)
+    with pytest.raises(ScoringError, match=r"predictions\[0\]") as refused:
+        compute(predictions=said, references=rows)
+    assert "classes=" in refused.value.hint and "top_k=None" in refused.value.hint
+    by_name = compute(predictions=["positive"] * len(rows), references=rows)
+    assert compute(predictions=said, references=rows, classes=THREE) == by_name
+    mapped = [{"label": "LABEL_0", "score": 0.45}] * len(rows)
+    assert compute(predictions=mapped, references=rows, label_map=UNNAMED) == by_name
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "LABEL_0=bad",
+        "LABEL_0",
+        "",
+        "0=negative,0=positive",
+        "=negative",
+        {},
+        {"LABEL_0": 3},
+        {"LABEL_0": True},
+        {0: "negative", "0": "positive"},
+        ["negative", "positive"],
+    ],
+)
+def test_a_faulty_label_map_is_refused_before_any_model(given: Any) -> None:
+    with pytest.raises(ScoringError):
+        check_label_map(given)
+    if isinstance(given, str):
+        with pytest.raises(ScoringError, match="--label-map"):
+            check_label_map(given)
+
+
+def test_a_label_map_takes_ids_and_names_in_any_case() -> None:
+    assert check_label_map({0: "Negative", "a": 2}) == {"0": "negative", "a": "positive"}
+    assert check_label_map("0=NEGATIVE, 1 = positive") == {"0": "negative", "1": "positive"}
+    assert rule_for(["LABEL_0", "LABEL_1"], label_map={0: 2, "label_1": 0}).meanings == (2, 0)
+    with pytest.raises(ScoringError, match="LABEL_7 is no class"):
+        rule_for(["LABEL_0", "LABEL_1"], label_map={"LABEL_0": 0, "LABEL_1": 2, "LABEL_7": 2})
+    with pytest.raises(ScoringError, match="twice"):
+        rule_for(["LABEL_0", "LABEL_1"], label_map={"LABEL_0": 0, 0: 2, 1: 2})
+
+
+def test_a_model_that_names_its_classes_is_believed_over_the_table() -> None:
+    known = "distilbert-base-uncased-finetuned-sst-2-english"
+    assert rule_for(["POSITIVE", "NEGATIVE"], model=known).meanings == (2, 0)
+
+
+@pytest.mark.parametrize("references", ["label", "labels", "text", "none", "string", "number"])
+def test_references_that_are_no_rows_say_what_to_pass(references: str, rows: Dataset) -> None:
+    labelled = rows.add_column("label", [0] * len(rows)) if "label" not in rows.features else rows
+    given = {"none": [], "string": "LC4", "number": 3}.get(references)
+    if given is None:
+        given = labelled[references]
+    with pytest.raises(ScoringError, match="reference") as refused:
+        compute(predictions=[0] * len(rows), references=given)
+    assert "pass" in refused.value.hint
+
+
+def test_nothing_to_score_is_no_perfect_score(suite_folder: Path, rows: Dataset) -> None:
+    for arguments in (
+        {"predictions": [], "references": []},
+        {"predictions": [], "references": rows},
+        {"model": "vader", "suite": []},
+        {"model": "vader", "suite": suite_folder, "limit": 0},
+        {"model": "vader", "suite": suite_folder, "capabilities": []},
+        {"model": "vader", "suite": suite_folder, "kind": "seeds"},
+        {"model": "vader", "suite": suite_folder, "references": rows},
+        {"predictions": [0] * len(rows), "references": rows, "capabilities": ["LC4"]},
+        {"predictions": [0, 0], "references": [rows[0]["id"]] * 2, "suite": suite_folder},
+    ):
+        with pytest.raises(ScoringError):
+            compute(**arguments)  # type: ignore[arg-type]
+
+
+def test_added_predictions_are_never_dropped(rows: Dataset) -> None:
+    metric = S2lct()
+    half = len(rows) // 2
+    metric.add_batch(predictions=[2] * half, references=rows.select(range(half)))
+    with pytest.raises(ScoringError, match="were added"):
+        metric.compute(model="vader", suite=rows)
+    rest = rows.select(range(half, len(rows)))
+    both = metric.compute(predictions=[2] * len(rest), references=rest)
+    assert both == compute(predictions=[2] * len(rows), references=rows)
+
+
+def test_capabilities_are_named_in_any_case(suite_folder: Path) -> None:
+    expected = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
+    assert compute(model="vader", suite=suite_folder, capabilities="lc4") == expected
+
+
+def test_models_in_memory_pipelines_and_label_maps_agree(rows: Dataset, tmp_path: Path) -> None:
+    from transformers import pipeline
+
+    tokenizer, model = tiny_classifier(list(UNNAMED))
+    tokenizer_again, named = tiny_classifier(["positive", "neutral", "negative"])
+    expected = compute(model=named, tokenizer=tokenizer_again, suite=rows)
+    pipe = pipeline("text-classification", model=model, tokenizer=tokenizer, device=-1)
+    assert compute(model=(model, tokenizer), suite=rows, label_map=UNNAMED) == expected
+    assert compute(model=pipe, suite=rows, label_map=UNNAMED) == expected
+    assert model.training  # it goes on training
+    model.eval()
+    best = pipe(list(rows["text"]))
+    assert compute(predictions=best, references=rows, label_map=UNNAMED) == expected
+    assert compute(model=lambda texts: pipe(texts), suite=rows, label_map=UNNAMED) == expected
+    for faulty in (
+        {"model": model},
+        {"model": pipe},
+        {"model": pipe, "label_map": UNNAMED | {"LABEL_3": "neutral"}},
+        {"model": pipe, "label_map": UNNAMED, "classes": THREE},
+        {"model": "vader", "tokenizer": tokenizer},
+        {"model": (tokenizer, model)},
+    ):
+        with pytest.raises(ScoringError) as refused:
+            compute(suite=rows, **faulty)  # type: ignore[arg-type]
+        assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("vadr", "vader"), ("VADER", "vader"), ("embedded-3clas", "embedded-3class")]
+)
+def test_a_misspelt_model_gets_the_nearest_name(
+    name: str, near: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: Any, **__: Any) -> None:
+        raise AssertionError("the Hub was asked")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", asked)
+    with pytest.raises(ScoringError) as refused:
+        load_classifier(name)
+    assert f"pass {near}" in refused.value.hint
+
+
+def trained(
+    folder: Path, suite: Path, tmp_path: Path, label_map: Any = None, **arguments: Any
+) -> Any:
+    from transformers import (
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+        Trainer,
+        TrainingArguments,
+    )
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    data = Dataset.from_dict({"text": ["bad film", "good film"] * 4, "labels": [0, 2] * 4})
+    data = data.map(lambda row: tokenizer(row["text"], padding="max_length", max_length=8))
+    trainer = Trainer(
+        AutoModelForSequenceClassification.from_pretrained(folder),
+        TrainingArguments(
+            str(tmp_path / "out"),
+            max_steps=3,
+            learning_rate=0.05,
+            eval_strategy="steps",
+            save_strategy="steps",
+            eval_steps=1,
+            save_steps=1,
+            load_best_model_at_end=True,
+            report_to=[],
+            use_cpu=True,
+            **({"metric_for_best_model": "eval_s2lct/failure_rate"} | arguments),
+        ),
+        train_dataset=data,
+        eval_dataset=data,
+        processing_class=tokenizer,
+        callbacks=[CapabilityCallback(suite, capabilities=["lc4", "LC9"], label_map=label_map)],
+    )
+    trainer.train()
+    return trainer
+
+
+def test_a_trainer_keeps_the_model_that_fails_least(suite_folder: Path, tmp_path: Path) -> None:
+    folder = save_tiny_classifier(tmp_path / "tiny")
+    trainer = trained(folder, suite_folder, tmp_path, greater_is_better=False)
+    logged = [entry for entry in trainer.state.log_history if "eval_s2lct/failure_rate" in entry]
+    rates = [entry["eval_s2lct/failure_rate"] for entry in logged]
+    assert len(rates) == 3 and trainer.state.best_metric == min(rates)
+    kept = compute(model=trainer, suite=suite_folder, capabilities=["LC4", "LC9"])
+    assert kept["overall"]["failure_rate"] == min(rates)
+    assert {name for name in logged[0] if "s2lct" in name} == {
+        "eval_s2lct/failure_rate",
+        "eval_s2lct/LC4/failure_rate",
+        "eval_s2lct/LC9/failure_rate",
+        "eval_s2lct/both_sides",
+        "eval_s2lct/LC4/both_sides",
+    }
+    with pytest.raises(ScoringError, match="fails most"):
+        trained(folder, suite_folder, tmp_path, greater_is_better=True)
+    with pytest.raises(ScoringError, match="least often right on both sides"):
+        trained(
+            folder,
+            suite_folder,
+            tmp_path,
+            metric_for_best_model="eval_s2lct/both_sides",
+            greater_is_better=False,
+        )
+
+
+def test_a_trainer_with_unnamed_classes_is_refused_before_training(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    folder = save_tiny_classifier(tmp_path / "tiny", list(UNNAMED))
+    with pytest.raises(ScoringError, match="nothing says what LABEL_0"):
+        trained(folder, suite_folder, tmp_path, greater_is_better=False)
+    assert not list((tmp_path / "out").glob("checkpoint-*"))
+    trainer = trained(folder, suite_folder, tmp_path, UNNAMED, greater_is_better=False)
+    chosen: dict[str, Any] = {"suite": suite_folder, "capabilities": ["LC4", "LC9"]}
+    kept = compute(model=trainer, **chosen)
+    assert kept == score(trainer, **chosen) == compute(model=trainer, label_map=UNNAMED, **chosen)

@@ -1,0 +1,390 @@
+"""Result files: where they go, what is read again, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from made_up_results import made_suite, make_outcomes, make_result, suite_at
+from tiny_models import save_tiny_classifier
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
+from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.results.read import (
+    Suites,
+    read_result,
+    read_scored,
+    recompute,
+    wrong_figures,
+)
+from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, SelectionRecord, own_options
+from s2lct.leaderboard.results.untrusted import RefusedError, bytes_of
+from s2lct.leaderboard.results.write import repository_path, write_result
+from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.suite.cases import Case, load_cases
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+runner = CliRunner()
+CASES = tuple(
+    Case(
+        f"{name}-{n}-{kind}", name, kind, f"{name}-{n}-seed", f"Film {n} of {name}, {kind}.",
+        frozenset({1, 2}), ("also",) if kind == "expansion" else (),
+    )
+    for name in ("LC4", "LC9") for n in range(3) for kind in ("seed", "expansion")
+)  # fmt: skip
+SUITE, OTHER = made_suite(CASES), made_suite(CASES[:-2], version="2.0.0")
+SUITES = Suites([SUITE, OTHER])
+
+
+def run(*arguments: object) -> Any:
+    return runner.invoke(app, [*map(str, arguments)])
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def made(name: str = "x/y", suite: Any = SUITE, **facts: Any) -> Callable[[], Outcomes]:
+    return lambda: make_outcomes(suite, name=name, **facts)
+
+
+DIFFERENT = {
+    **{name: made(name) for name in ("x/y", "x--y", "x:y", "X/Y", "модель", "другая", "../..")},
+    "revision": made(revision="r2"),
+    "label map": made(label_map={"A": "negative", "B": "positive"}),
+    "other label map": made(label_map={"A": "positive", "B": "negative"}),
+    "band": made(neutral_band=(0.2, 0.8)),
+    "bfloat16": made(dtype="bfloat16"),
+    "prompt": made(asks=LabelPrompt("{text} So:", ("bad", "good"))),
+    "other prompt": made(asks=LabelPrompt("{text} Thus:", ("bad", "good"))),
+    "words": made(asks=LabelPrompt("{text} So:", ("poor", "good"))),
+    "suite": made(suite=OTHER),
+    "LC4": made(suite=SUITE.select(["LC4"])),
+    "LC9": made(suite=SUITE.select(["LC9"])),
+    "vader": made("vader"),
+    "vader, LC4": made("vader", SUITE.select(["LC4"])),
+    "vader, suite": made("vader", OTHER),
+    "long": made("x/" + "y" * 500),
+    "longer": made("x/" + "y" * 501),
+}
+
+
+def test_no_two_different_results_meet_and_the_same_replaces_its_own(tmp_path: Path) -> None:
+    paths = {what: write_result(make(), tmp_path) for what, make in DIFFERENT.items()}
+    assert len({path.name.lower() for path in paths.values()}) == len(DIFFERENT)
+    assert all(path.parent == tmp_path and path.name.isascii() for path in paths.values())
+    assert all(len(name) < 150 for name in names(tmp_path))
+    for what, make in DIFFERENT.items():
+        assert write_result(make(), tmp_path) == paths[what]
+        assert recompute(paths[what], SUITES).model.name == make().model
+    assert len(names(tmp_path)) == 2 * len(DIFFERENT)
+    whole = [recompute(paths[what], SUITES) for what in DIFFERENT if "LC" not in what]
+    assert len({repository_path(one) for one in whole}) == len(whole)
+
+
+def test_names_are_readable_and_those_of_built_in_models_plain(tmp_path: Path) -> None:
+    for name in BUILT_IN:
+        assert write_result(made(name)(), tmp_path).name == f"{name}.json"
+    assert write_result(made("org/model")(), tmp_path).name.startswith("org--model--")
+    part = make_outcomes(SUITE.select(limit=1), name="vader")
+    assert write_result(part, tmp_path).name.startswith("vader--partial--")
+
+
+def test_what_is_there_stays_unless_it_is_the_same(tmp_path: Path) -> None:
+    first = write_result(made("vader")(), tmp_path)
+    content = first.read_bytes(), first.with_suffix(".parquet").read_bytes()
+    assert write_result(made("vader", OTHER)(), tmp_path) != first
+    assert (first.read_bytes(), first.with_suffix(".parquet").read_bytes()) == content
+    # A new version of the package that says the same takes the place of the old one.
+    assert write_result(made("vader", revision="r2")(), tmp_path) == first
+    for number, mine in enumerate([b"{}", b"\xff", None]):
+        file = tmp_path / str(number) / "vader.json"
+        file.parent.mkdir()
+        file.mkdir() if mine is None else file.write_bytes(mine)
+        path = write_result(made("vader")(), file.parent)
+        assert path != file and read_result(path).model.name == "vader"
+        assert mine is None or file.read_bytes() == mine
+
+
+def test_a_result_is_read_with_its_suite_and_no_other(tmp_path: Path) -> None:
+    outcomes = make_outcomes(SUITE, lambda case: case.capability == "LC9")
+    probabilities = np.eye(3)[outcomes.said]
+    path = write_result(replace(outcomes, probabilities=probabilities), tmp_path)
+    columns = pq.read_table(path.with_suffix(".parquet")).to_pydict()
+    assert [*columns] == ["id", "label", "negative", "neutral", "positive"]
+    result, found = read_scored(path, SUITES)
+    assert found.labels.tolist() == outcomes.labels.tolist() and found.cases == SUITE.cases
+    assert (found.probabilities == probabilities).all()
+    assert result.capabilities["LC9"].all.failure_rate == 1
+    with pytest.raises(ScoringError) as error:
+        read_scored(path, Suites([OTHER]))
+    assert "--suite" in error.value.hint and str(path) in error.value.problem
+    assert run("report", path).exit_code == 1
+    done = run("report", path, "--suite", suite_at(tmp_path / "rows", SUITE))
+    assert done.exit_code == 0 and "50.0" in done.output, done.output
+    # A suite that lies where it was scored need not be named, nor its order be kept.
+    told = json.loads(path.read_text())
+    told["suite"]["name"] = str(tmp_path / "rows")
+    shuffled = path.with_suffix(".parquet")
+    pq.write_table(pq.read_table(shuffled).take(pa.array(range(len(CASES))[::-1])), shuffled)
+    told["outcomes"]["sha256"] = sha256_of(shuffled)
+    path.write_text(json.dumps(told))
+    assert read_scored(path, Suites()).result.overall == result.overall
+
+
+def test_a_part_of_a_suite_is_marked_and_tells_its_choice(tmp_path: Path) -> None:
+    part, chosen = SUITE.select(["LC4"], limit=2), SelectionRecord(capabilities=("LC4",), limit=2)
+    path = write_result(make_outcomes(part, name="vader"), tmp_path, chosen)
+    result, outcomes = read_scored(path, SUITES)
+    assert (result.selection, str(chosen)) == (chosen, "LC4; at most 2 of a capability")
+    assert outcomes.suite.partial and len(outcomes.cases) == 2
+    whole = write_result(make_outcomes(SUITE, name="vader"), tmp_path, chosen)
+    assert read_result(whole).selection is None
+
+
+def test_figures_must_follow_from_the_cases(tmp_path: Path) -> None:
+    path = make_result(SUITE, tmp_path, lambda case: case.kind == "seed")
+    told = json.loads(path.read_text())
+    told["seen_in_training"] |= {"known": True, "comparisons": []}
+    told["capabilities"]["LC4"]["seed"]["failures"] = 0
+    path.write_text(json.dumps(told))
+    with pytest.raises(ScoringError, match=r"capabilities\.LC4\.seed\.failures"):
+        recompute(path, SUITES)
+    assert set(wrong_figures(read_result(path), read_scored(path, SUITES).outcomes)) == {
+        "capabilities.LC4.seed.failures", "seen_in_training.comparisons", "seen_in_training.known"
+    }  # fmt: skip
+    assert read_scored(path, SUITES).result.capabilities["LC4"].seed.failures == 3
+
+
+def changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def apply(path: Path) -> None:
+        told = json.loads(path.read_text())
+        change(told)
+        path.write_text(json.dumps(told))
+
+    return apply
+
+
+def retabled(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    """Changes the Parquet file and names its new hash, as somebody who means it would."""
+
+    def apply(path: Path) -> None:
+        table = path.with_suffix(".parquet")
+        columns = pq.read_table(table).to_pydict()
+        schema = pq.read_schema(table)
+        change(columns)
+        fields = [field for field in schema if field.name in columns]
+        known = pa.table({f.name: pa.array(columns[f.name], f.type) for f in fields})
+        for name in columns.keys() - set(schema.names):
+            known = known.append_column(name, pa.array(columns[name]))
+        pq.write_table(known, table)
+        facts = {"sha256": sha256_of(table), "rows": len(known)}
+        changed(lambda told: told["outcomes"].update(facts))(path)
+
+    return apply
+
+
+def linked(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def piped(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def first_row(**values: Any) -> Callable[[dict[str, Any]], Any]:
+    def change(columns: dict[str, Any]) -> None:
+        for name, value in values.items():
+            columns[name][0] = value
+
+    return change
+
+
+SPOILS: dict[str, Callable[[Path], Any]] = {
+    "an older format": changed(lambda told: told.update(format=3)),
+    "a key too many": changed(lambda told: told.update(more=1)),
+    "a key twice": lambda path: path.write_text(path.read_text().replace("{", '{"format": 4, ', 1)),
+    "no number": lambda path: path.write_text(path.read_text().replace(": 6,", ": NaN,", 1)),
+    "a date to come": changed(lambda told: told.update(date="2999-01-01T00:00:00+00:00")),
+    "a control character": changed(lambda told: told["model"].update(name="a\x1b[2Jb")),
+    "a capability in markup": changed(
+        lambda told: told["capabilities"].update({"<b>": told["capabilities"]["LC4"]})
+    ),
+    "too long": lambda path: path.write_text(path.read_text() + " " * (1 << 20)),
+    "another hash": changed(lambda told: told["outcomes"].update(sha256="0" * 64)),
+    "a path": changed(lambda told: told["outcomes"].update(path="../x.parquet")),
+    "a file that is none": lambda path: path.with_suffix(".parquet").write_bytes(b"PAR1"),
+    "a device": linked,
+    "a pipe": piped,
+    "a device for a table": lambda path: linked(path.with_suffix(".parquet")),
+    "a pipe for a table": lambda path: piped(path.with_suffix(".parquet")),
+    "no table": lambda path: path.with_suffix(".parquet").unlink(),
+    "rows denied": changed(lambda told: told["outcomes"].update(rows=7)),
+    "a label that is none": retabled(first_row(label="joyful")),
+    "a gap": retabled(first_row(label=None)),
+    "an id of no case": retabled(first_row(id="stranger")),
+    "an id twice": retabled(lambda columns: columns["id"].__setitem__(0, columns["id"][1])),
+    "a case left out": retabled(lambda columns: [values.pop() for values in columns.values()]),
+    "another column": retabled(lambda columns: columns.update(passes=[1] * len(CASES))),
+    "a column too few": retabled(lambda columns: columns.pop("neutral")),
+    "a long id again and again": retabled(
+        lambda columns: columns.update(id=["x" * 100_000] * len(CASES))
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SPOILS)
+def test_what_is_no_result_is_one_clear_error(kind: str, tmp_path: Path) -> None:
+    good, bad = make_result(SUITE, tmp_path), make_result(SUITE, tmp_path, name="org/bad")
+    SPOILS[kind](bad)
+    suite = ("--suite", suite_at(tmp_path / "rows", SUITE))
+    page = tmp_path / "report.html"
+    for command in (("report", bad, "--html", page), ("compare", good, bad)):
+        done = run(*command, *suite)
+        assert done.exit_code in (1, 2) and done.output.count("Error") == 1, done.output
+        assert isinstance(done.exception, SystemExit)
+    assert run("gate", bad, "--max", "mean=50", *suite).exit_code == 2
+    assert not page.exists()
+
+
+def test_a_file_of_the_hubs_cache_is_read_and_no_other_link(tmp_path: Path) -> None:
+    blob = tmp_path / "blobs" / "abc"
+    blob.parent.mkdir()
+    blob.write_bytes(b"content")
+    link = tmp_path / "snapshots" / "main" / "results" / "a.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(blob)
+    assert bytes_of(link, 100) == b"content"
+    other = tmp_path / "snapshots" / "b.json"
+    other.symlink_to(tmp_path / "blobs" / ".." / "secret")
+    with pytest.raises(RefusedError):
+        bytes_of(other, 100)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ""),
+        ({"neutral_band": (0.333333333333333, 0.666666666666667)}, ""),
+        ({"prompt": None, "label_words": ("negative", "neutral", "positive")}, ""),
+        ({"label_map": {}}, "own label map "),
+        ({"prompt": "{text}!", "label_words": ("bad", "good")}, 'own prompt "{text}!"'),
+    ],
+)
+def test_own_options_in_words(options: dict[str, Any], words: str) -> None:
+    told = own_options(OptionsRecord(**options))
+    assert told.startswith(words) and bool(told) is bool(words)
+
+
+# The command
+
+
+def test_a_part_does_not_touch_the_whole_result(suite_folder: Path, tmp_path: Path) -> None:
+    suite = ("--suite", suite_folder, "--out", tmp_path)
+    assert run("score", "vader", *suite).exit_code == 0
+    before = (tmp_path / "vader.json").read_bytes()
+    for options in (["--limit", 1], ["--capability", "LC9"], ["--kind", "seed"]):
+        done = run("score", "vader", *suite, *options)
+        assert done.exit_code == 0 and "partial" in done.output, done.output
+    assert (tmp_path / "vader.json").read_bytes() == before
+    parts = [read_scored(path, Suites()) for path in tmp_path.glob("vader--partial--*.json")]
+    assert {one.result.selection for one in parts} == {
+        SelectionRecord(limit=1),
+        SelectionRecord(capabilities=("LC9",)),
+        SelectionRecord(kind="seed"),
+    }
+    assert all(one.outcomes.suite.partial for one in parts)
+
+
+def test_models_scored_on_one_part_are_compared(suite_folder: Path, tmp_path: Path) -> None:
+    done = run(
+        *("score", "vader", "afinn", "--suite", suite_folder, "--limit", 4, "--out", tmp_path)
+    )
+    for name in ("vader", "afinn"):
+        line = next(line for line in done.stdout.splitlines() if name in line)
+        assert "[" in line.replace("[1]", ""), done.stdout
+
+
+def test_what_stays_is_told(suite_folder: Path, tmp_path: Path) -> None:
+    first = write_result(made("vader")(), tmp_path)
+    done = run("score", "vader", "--suite", suite_folder, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "vader.json stays as it is" in " ".join(done.output.split())
+    assert read_result(first).suite.name == "mine"
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "n" * 300, "/proc/none"])
+def test_an_out_folder_is_checked_before_any_model_is_loaded(
+    place: str, suite_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    done = run("score", "no/such-model", "--suite", suite_folder, "--out", tmp_path / place)
+    assert done.exit_code in (1, 2) and isinstance(done.exception, SystemExit)
+    assert "--out" in done.output and "no/such-model" not in done.output
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_one_model_that_fails_does_not_cost_the_others_results(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    suite = ("--suite", suite_folder, "--out", tmp_path / "out")
+    done = run("score", "vader", tmp_path / "none", "textblob", "vader", *suite)
+    assert done.exit_code == 1 and isinstance(done.exception, SystemExit), done.output
+    assert str(tmp_path / "none") in done.output.replace("\n", "") and "mean %" in done.output
+    assert names(tmp_path / "out") == [
+        "textblob.json", "textblob.parquet", "vader.json", "vader.parquet"
+    ]  # fmt: skip
+
+
+def test_another_type_of_numbers_is_another_result_beside_the_first(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    model, out = save_tiny_classifier(tmp_path / "somebody" / "tiny"), tmp_path / "results"
+    for dtype in ("float32", "bfloat16"):
+        done = run(
+            *("score", model, "--suite", suite_folder, "--capability", "LC4"),
+            *("--dtype", dtype, "--device", "cpu", "--out", out),
+        )
+        assert done.exit_code == 0, done.output
+    files = sorted(out.glob("*.json"))
+    assert len(files) == 2 and all(file.name.startswith("tiny--") for file in files)
+    results = {read_result(file).model.dtype: (file, read_result(file)) for file in files}
+    assert "bfloat16" in results["bfloat16"][0].name and "float" not in results["float32"][0].name
+    assert all(one.model.device == "cpu" and one.model.batch_size for _, one in results.values())
+    report = run("report", *files)
+    assert "(bfloat16)" in report.output and "(float32)" not in report.output
+
+
+def test_figures_are_those_of_the_outcomes_whatever_a_result_file_says(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    done = run("score", "vader", "afinn", "--suite", suite_folder, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    path, page = tmp_path / "vader.json", tmp_path / "page.html"
+    commands = (
+        ("report", path),
+        ("compare", path, tmp_path / "afinn.json", "--format", "json"),
+        ("gate", path, "--max", "mean=100", "--format", "json"),
+        ("report", path, "--html", page),
+    )
+    before = [run(*command).output for command in commands]
+    shown = page.read_text()
+    changed(lambda told: told.update(capabilities={}))(path)
+    changed(lambda told: told["overall"].update(failure_rate=0.01))(path)
+    assert [run(*command).output for command in commands] == before
+    assert page.read_text() == shown
+    with pytest.raises(ScoringError):
+        recompute(path, Suites([load_cases(suite_folder)]))
