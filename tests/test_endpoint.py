@@ -29,7 +29,7 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.read import Scored, read_result, read_scored, recompute
+from s2lct.leaderboard.results.read import Suites, read_result, read_scored, recompute
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
@@ -50,6 +50,7 @@ CASES = tuple(
 SUITE = SuiteCases(
     "mine", "1.0.0", fingerprint_of([[c.id, c.text, sorted(c.passes)] for c in CASES]), CASES
 )
+SUITES = Suites([SUITE])
 runner = CliRunner()
 Rule = Callable[[str, int], Reply]
 
@@ -343,8 +344,8 @@ def silent_result(tmp_path: Path) -> Path:
 
 
 def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Path) -> None:
-    result = recompute(silent_result)
-    assert result.format == 3
+    result = recompute(silent_result, SUITES)
+    assert result.format == 4
     lc4, lc9 = result.capabilities["LC4"], result.capabilities["LC9"]
     assert (lc4.refusals, lc4.unreadable) == (2, 0) and (lc9.refusals, lc9.unreadable) == (0, 2)
     assert lc4.all and lc4.answered and lc9.answered
@@ -355,36 +356,9 @@ def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Pat
     assert overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
     assert overall.answered and overall.answered.failure_rate == pytest.approx(0.5)
     assert result.answers == {"negative": 0, "neutral": 4, "positive": 4}
-    assert read_scored(silent_result).outcomes.labels.tolist() == [
+    assert read_scored(silent_result, SUITES).outcomes.labels.tolist() == [
         *(REFUSED, REFUSED, 2, 2, 2, 2), *(UNREADABLE, UNREADABLE, 1, 1, 1, 1)
     ]  # fmt: skip
-
-
-def test_what_got_no_label_is_null_on_disk(silent_result: Path) -> None:
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(silent_result.with_suffix(".parquet")).to_pylist()
-    assert [row["label"] for row in rows[:3]] == [None, None, "positive"]
-    assert [row["refused"] for row in rows[:3]] == [True, True, False]
-    assert [row["unreadable"] for row in rows[5:9]] == [False, True, True, False]
-    assert all(row["failed"] for row in rows if row["label"] is None)
-
-
-def test_a_label_beside_a_refusal_is_no_answer(silent_result: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from s2lct.files import sha256_of
-
-    path = silent_result.with_suffix(".parquet")
-    table = pq.read_table(path)
-    number = table.column_names.index("label")
-    pq.write_table(table.set_column(number, "label", pa.array(["neutral"] * len(table))), path)
-    told = json.loads(silent_result.read_text())
-    told["outcomes"]["sha256"] = sha256_of(path)
-    silent_result.write_text(json.dumps(told))
-    with pytest.raises(ScoringError, match="a label is none of"):
-        read_scored(silent_result)
 
 
 def test_every_case_answered_leaves_no_trace_of_silence(tmp_path: Path) -> None:
@@ -395,11 +369,11 @@ def test_every_case_answered_leaves_no_trace_of_silence(tmp_path: Path) -> None:
 
 def test_a_model_that_refuses_everything_has_no_rate_without(tmp_path: Path) -> None:
     path = write_result(outcomes_with(always(Reply("", refusal="No.")))[0], tmp_path)
-    result = recompute(path)
+    result = recompute(path, SUITES)
     assert result.overall.refusals == 12 and result.overall.failure_rate == 1
     assert result.overall.answered is None and result.capabilities["LC4"].answered is None
     build_site(collect(tmp_path, [SUITE]), tmp_path / "site")
-    html_report([Scored(result, read_scored(path).outcomes)])
+    html_report([read_scored(path, SUITES)])
 
 
 def test_what_an_endpoint_took_is_recorded(silent_result: Path) -> None:
@@ -426,19 +400,6 @@ def test_the_board_says_that_it_cannot_be_scored_again(silent_result: Path, tmp_
     assert row["endpoint"].startswith("http://127.0.0.1")
     page = (tmp_path / "site" / "index.html").read_text()
     assert "cannot be scored again" in page
-
-
-def test_report_and_table_show_refusals_where_there_are_some(
-    silent_result: Path, tmp_path: Path
-) -> None:
-    plain = write_result(outcomes_with(always(Reply("neutral")))[0], tmp_path / "plain")
-    for path, shown in ((silent_result, True), (plain, False)):
-        done = runner.invoke(app, ["report", str(path), "--html", str(tmp_path / "report.html")])
-        assert done.exit_code == 0, done.output
-        assert ("unreadable" in done.output) is shown
-        html = (tmp_path / "report.html").read_text()
-        assert ("Refusals and answers that cannot be read" in html) is shown
-        assert ("said nothing: it refused" in html) is shown
 
 
 def test_a_submission_of_an_endpoint_is_a_claim_that_nobody_can_verify(
