@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console, ConsoleOptions, RenderResult
 
-_GAP = 2
+_GAP = 3
 _WIDEST_NAME = 0.45
 """Of the width of a terminal: a longer first cell is folded."""
 
