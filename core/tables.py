@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table as RichTable
 
-_GAP = 2
+_GAP = 3
 _WIDEST_NAME = 0.45
 """Of the width of a terminal: a longer first cell is folded."""
 
