@@ -247,7 +247,6 @@ class Retrainer:
             CaseOutcome(
                 id=case.id,
                 capability=case.capability,
-                kind=case.kind,
                 family=family,
                 group=group_of[case.id],
                 before=failed,
