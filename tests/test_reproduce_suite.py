@@ -303,7 +303,7 @@ def test_the_terminal_shows_table_verdict_and_time(tmp_path: Path) -> None:
 
 
 def test_a_table_is_rounded_on_its_page_alone() -> None:
-    table = PaperTable("T", ("a", "b"), [["x|y", None], ["z", 1.25001]], ("n",), {"b": 2})
+    table = PaperTable("T", ("a", "b"), [["x|y", None], ["z", 1.25001]], ("n",), 2)
     assert "| --- | --: |" in table.markdown()
     assert "| x\\|y |  |" in table.markdown()
     assert "| z | 1.25 |" in table.markdown()
