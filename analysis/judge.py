@@ -9,11 +9,10 @@ import numpy as np
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import NEUTRAL, NEUTRAL_BAND, POSITIVE, Labels, rule_for
 from s2lct.leaderboard.answers.predictions import Array, labels_of_predictions
+from s2lct.leaderboard.models.built_in import Embedded
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
-from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.network import Network
-from s2lct.leaderboard.models.pretrained import usable_device
+from s2lct.leaderboard.models.network import Network, usable_device
 from s2lct.leaderboard.scoring.ask import probabilities_of
 
 
@@ -27,7 +26,7 @@ def load_model(name: str, *, device: str = "auto") -> Classifier:
         return load_classifier(name, device=device, dtype="float32")
     import torch
 
-    from s2lct.leaderboard.models.sentiment_network import embedded_network
+    from s2lct.leaderboard.models.sentiment_head import embedded_network
 
     shipped = Embedded(name)
     tokenizer, model = embedded_network(name)

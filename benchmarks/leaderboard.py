@@ -4,15 +4,13 @@
 
 It writes real result files of made-up models on a made-up suite as large as the SST suite, then
 times, in one run and for a tenth of the models too: reading the files, building the page and its
-data from the one Parquet file, and opening the page in headless Chromium until its table and plot
-stand there.
+data, and opening the page in headless Chromium until its table and plot stand there.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import statistics
 import tempfile
 import time
@@ -22,21 +20,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.outcomes import write_outcomes
-from s2lct.leaderboard.results.record import (
-    CapabilityRecord,
-    ModelRecord,
-    OutcomesRecord,
-    OverallRecord,
-    RateRecord,
-    Result,
-    SuiteRecord,
-)
-from s2lct.leaderboard.results.scored import write_collection
+from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import PAGE, build_site
 from s2lct.suite.cases import Case, SuiteCases
@@ -102,52 +89,17 @@ def made_up_suite() -> SuiteCases:
 
 
 def write_made_up(suite: SuiteCases, number: int, folder: Path) -> None:
-    """A result file whose intervals are left at its rates: the leaderboard computes its own."""
     rng = np.random.default_rng(number)
     right = np.array([min(case.passes) for case in suite.cases])
     wrong = rng.random(len(right)) < rng.beta(4, 6)
     labels = np.where(wrong, (right + rng.integers(1, 3, len(right))) % len(LABELS), right)
-    name = f"organisation-{number % 97}/model-{number}"
     outcomes = Outcomes(
-        name, f"{number:040x}", f"{number:064x}", "made up", suite, labels,
-        failed_cases(suite.cases, labels),
+        f"organisation-{number % 97}/model-{number}", f"{number:040x}", f"{number:064x}", "made up",
+        suite, labels, failed_cases(suite.cases, labels),
+        parameters=int(10 ** rng.uniform(6, 10)),
+        licence=str(rng.choice(["apache-2.0", "mit", "cc-by-4.0", "llama3"])),
     )  # fmt: skip
-    table = folder / f"model-{number}.parquet"
-    write_outcomes(outcomes, table)
-    records: dict[str, CapabilityRecord] = {}
-    for capability in CAPABILITIES:
-        rates: dict[str, RateRecord] = {}
-        for kind in ("seed", "expansion"):
-            own = [
-                bool(failed)
-                for case, failed in zip(suite.cases, outcomes.failed, strict=True)
-                if case.capability == capability and case.kind == kind
-            ]
-            share = sum(own) / len(own)
-            rates[kind] = RateRecord(
-                cases=len(own), failures=sum(own), failure_rate=share, ci=(share, share)
-            )
-        records[capability] = CapabilityRecord(**rates, pass_to_fail=0, fail_to_pass=0)
-    share = float(outcomes.failed.mean())
-    result = Result(
-        suite=SuiteRecord(name="made up", version=suite.version, fingerprint=suite.fingerprint),
-        model=ModelRecord(
-            name=name,
-            revision=outcomes.revision,
-            weights_sha256=outcomes.weights_sha256,
-            label_rule=outcomes.label_rule,
-            parameters=int(10 ** rng.uniform(6, 10)),
-            licence=str(rng.choice(["apache-2.0", "mit", "cc-by-4.0", "llama3"])),
-        ),
-        date=f"2026-01-{1 + number % 28:02d}T00:00:00+00:00",
-        packages={},
-        overall=OverallRecord(failure_rate=share, ci=(share, share), cases=len(suite.cases)),
-        capabilities=records,
-        flipping_words=(),
-        flipping_productions=(),
-        outcomes=OutcomesRecord(path=table.name, rows=len(labels), sha256=sha256_of(table)),
-    )
-    table.with_suffix(".json").write_text(json.dumps(result.model_dump(mode="json")))
+    write_result(outcomes, folder)
 
 
 def opening_seconds(page: Path) -> float:
@@ -169,22 +121,17 @@ def opening_seconds(page: Path) -> float:
     return statistics.median(taken)
 
 
-def measured(results: Path, out: Path) -> dict[str, float]:
+def measured(suite: SuiteCases, results: Path, out: Path) -> dict[str, float]:
     """Seconds of each step, and the page's size in MB."""
     started = time.perf_counter()
-    collection = collect(results)
+    collection = collect(results, [suite])
     read = time.perf_counter()
-    prebuilt = out / "prebuilt.parquet"
-    write_collection(collection, prebuilt)
-    folded = time.perf_counter()
-    build_site(collect(prebuilt), out / "site")
+    build_site(collection, out)
     built = time.perf_counter()
-    page = out / "site" / PAGE
+    page = out / PAGE
     return {
         "read the result files, s": read - started,
-        "fold them into one Parquet file, s": folded - read,
-        "build from that file, s": built - folded,
-        "all together, s": built - started,
+        "build the page and its data, s": built - read,
         "open the page, s": opening_seconds(page) if Path(CHROMIUM).exists() else float("nan"),
         "page, MB": page.stat().st_size / 1e6,
     }
@@ -204,7 +151,7 @@ def main() -> None:
             folder.mkdir()
             for number in range(models):
                 write_made_up(suite, number, folder)
-            figures[models] = measured(folder, Path(place) / f"out-{models}")
+            figures[models] = measured(suite, folder, Path(place) / f"out-{models}")
     table = Table(title=f"{len(suite.cases):,} cases, {len(CAPABILITIES)} capabilities")
     for column in ("", f"{few} models", f"{options.models} models", "ratio"):
         table.add_column(column, justify="left" if not column else "right")

@@ -16,7 +16,6 @@ from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import Analysis
-from s2lct.builder.language.patterns import named_in_errors
 from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.sources import Extension, Source, sentence_id
@@ -106,10 +105,9 @@ class FluentForm:
         for capability in self.capabilities:
             for name, rules in capability.form("fluent").search.items():
                 of_text: dict[str, Sentence] = {}
-                with named_in_errors(f"capability {capability.id}, slot {name}"):
-                    for sentence in sentences:
-                        if any(search.may_meet(sentence, rule) for rule in rules):
-                            of_text.setdefault(sentence.text, sentence)
+                for sentence in sentences:
+                    if any(search.may_meet(sentence, rule) for rule in rules):
+                        of_text.setdefault(sentence.text, sentence)
 
                 def key(sentence: Sentence, purpose: str = capability.id) -> bytes:
                     whole = shuffle_key(self.config.seed, purpose, sentence.corpus, sentence.id)
@@ -124,8 +122,7 @@ class FluentForm:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         tokens = self.models.tagger.tag([sentence.text for sentence in some])
         tagged = [TaggedSentence(*both) for both in zip(some, tokens, strict=True)]
-        with named_in_errors(f"capability {slot.capability}, slot {slot.name}"):
-            met = search.find(tagged, slot.rules, self.lexicon)
+        met = search.find(tagged, slot.rules, self.lexicon)
         trees = self.models.parser.parse([found.tokens for found, _ in met])
         return [
             Source(found.sentence, found.sentence.text, found.tokens, tree)

@@ -15,8 +15,6 @@ from s2lct.analysis.commands import (
     study,
 )
 from s2lct.analysis.reproduce import commands as reproducing
-from s2lct.analysis.reproduce.options import ReproduceOptions
-from s2lct.analysis.tables import columns_that_fit, figures_table
 from s2lct.cli.console import console, note, show
 from s2lct.cli.options import Panel
 from s2lct.tables import Table
@@ -162,7 +160,7 @@ def show_augmented(augmented: coverage.Augmented, *, out: Path) -> None:
     "s2lct diversity dist/s2lct --html diversity.html",
     "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
 )
-def show_diversity(found: diversity.Diversities, options: diversity.DiversityOptions) -> None:
+def show_diversity(found: diversity.Diversities) -> None:
     """Measures of the suite beside those of other sources."""
     from s2lct.analysis.diversity import report
 
@@ -182,19 +180,11 @@ def show_diversity(found: diversity.Diversities, options: diversity.DiversityOpt
     "s2lct reproduce mncover-table1 --model embedded-2class --reference embedded \\\n"
     "    --checklist sentiment_mft.jsonl.gz --out tables/",
 )
-def show_reproduced(found: reproducing.Reproduced, options: ReproduceOptions) -> None:
+def show_reproduced(found: reproducing.Reproduced) -> None:
     """The paper's table, the verdict and how long it took."""
-    for table in (table for table in found.made.tables if table.in_page):
-        rows = table.told_rows()
-        shown = columns_that_fit([table.columns, *rows], console.width)
-        drawn = figures_table(table.columns[1:shown], first=table.columns[0], title=table.title)
-        for column in drawn.columns[1:]:
-            column.no_wrap = True
-        for row in rows:
-            drawn.add_row(*row[:shown])
-        console.print(drawn)
-        if left_out := len(table.columns) - shown:
-            show(f"{left_out} more columns, for which there is no room here: {found.files[0]}")
+    for table in found.made.tables:
+        if table.in_page:
+            console.print(table.table())
     console.print(found.made.verdict)
     show(f"Took {found.seconds:.0f} s. Written: {', '.join(map(str, found.files))}")
 

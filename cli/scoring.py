@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
 from s2lct.analysis.commands import report as reporting
 from s2lct.cli.console import console, note, show, show_json
 from s2lct.cli.options import Panel
+from s2lct.command import Format
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.commands import results as holding
-from s2lct.leaderboard.commands import score_models, score_options
+from s2lct.leaderboard.commands import score_models
 from s2lct.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -25,18 +26,19 @@ SCORING = Panel(app, "Score models")
 
 
 @SCORING.shows(
-    score_models.score,
+    score_models.score_models,
     "s2lct score vader embedded-3class --suite dist/s2lct --out results/",
     "s2lct score ORG/MODEL --suite ORG/s2lct@v1.0.0",
     "s2lct score vader --suite checklist:sentiment.jsonl.gz --out checklist-results/",
     "s2lct score --predictions predicted.csv --name my-model --suite dist/s2lct",
+    name="score",
 )
-def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions) -> None:
+def show_scores(scores: score_models.Scores, *, format: Format = "table") -> None:
     """Failure rates side by side, and where they were written."""
     from s2lct.leaderboard.results.write import plain_path
 
-    as_json = options.format == "json"
-    if as_json:
+    tell = note if format == "json" else console.print
+    if format == "json":
         show_json(scores.as_json())
     elif scores.results:
         show_results(scores.results)
@@ -47,27 +49,24 @@ def show_scores(scores: score_models.Scores, options: score_options.ScoreOptions
     for result, sent in zip(scores.results, scores.sent, strict=True):
         if (of := result.model.endpoint) is not None:
             days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
-            console.print(
+            tell(
                 f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
                 f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
                 f"tokens read, {of.completion_tokens:,} written, on {days}; {of.reused:,} answers "
                 "are kept from earlier runs. It cannot be scored again."
             )
         if (given := result.model.predictions) is not None:
-            console.print(
+            tell(
                 f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
                 "again, and are no submission to a leaderboard."
             )
     for path, result in zip(scores.files, scores.results, strict=True):
-        plain = plain_path(result.model, options.out)
+        plain = plain_path(result.model, path.parent)
         if not result.partial and plain not in (None, path):
-            (note if as_json else console.print)(
-                f"{plain} stays as it is: it holds another result."
-            )
+            tell(f"{plain} stays as it is: it holds another result.")
     if scores.failed:
         raise ScoringError(
-            f"{len(scores.failed)} of {len(set(options.models))} models could not be scored: "
-            f"{', '.join(scores.failed)}",
+            f"{len(scores.failed)} models could not be scored: {', '.join(scores.failed)}",
             hint=("the others' results are written; " if scores.files else "")
             + "mend what is told above and score these again",
         )
@@ -111,12 +110,6 @@ def show_results(results: Sequence[Result]) -> None:
             console.print(f"{result.model.name}: {warning}", style="yellow")
 
 
-Format = Annotated[
-    Literal["table", "json"],
-    typer.Option(help="What is printed: tables, or one line of JSON (docs/ci.md has its keys)."),
-]
-
-
 @SCORING.shows(holding.compare, "s2lct compare results/vader.json results/afinn.json")
 def show_comparison(
     compared: holding.Compared, *, first: Path, second: Path, format: Format = "table"
@@ -158,7 +151,7 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
         for check in gate.checks:
             passed = Cell("pass: better" if check.better else "pass")
             verdict = passed if check.passed else Cell("fail", kind="bold")
-            rows.append([str(check.figure), check.condition, str(check), verdict])
+            rows.append([str(check.figure), check.condition, check.told, verdict])
         console.print(Table(["", "asked", "found", ""], rows))
         if gate.before:
             show(

@@ -13,7 +13,7 @@ the command shows:
     import s2lct
 
     s2lct.build(out="dist/s2lct", capabilities=["LC4"])
-    written = s2lct.score(models=["vader"], suite="dist/s2lct", out="results")
+    written = s2lct.score_models(models=["vader"], suite="dist/s2lct", out="results")
     s2lct.gate(results=written.files, max=["LC4=20"]).passed
 """
 
@@ -34,11 +34,11 @@ _MODULES = {
         "verify",
     ),
     "suite.commands": ("import_checklist",),
-    "leaderboard.commands.leaderboards": ("build_leaderboard", "serve_leaderboard"),
+    "leaderboard.commands.leaderboards": ("build_leaderboard", "check"),
     "leaderboard.commands.results": ("compare", "gate"),
+    "leaderboard.commands.score_models": ("score_models",),
     "leaderboard.in_python": ("load_suite", "score"),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
-    "leaderboard.commands.submissions": ("check",),
     "analysis.commands.coverage": ("augment", "coverage", "masks", "minimize"),
     "analysis.commands.diversity": ("diversity",),
     "analysis.commands.explain": ("explain",),

@@ -39,6 +39,10 @@ LabelMap = Annotated[
         help="What the classes mean: LABEL_0=negative,LABEL_1=positive.", rich_help_panel=CLASSES
     ),
 ]
+Format = Annotated[
+    Literal["table", "json"],
+    typer.Option(help="What is printed: tables, or one line of JSON (docs/ci.md has its keys)."),
+]
 EngineName = Annotated[
     Literal["process", "ray"],
     typer.Option(

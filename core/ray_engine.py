@@ -102,7 +102,8 @@ class RayEngine(Generic[Worker]):
         address: ``auto`` or HOST:PORT of a running cluster; None starts one on this machine, which
             ends with the block. What the caller has initialised already is used in any case.
         workers: how many; None: as many as the cluster has CPUs, or GPUs for.
-        gpus_per_worker: GPUs of a worker; a part such as 0.5 lets several share one.
+        gpus_per_worker: GPUs of a worker; a part such as 0.5 lets several share one. None: one
+            where the cluster has some.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class RayEngine(Generic[Worker]):
         *,
         address: str | None = None,
         workers: int | None = None,
-        gpus_per_worker: float = 0.0,
+        gpus_per_worker: float | None = 0.0,
     ) -> None:
         self._make, self._address, self._workers = make, address, workers
         self._gpus = gpus_per_worker
@@ -132,6 +133,8 @@ class RayEngine(Generic[Worker]):
             if self._is_ours:
                 with _quiet():
                     _connect(ray, self._address, self._workers, self._folder)
+            if self._gpus is None:
+                self._gpus = min(1.0, ray.cluster_resources().get("GPU", 0.0))
             self._actors = self._ray.remote(_worker_class()).options(
                 num_cpus=1,
                 num_gpus=self._gpus,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.commands import score_models
-from s2lct.leaderboard.commands.score_models import Scores
-from s2lct.leaderboard.commands.score_options import ScoreOptions
-from s2lct.options import Command
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import (
@@ -72,7 +67,7 @@ class ModelScore(Mapping[str, Any]):
 
     @property
     def both_sides(self) -> ShareRecord | None:
-        """The share of seeds right on both sides; None where the suite has no counterparts."""
+        """The share of seeds right on both sides; None where the suite has no contrasts."""
         return self.overall.both_sides
 
     def flat(self) -> dict[str, float]:
@@ -92,27 +87,6 @@ class ModelScore(Mapping[str, Any]):
         return write_result(self.outcomes, Path(folder), self._selection)
 
 
-def _or_command(
-    command: Command[ScoreOptions, Scores],
-) -> Callable[[Callable[..., ModelScore]], Callable[..., Any]]:
-    """Make a function stand for a command, too, which is called where ``models=`` is given."""
-
-    def add(function: Callable[..., ModelScore]) -> Callable[..., Any]:
-        @wraps(function)
-        def either(*given: Any, **named: Any) -> ModelScore | Scores:
-            of_command = bool(given) and isinstance(given[0], ScoreOptions)
-            if of_command or (not given and "model" not in named):
-                return command(*given, **named)
-            return function(*given, **named)
-
-        either.options = command.options  # type: ignore[attr-defined]
-        either.summary = command.summary  # type: ignore[attr-defined]
-        return either
-
-    return add
-
-
-@_or_command(score_models.score)
 def score(
     model: Any,
     suite: str | Path | SuiteCases | Any,
@@ -129,15 +103,11 @@ def score(
 ) -> ModelScore:
     """Score a model on a suite: a failure rate for each capability.
 
-    ``score(models=["vader"], suite="dist/s2lct", out="results")`` does what the command does
-    instead: it takes the options of `s2lct score` by name, writes a result file for each of the
-    models, and returns `Scores`.
-
     Args:
         model: a Hub id (``ID@REVISION`` pins one), a folder, ``vader``, ``textblob``, ``afinn``,
             ``embedded-2class``, ``embedded-3class``, a function from texts to labels or
-            probabilities, a text-classification pipeline, a Trainer, a transformers model with
-            ``tokenizer``, or the two as a pair.
+            probabilities, a text-classification pipeline, a Trainer, a `LanguageModel`, a
+            transformers model with ``tokenizer``, or the two as a pair.
         suite: what `load_suite` gives, or takes.
         name: what results call a model that has no name of its own.
         tokenizer: of a transformers model in memory.
@@ -145,19 +115,17 @@ def score(
         capabilities: ids in any case; None for all.
         kind: ``seed`` or ``expansion``; None for both.
         limit: most cases of a capability; None for all.
-        label_map: what classes mean, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``; of
-            a Trainer without one, what its `CapabilityCallback` was given.
+        label_map: what classes mean, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``.
         neutral_band: binary models say neutral where p(positive) is strictly between; None for a
             third and two thirds.
         cache: keep what named models say, so that scoring again costs nothing.
 
     Raises:
-        ScoringError: model or suite cannot be used as they are; it says which, and the mend.
+        ScoringError: model or suite cannot be used as they are; it says which, and what to do.
     """
     from dataclasses import replace
 
     from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
-    from s2lct.leaderboard.integrations.metric import meanings
     from s2lct.leaderboard.models.load import as_classifier
     from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, SelectionRecord
     from s2lct.leaderboard.scoring import score as scoring
@@ -168,15 +136,12 @@ def score(
             f"name={name!r} of model {model}, which has one",
             hint="leave name= out; it is for functions and models in memory",
         )
-    label_map, neutral_band = meanings(
-        model, label_map, NEUTRAL_BAND if neutral_band is None else neutral_band
-    )
     whole = load_cases(suite)
     outcomes = scoring.score(
         as_classifier(model, tokenizer=tokenizer, classes=classes),
         whole.select(capabilities, kind, limit),
         label_map=label_map,
-        neutral_band=neutral_band,
+        neutral_band=NEUTRAL_BAND if neutral_band is None else neutral_band,
         cache=scoring.default_cache() if cache else None,
     )
     outcomes = outcomes if name is None else replace(outcomes, model=name)
@@ -188,17 +153,13 @@ def score(
         selection = SelectionRecord.model_validate(
             {"capabilities": tuple(chosen) if capabilities else None, "kind": kind, "limit": limit}
         )
-    return ModelScore(
-        outcomes,
-        OverallRecord.model_validate(figures["overall"]),
-        {
-            capability: CapabilityRecord.model_validate(of)
-            for capability, of in figures.items()
-            if capability != "overall"
-        },
-        figures,
-        selection,
-    )
+    overall = OverallRecord.model_validate(figures["overall"])
+    of_name = {
+        name: CapabilityRecord.model_validate(of)
+        for name, of in figures.items()
+        if name != "overall"
+    }
+    return ModelScore(outcomes, overall, of_name, figures, selection)
 
 
 def load_suite(

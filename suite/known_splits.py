@@ -1,7 +1,7 @@
 """Which splits of well-known corpora a sentence is in, told by fingerprints of its letters.
 
 The table beside this file holds fingerprints and no text. It is made by
-``python -m s2lct.leaderboard.training.compute_known_splits``, which says how each split is known.
+``python scripts/compute_known_splits.py``, which says how each split is known.
 A membership is written ``corpus:split``, as in ``sst:train``; the split is empty where only the
 corpus is known.
 """

@@ -25,7 +25,6 @@ from s2lct.leaderboard.results.collection import collect
 from s2lct.leaderboard.results.comparison import compare_sides
 from s2lct.leaderboard.results.read import Suites, read_result, read_scored, recompute
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.standings import SuiteStandings, all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.chance import references
 from s2lct.leaderboard.scoring.score import Outcomes, figures, score
@@ -224,31 +223,24 @@ def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: 
     assert "the model says something else" in reason
 
 
-def boards(folder: Path) -> SuiteStandings:
-    (board,) = all_standings(collect(folder))
-    return board
-
-
 def test_the_board_computes_the_shares_again(suite: SuiteCases, tmp_path: Path) -> None:
     folder, site = tmp_path / "in", tmp_path / "site"
     paths = [write_result(of(suite), folder) for of in (always_neutral, right)]
     paths.append(write_result(score(load_classifier("vader"), suite), folder))
-    build_site(collect(folder), site)
+    (board,) = build_site(collect(folder, [suite]), site)
     told: dict[str, Result] = {one.model.name: one for one in map(read_result, paths)}
-    for board in (boards(folder),):
-        assert board.suite.cases == suite.cases
-        assert board.suite.counterparts == suite.counterparts
-        for one in board.standings:
-            assert one.rank is not None
-            assert one.both_sides is not None
-            mean = told[one.model.name].overall.both_sides
-            assert mean is not None
-            assert one.both_sides.overall.share == pytest.approx(mean.share)
-            assert one.both_sides.overall.ci == pytest.approx(mean.ci)
-            for name, share in one.both_sides.capabilities.items():
-                own = told[one.model.name].capabilities[name].both_sides
-                assert own is not None
-                assert (share.pairs, share.right) == (own.pairs, own.right)
+    assert board.suite == suite
+    for one in board.standings:
+        assert one.both_sides is not None
+        figures = told[one.scored.model.name]
+        mean = figures.overall.both_sides
+        assert mean is not None
+        assert one.both_sides.overall.share == pytest.approx(mean.share)
+        assert one.both_sides.overall.ci == pytest.approx(mean.ci)
+        for name, share in one.both_sides.capabilities.items():
+            own = figures.capabilities[name].both_sides
+            assert own is not None
+            assert (share.pairs, share.right) == (own.pairs, own.right)
     rows = {row["model"]: row for row in json.loads((site / "leaderboard.json").read_text())}
     assert rows["org/evasive"]["both_sides"] == rows["org/evasive"]["LC4_both_sides"] == 0
     assert rows["org/right"]["both_sides"] == rows["org/right"]["LC4_both_sides"] == 1

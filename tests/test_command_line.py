@@ -157,7 +157,7 @@ def test_examples_of_a_built_suite_work(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(suite_folder, "dist/s2lct")
     light = ("inspect", "export", "models", "capabilities", "report", "compare")
-    score = run("score", "vader", "afinn", "--suite", "dist/s2lct", "--no-cache")
+    score = run("score", "vader", "afinn", "--suite", "dist/s2lct")
     assert score.exit_code == 0, score.output
     shutil.copytree("results", "checklist-results")
     for name in light:
@@ -169,7 +169,7 @@ def test_examples_of_a_built_suite_work(
 def test_standard_output_holds_results_alone(suite_folder: Path, tmp_path: Path) -> None:
     """Progress goes to standard error, and so do notes."""
     results = tmp_path / "results"
-    done = run("score", "vader", "--suite", str(suite_folder), "--out", str(results), "--no-cache")
+    done = run("score", "vader", "--suite", str(suite_folder), "--out", str(results))
     assert done.exit_code == 0, done.output
     assert "━" in done.stderr
     assert re.search(r"\d+/\d+", done.stderr)
@@ -329,7 +329,7 @@ def test_commands_take_capabilities_in_any_case(suite_folder: Path, tmp_path: Pa
     suite = str(suite_folder)
     for arguments in (
         ["inspect", suite],
-        ["score", "vader", "--suite", suite, "--out", str(tmp_path / "r"), "--no-cache"],
+        ["score", "vader", "--suite", suite, "--out", str(tmp_path / "r")],
         ["study", "export", suite, "--out", str(tmp_path / name), "--seeds", "1", "--sets", "1"],
     ):
         done = run(*arguments, "--capability", name.lower())
@@ -446,9 +446,9 @@ class Hidden(MetaPathFinder):
 @pytest.mark.parametrize(
     ("package", "extra", "arguments"),
     [
-        ("vaderSentiment", "baselines", ["score", "vader", "--suite", "SUITE", "--no-cache"]),
-        ("textblob", "baselines", ["score", "textblob", "--suite", "SUITE", "--no-cache"]),
-        ("afinn", "baselines", ["score", "afinn", "--suite", "SUITE", "--no-cache"]),
+        ("vaderSentiment", "baselines", ["score", "vader", "--suite", "SUITE"]),
+        ("textblob", "baselines", ["score", "textblob", "--suite", "SUITE"]),
+        ("afinn", "baselines", ["score", "afinn", "--suite", "SUITE"]),
     ],
 )
 def test_a_missing_extra_is_told_with_the_command_that_installs_it(

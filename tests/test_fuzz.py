@@ -116,7 +116,7 @@ def test_damaged_suites(suite_folder: Path, seed: int) -> None:
         commands: list[tuple[Any, ...]] = [
             ("inspect", suite),
             ("export", suite, "--out", f"{out}.x", "--format", draw.choice(("csv", "checklist"))),
-            ("score", "afinn", "--suite", suite, "--out", out, "--no-cache"),
+            ("score", "afinn", "--suite", suite, "--out", out),
             ("study", "export", suite, "--out", f"{out}s", "--sets", "1", "--seeds", "1"),
             ("publish", "dataset", suite, "--repo", "a/b", "--dry-run"),
         ]
@@ -151,7 +151,7 @@ def test_damaged_model_configs(classifier: Path, suite_folder: Path, draw: rando
         damaged_file(draw.choice([*sorted(model.glob("*.json"))]), draw)
         tried(
             *("score", model, "--suite", suite_folder, "--out", model.parent / "out"),
-            *("--limit", "1", "--no-cache", "--device", "cpu"),
+            *("--limit", "1", "--device", "cpu"),
         )
 
 

@@ -21,8 +21,7 @@ from s2lct.errors import GateError
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.comparison import compare, compare_sides, paired
 from s2lct.leaderboard.results.gate import (
-    Bound,
-    BoundCheck,
+    Check,
     Figure,
     check_no_worse,
     junit_xml,
@@ -242,10 +241,11 @@ def test_worse_is_what_compare_says(
         {Path("new"): read._replace(outcomes=new)}, {Path("main"): read._replace(outcomes=main)}
     )
     assert str(mean.figure) == "mean"
-    assert {str(check.figure): check.test for check in checks} == tests | sides
+    assert [str(check.figure) for check in checks] == [*tests, *sides]
     for check in checks:
-        better = (tests | sides)[str(check.figure)].better
-        assert (check.passed, check.better) == (better != 0, better == 1)
+        test = (tests | sides)[str(check.figure)]
+        assert (check.passed, check.better) == (test.better != 0, test.better == 1)
+        assert (check.facts["p_value"], check.facts["cases"]) == (test.adjusted, test.cases)
 
 
 PROMPTS = ("Review: {text}\nSentiment:", "{text}\nIt was", "Is this good? {text}\nAnswer:")
@@ -317,7 +317,7 @@ def test_junit_has_a_test_a_check_and_says_why_one_failed(tmp_path: Path, mine: 
 
 @given(st.text())
 def test_any_text_makes_xml_that_is_read_again(text: str) -> None:
-    check = BoundCheck(Bound(Figure("LC4"), 5), 0.5, (0.1, 0.9), 1)
+    check = Check(Figure("LC4"), "≤ 5 %", text, False, {})
     root = ElementTree.fromstring(junit_xml(text, [check], {text: text, "\0": "<&\"'>]]>\x1b"}))
     (case,) = root.iter("testcase")
     assert case.attrib["classname"] == plain(f"s2lct.{text}")

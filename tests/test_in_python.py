@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +11,8 @@ import pytest
 from tiny_models import save_tiny_classifier, tiny_classifier
 
 import s2lct
-from s2lct import load_suite, score
+from s2lct import load_suite, score, score_models
 from s2lct.errors import OptionError, ScoringError
-from s2lct.leaderboard.commands.score_models import Scores
-from s2lct.leaderboard.commands.score_options import ScoreOptions
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.results.read import recompute
 from s2lct.leaderboard.results.record import SelectionRecord
@@ -89,8 +86,7 @@ def test_a_suite_is_read_once_and_scored_on_often(suite_folder: Path) -> None:
 
 
 def test_a_score_is_written_as_the_command_writes_it(suite_folder: Path, tmp_path: Path) -> None:
-    by_command = score(models=["vader"], suite=str(suite_folder), out=tmp_path / "command")
-    assert isinstance(by_command, Scores)
+    by_command = score_models(["vader"], suite=str(suite_folder), out=tmp_path / "command")
     path = score("vader", suite_folder).write(tmp_path / "script")
     assert path.name == by_command.files[0].name == "vader.json"
     date = {"date": ""}
@@ -108,19 +104,13 @@ def test_models_without_a_name_are_given_one(suite_folder: Path, tmp_path: Path)
         score("vader", suite_folder, name="mine")
 
 
-def test_the_command_keeps_its_function(suite_folder: Path, tmp_path: Path) -> None:
-    options = ScoreOptions.checked(
-        models=["vader"], suite=str(suite_folder), limit=2, out=tmp_path, format="json"
-    )
-    assert score(options).files == score(**dict(options)).files
-    with pytest.raises(OptionError, match="--models: "):
-        score(suite="dist/s2lct")
-    with pytest.raises(OptionError, match="--mdels: "):
-        score(mdels=["vader"], suite="dist/s2lct")
-    with pytest.raises(TypeError, match="suite"):
-        score("vader")
-    assert list(inspect.signature(score).parameters)[:2] == ["model", "suite"]
-    assert score.options is ScoreOptions
+def test_the_command_is_a_function(suite_folder: Path, tmp_path: Path) -> None:
+    written = score_models(["vader"], suite=str(suite_folder), limit=2, out=tmp_path)
+    assert [one.partial for one in written.results] == [True]
+    with pytest.raises(OptionError, match="--limit"):
+        score_models(["vader"], suite=str(suite_folder), limit=0)
+    with pytest.raises(OptionError, match="--predictions"):
+        score_models(suite="dist/s2lct")
 
 
 def test_models_in_memory_and_folders_answer_alike(suite_folder: Path, tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import compute_known_splits
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from compute_known_splits import Treebank, place_in_treebank
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,8 +31,6 @@ from s2lct.leaderboard.scoring.training_data import (
     comparisons_for,
     group_of,
 )
-from s2lct.leaderboard.training import compute_known_splits
-from s2lct.leaderboard.training.compute_known_splits import Treebank, place_in_treebank
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.known_splits import (
     TABLE,

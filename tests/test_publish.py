@@ -493,7 +493,7 @@ def test_results_with_options_of_their_own_have_a_place_of_their_own(
 def test_published_results_still_follow_from_their_cases(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
-    from s2lct.leaderboard.results.read import recompute
+    from s2lct.leaderboard.results.read import Suites, recompute
 
     path = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "results")
     publisher.done("results", path, "--to", RESULTS)
@@ -501,7 +501,7 @@ def test_published_results_still_follow_from_their_cases(
         (tmp_path / "back" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "back" / name).write_bytes(content)
     (back,) = (tmp_path / "back").glob("results/*/*.json")
-    assert recompute(back).overall == read_result(path).overall
+    assert recompute(back, Suites([suite_folder])).overall == read_result(path).overall
 
 
 def test_figures_that_do_not_follow_are_refused(

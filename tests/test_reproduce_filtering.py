@@ -15,12 +15,18 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.reproduce import mncover_figures as paper
-from s2lct.analysis.reproduce.case_tests import Judge, TriedCase, read_tests
-from s2lct.analysis.reproduce.deciles import Filtered, Passed, filtered, rows_of
-from s2lct.analysis.reproduce.expectations import Expectation
-from s2lct.analysis.reproduce.filtering_report import paper_form, verdict
-from s2lct.analysis.reproduce.options import ReproduceOptions
+from s2lct.analysis.reproduce import printed as paper
+from s2lct.analysis.reproduce.mncover_filtering import (
+    Passed,
+    filtered,
+    paper_form,
+    pass_through,
+    read_tests,
+    rows_of,
+    verdict,
+)
+from s2lct.analysis.reproduce.mncover_tables import neurons_of
+from s2lct.analysis.reproduce.runner import Inputs
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 
@@ -36,15 +42,7 @@ TRAIN = [
     "A film about two brothers at the coast.",
 ]
 NEGATION = ["The film isn't dull.", "The music is awful.", "The film isn't dull.", "A happy film."]
-CHANGED = [
-    ["The plot is dull.", "The plot is gray.", "The plot is dull and long."],
-    ["A lovely film.", "A lovely movie."],
-    ["The plot is dull.", "The plot is gray."],
-]
-SAME = (
-    "each text against the first text of the case: passes when the predicted label is the same, or "
-    "when the probability of the first text's predicted label moves by no more than 0.1"
-)
+MORE = ["The plot is dull.", "The plot is gray and long.", "A lovely film."]
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -71,9 +69,9 @@ def files(tmp_path: Path, encoder: EncoderModel) -> dict[str, Path]:
         {"test": "negation", "capability": "Negation", "texts": [text], "expected": ["positive"]}
         for text in NEGATION
     ]
-    inv = [
-        {"test": "typos", "capability": "R", "type": "INV", "texts": texts, "expectation": SAME}
-        for texts in CHANGED
+    mft += [
+        {"test": "typos", "capability": "R", "texts": [text], "expected": ["neutral", "negative"]}
+        for text in MORE
     ]
     vocabulary = Vocabulary.of_texts(encoder, TRAIN, 20)
     rng = np.random.default_rng(0)
@@ -82,7 +80,6 @@ def files(tmp_path: Path, encoder: EncoderModel) -> dict[str, Path]:
     masks.save(tmp_path / "masks.safetensors")
     return {
         "mft": write_rows(tmp_path / "mft.jsonl", mft),
-        "inv": write_rows(tmp_path / "inv.jsonl", inv),
         "masks": tmp_path / "masks.safetensors",
         "corpus": tmp_path / "corpus.csv",
     }
@@ -146,33 +143,27 @@ def slow_increments(
 def options_of(files: dict[str, Path], folder: Path, out: Path, **more: Any) -> list[str]:
     words = ["reproduce", "mncover-table1", "--model", str(folder), "--out", str(out)]
     words += ["--reference", f"csv:{files['corpus']}", "--masks", str(files["masks"])]
-    words += ["--checklist", str(files["mft"]), "--checklist", str(files["inv"])]
+    words += ["--checklist", str(files["mft"])]
     return words + [word for name, value in more.items() for word in (f"--{name}", str(value))]
 
 
 @pytest.mark.parametrize("start", ["empty", "training"])
 def test_increments_are_what_a_slow_loop_counts(
-    encoder: EncoderModel, folder: Path, files: dict[str, Path], tmp_path: Path, start: str
+    encoder: EncoderModel, folder: Path, files: dict[str, Path], start: str
 ) -> None:
-    from s2lct.analysis.reproduce.filtering import pass_through
-    from s2lct.analysis.reproduce.neurons import neurons_of
-    from s2lct.builder.checkpoint import Checkpoints
-    from s2lct.progress import no_bars
-
-    options = ReproduceOptions(
-        name="mncover-table1",
-        out=tmp_path,
-        model=(str(folder),),
-        reference=f"csv:{files['corpus']}",
-        masks=files["masks"],
-    )
-    steps = Checkpoints(tmp_path)
-    neurons = neurons_of(str(folder), options, steps, no_bars)
+    inputs = Inputs(
+        name="mncover-table1", model=[str(folder)], suite=None, checklist=[files["mft"]],
+        reference=f"csv:{files['corpus']}", reference_cases=None, masks=files["masks"], key=None,
+        annotations=[], limit=None, seeds=1, seed=0, label_map=None, device="cpu",
+    )  # fmt: skip
+    neurons = neurons_of(str(folder), inputs)
     metrics = neurons.metrics if start == "empty" else neurons.trained()
-    tests = read_tests([files["mft"], files["inv"]], 100)
-    judge = Judge(neurons.encoder, pairs=False)
-    passed = [pass_through(neurons, test, metrics, judge, lambda done: None) for test in tests]
-    cases = {"negation": [[text] for text in NEGATION], "typos": CHANGED}
+    tests = read_tests([files["mft"]], 100)
+    passed = [pass_through(neurons.encoder, test, metrics) for test in tests]
+    cases: dict[str, list[list[Text]]] = {
+        "negation": [[text] for text in NEGATION],
+        "typos": [[text] for text in MORE],
+    }
     for metric, masks in (("cover", None), ("mncover", Masks.load(files["masks"]))):
         slow = slow_increments(encoder, cases, masks, empty=start == "empty")
         for one in passed:
@@ -180,7 +171,9 @@ def test_increments_are_what_a_slow_loop_counts(
     # The repeated case brings nothing.
     assert passed[0].increments["cover"][2] == 0
     assert any(passed[0].increments["cover"])
-    assert [len(one.failed) for one in passed] == [4, 3]
+    logits = [one.logits.argmax() for one in encoder.activations([*NEGATION, *MORE])]
+    failed = [*(label != 2 for label in logits[:4]), *(label == 2 for label in logits[4:])]
+    assert [fails for one in passed for fails in one.failed] == failed
 
 
 def naive_rates(increments: list[float], failed: list[bool]) -> tuple[list[int], list[float]]:
@@ -209,7 +202,7 @@ def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
     assert left.rates == pytest.approx(rates)
     assert left.sizes[-1] == 1
     assert left.kept == sum(value > 0 for value in increments)
-    assert left.greatest == max(rates)
+    assert left.figures[0] == max(rates)
     # By chance the mean is that of all cases; the greatest of ten is above it.
     assert left.control[1] == pytest.approx(np.mean(failed), abs=0.06)
     assert left.control[0] > left.control[1] + 0.1
@@ -267,10 +260,10 @@ def test_the_command_writes_the_table_and_resumes(
 ) -> None:
     first = runner.invoke(app, options_of(files, folder, tmp_path / "one"), env={"COLUMNS": "80"})
     assert first.exit_code == 0, first.output
-    # On a narrow terminal no figure is cut; what has no room is in the file.
+    # On a narrow terminal no figure is cut.
     assert not re.search(r"\S…|│ *…", first.output)
     assert "COVER max" in first.output
-    assert "paper smaller" not in first.output
+    assert "paper smaller" in first.output
     assert str(tmp_path / "one" / "mncover-table1.md") in first.output
     again = runner.invoke(app, options_of(files, folder, tmp_path / "two"))
     assert again.exit_code == 0
@@ -284,36 +277,15 @@ def test_the_command_writes_the_table_and_resumes(
     assert "drawn at random" in page
 
 
-@pytest.mark.parametrize(
-    ("left_out", "told"),
-    [
-        ("--model", "no model is named"),
-        ("--reference", "sets the ranges"),
-        ("--checklist", "no case"),
-    ],
-)
+@pytest.mark.parametrize("left_out", ["--model", "--reference", "--checklist"])
 def test_what_is_missing_is_told(
-    folder: Path, files: dict[str, Path], tmp_path: Path, left_out: str, told: str
+    folder: Path, files: dict[str, Path], tmp_path: Path, left_out: str
 ) -> None:
     words = options_of(files, folder, tmp_path / "out")
-    kept = [
-        word
-        for place, word in enumerate(words)
-        if word != left_out and (place == 0 or words[place - 1] != left_out)
-    ]
-    done = runner.invoke(app, kept)
+    place = words.index(left_out)
+    done = runner.invoke(app, words[:place] + words[place + 2 :])
     assert done.exit_code == 1
-    assert told in done.output
-
-
-def test_cases_that_cannot_be_judged_count_as_passed(encoder: EncoderModel) -> None:
-    case = TriedCase(("a", "b"), Expectation("confidence_up", 0.1, skips_neutral=True))
-    logits = np.array([[0.0, 5.0, 0.0], [9.0, 0.0, 0.0]], dtype=np.float32)
-    assert not Judge(encoder, pairs=False).fails(case, logits)
-    same = TriedCase(("a", "b"), Expectation("same"))
-    assert Judge(encoder, pairs=False).fails(same, logits)
-    positive = TriedCase(("a",), frozenset({"positive"}))
-    assert Judge(encoder, pairs=False).fails(positive, logits[:1])
+    assert left_out in done.output
 
 
 def test_pairs_run_through_the_table_of_pairs(
@@ -328,7 +300,7 @@ def test_pairs_run_through_the_table_of_pairs(
     write_rows(tmp_path / "train.jsonl", reference)
     words = ["reproduce", "mncover-table6", "--model", str(folder), "--out", str(tmp_path / "out")]
     words += ["--reference", f"pairs:{tmp_path / 'train.jsonl'}", "--masks", str(files["masks"])]
-    words += ["--start", "empty", "--checklist"]
+    words += ["--checklist"]
     done = runner.invoke(app, [*words, str(tmp_path / "tests.jsonl")])
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "mncover-table6.md").read_text(encoding="utf-8")
@@ -336,10 +308,10 @@ def test_pairs_run_through_the_table_of_pairs(
     write_rows(tmp_path / "unknown.jsonl", [{**rows[0], "expected": ["duplicate"]}])
     unknown = runner.invoke(app, [*words, str(tmp_path / "unknown.jsonl")])
     assert unknown.exit_code == 1
-    assert "expects duplicate" in unknown.output
+    assert "duplicate" in unknown.output
     refused = runner.invoke(app, [*words, str(files["mft"])])
     assert refused.exit_code == 1
-    assert "single texts" in refused.output
+    assert "mncover-table1" in refused.output
 
 
 def test_an_encoder_sees_which_text_of_a_pair_a_token_is_of(encoder: EncoderModel) -> None:
@@ -358,7 +330,3 @@ def test_a_file_without_pairs_names_its_line(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "bad.jsonl", [{"text": "a", "text_pair": "b"}, {"text": "a"}])
     with pytest.raises(AnalysisError, match="line 2"):
         read_tests([path], 10)
-
-
-def test_greatest_names_the_largest_subset() -> None:
-    assert Filtered(9, (9, 5, 1), (0.2, 0.5, 0.5), (0.0, 0.0)).size_of_greatest == 5

@@ -15,11 +15,13 @@ from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.curves import measure
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.reproduce.augmentation import PRINTED, RANDOM, WITHOUT, verdict_of
-from s2lct.analysis.reproduce.augmentation import rows_of as accuracy_rows
-from s2lct.analysis.reproduce.fidelity import verdict_of as fidelity_verdict
-from s2lct.analysis.reproduce.growth import THRESHOLDS, Grown, grow, mean_curve, smaller
-from s2lct.analysis.reproduce.unions import rows_of
+from s2lct.analysis.reproduce.mncover_growth import THRESHOLDS, Grown, grow, mean_curve, smaller
+from s2lct.analysis.reproduce.mncover_tables import (
+    accuracy_rows,
+    accuracy_verdict,
+    fidelity_verdict,
+    union_rows,
+)
 from s2lct.cli.main import app
 from s2lct.suite.records import Sentence
 
@@ -67,7 +69,7 @@ def test_texts_are_dropped_as_a_slow_filter_drops_them(
     encoder: EncoderModel, metrics: dict[str, Coverage]
 ) -> None:
     metric = metrics["mncover"]
-    found = grow(metric, map(metric.marks, encoder.activations(TEXTS)), "given")
+    found = grow(metric, map(metric.marks, encoder.activations(TEXTS)))
     assert len(found) == 1 + 2 * len(THRESHOLDS)
     for one in found:
         kept: list[str] = []
@@ -94,13 +96,11 @@ def test_reductions_are_means_over_transformations(
     parts = {"one": TEXTS, "other": TEXTS[:2]}
     found = []
     for name, texts in parts.items():
-        growths = []
-        for order in ("given", "shuffled"):
-            growths += grow(metric, map(metric.marks, encoder.activations(texts)), order)
+        growths = grow(metric, map(metric.marks, encoder.activations(texts)))
         found.append(Grown(name, len(texts), growths))
     means = smaller(found)
-    assert means["given", "coverage", 0.0] == pytest.approx(((1 / 5 + 0) / 2, 1.0))
-    assert means["given", "coverage", 0.1] == pytest.approx((1.0, 0.0))
+    assert means["coverage", 0.0] == pytest.approx(((1 / 5 + 0) / 2, 1.0))
+    assert means["coverage", 0.1] == pytest.approx((1.0, 0.0))
 
 
 def test_a_mean_curve_begins_at_nothing_and_ends_at_the_mean_of_the_ends() -> None:
@@ -115,7 +115,7 @@ def test_unions_are_what_all_texts_together_cover(
 ) -> None:
     sets = {"a": TEXTS[:2], "b": TEXTS[2:4], "c": ["A coast, a film, a brother.", "Charming."]}
     measured = [measure(name, texts, encoder, metrics, 0) for name, texts in sets.items()]
-    rows = {row[0]: row for row in rows_of(measured)}
+    rows = {row[0]: row for row in union_rows(measured)}
     assert list(rows) == ["a", "a + b", "a + b + c", "b", "c"]
     for told, row in rows.items():
         texts = [text for name in str(told).split(" + ") for text in sets[name]]
@@ -130,24 +130,24 @@ def sentence(text: str, number: int) -> Sentence:
 
 def test_accuracies_stand_against_random_texts() -> None:
     found = {
-        WITHOUT: Accuracies(10, (0.5, 0.6, 0.7)),
-        RANDOM: Accuracies(12, (0.5, 0.61, 0.69)),
-        PRINTED: Accuracies(12, (0.6, 0.71, 0.79)),
+        "without": Accuracies(10, (0.5, 0.6, 0.7)),
+        "random": Accuracies(12, (0.5, 0.61, 0.69)),
+        "guided": Accuracies(12, (0.6, 0.71, 0.79)),
     }
-    rows = {row[0]: row for row in accuracy_rows(found)}
-    assert rows[PRINTED][1:3] == [2, pytest.approx(70)]
-    assert rows[PRINTED][4] == pytest.approx(10)
-    assert rows[WITHOUT][-1] == 90.22
-    assert "guided texts are better" in verdict_of(found)
-    found[PRINTED] = Accuracies(12, (0.52, 0.60, 0.69))
-    assert "no difference" in verdict_of(found)
+    without, _, guided = accuracy_rows(found)
+    assert guided[1:3] == [2, pytest.approx(70)]
+    assert guided[4] == pytest.approx(10)
+    assert without[-1] == 90.22
+    assert "guided texts are better" in accuracy_verdict(found)
+    found["guided"] = Accuracies(12, (0.52, 0.60, 0.69))
+    assert "no difference" in accuracy_verdict(found)
 
 
 def test_masks_that_keep_everything_say_nothing() -> None:
     about = {"fidelity": 0.99, "fidelity_untrained": 1.0, "words_kept": 9, "words_seen": 9}
-    assert "says nothing" in fidelity_verdict("m", about)
-    assert "comes back" in fidelity_verdict("m", about | {"words_kept": 4, "fidelity": 1.0})
-    assert "costs 9.0 points" in fidelity_verdict("m", about | {"words_kept": 4, "fidelity": 0.91})
+    assert "says nothing" in fidelity_verdict(about)
+    assert "comes back" in fidelity_verdict(about | {"words_kept": 4, "fidelity": 1.0})
+    assert "costs 9.0 points" in fidelity_verdict(about | {"words_kept": 4, "fidelity": 0.91})
 
 
 @pytest.fixture

@@ -14,21 +14,17 @@ from typing import Any
 
 import pytest
 from chat_server import Reply, SentimentServer
-from test_generating import PROMPT
 from tiny_models import SENTENCES, save_tiny_classifier, save_tiny_llama
-from typer.testing import CliRunner
 
-from s2lct.cli.main import app
+from s2lct.cache import FILE
 from s2lct.engines import InProcess
 from s2lct.errors import ScoringError
 from s2lct.files import cache_folder
-from s2lct.leaderboard.commands.score_models import score
+from s2lct.leaderboard.commands.score_models import score_models
 from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.loaded_models import LoadedModels, Source
 from s2lct.leaderboard.scoring.ask import probabilities_of
-from s2lct.leaderboard.scoring.spread import spread
-from s2lct.progress import no_bars
+from s2lct.leaderboard.scoring.spread import LoadedModels, Source, loaded, spread
+from s2lct.ray_cluster import ray_cluster
 from s2lct.ray_engine import RayEngine
 
 if find_spec("ray") is None:
@@ -36,31 +32,22 @@ if find_spec("ray") is None:
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 MANY = [f"{sentence} {number}" for number in range(40) for sentence in SENTENCES]
-TWO_PROMPTS = (LabelPrompt(PROMPT), LabelPrompt("Film: {text} It is"))
-runner = CliRunner()
+PROMPTS = ("Review: {text} Sentiment:", "Film: {text} It is")
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
-    """A cluster that every command here uses, as it uses any that its caller has initialised."""
-    import ray
-
-    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
-    yield
-    ray.shutdown()
-
-
-@pytest.fixture(scope="module")
-def engine(cluster: None) -> Iterator[RayEngine[LoadedModels]]:
-    """Two workers that have imported what models need, and are asked in small pieces."""
-    with RayEngine(partial(LoadedModels, 2, 16), workers=2) as engine:
+def engine() -> Iterator[RayEngine[LoadedModels]]:
+    """Two workers that are asked in small pieces."""
+    with ray_cluster(None, 4), RayEngine(partial(LoadedModels, 2, 16), workers=2) as engine:
         yield engine
 
 
 @pytest.fixture
 def shared(engine: RayEngine[LoadedModels], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have commands ask these workers, which starts none."""
-    monkeypatch.setattr("s2lct.ray_engine.engine_of", lambda *_: nullcontext(engine))
+    monkeypatch.setattr(
+        "s2lct.leaderboard.commands.score_models.ray_workers", lambda: nullcontext(engine)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +59,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-def kept(path: Path, table: str) -> list[tuple[Any, ...]]:
-    """All answers in a cache."""
-    connection = sqlite3.connect(path)
-    rows = connection.execute(f"SELECT * FROM {table} ORDER BY model, text").fetchall()
-    connection.close()
-    return rows
+def kept(path: Path) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute("SELECT * FROM predictions ORDER BY model, text").fetchall()
 
 
 def files(folder: Path) -> dict[str, Any]:
@@ -90,89 +74,58 @@ def files(folder: Path) -> dict[str, Any]:
     return found
 
 
-def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-    """Score by one process and by two workers: files and kept answers are the same."""
-    found = {}
-    for engine in ("process", "ray"):
-        monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / f"cache-{engine}"))
-        workers = {"workers": 2} if engine == "ray" else {}
-        out = tmp_path / engine
-        score(out=out, engine=engine, **workers, **options)
-        tables = ("written",) if options.get("generate") else ("answers",)
-        answers = [kept(cache_folder() / "outcomes.sqlite", table) for table in tables]
-        assert all(answers)
-        found[engine] = (files(out), answers)
-    assert len(found["process"][0]) > 1
-    assert found["process"] == found["ray"]
-
-
-def test_several_classifiers_have_the_same_files(
-    cluster: None,
-    suite_folder: Path,
-    folders: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    models = (str(folders["classifier"]), "vader", "embedded-3class")
-    both(tmp_path, monkeypatch, models=models, suite=str(suite_folder))
-
-
-@pytest.mark.parametrize("writes", [False, True], ids=["likeliest word", "in words"])
-def test_language_models_have_the_same_files(
-    writes: bool,
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("classifier", {}),
+        ("llama", {"llm": True, "prompt": PROMPTS, "limit": 10}),
+        ("llama", {"llm": True, "prompt": PROMPTS, "limit": 10, "max_tokens": 3}),
+    ],
+    ids=["classifiers", "likeliest word", "in words"],
+)
+def test_files_and_kept_predictions_are_those_of_one_process(
+    model: str,
+    options: dict[str, Any],
     shared: None,
     suite_folder: Path,
     folders: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    both(
-        tmp_path,
-        monkeypatch,
-        models=(str(folders["llama"]),),
-        suite=str(suite_folder),
-        llm=True,
-        generate=writes,
-        prompt=tuple(one.prompt for one in TWO_PROMPTS),
-        limit=10,
-        **({"max_tokens": 3} if writes else {}),
-    )
+    models = [str(folders[model])] + ([] if options else ["vader", "embedded-3class"])
+    found = {}
+    for engine in ("process", "ray"):
+        monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / f"cache-{engine}"))
+        out = tmp_path / engine
+        score_models(models, suite=str(suite_folder), out=out, engine=engine, **options)
+        found[engine] = (files(out), kept(cache_folder() / FILE))
+    assert len(found["process"][0]) > 1 and found["process"][1]
+    assert found["process"] == found["ray"]
 
 
-def test_pieces_are_batches_of_one_process(
+def test_pieces_are_batches_of_one_process_and_nothing_is_asked_again(
     engine: RayEngine[LoadedModels], folders: dict[str, Path], tmp_path: Path
 ) -> None:
     sources = [
         Source(str(folders["classifier"])),
-        Source(str(folders["llama"]), prompts=TWO_PROMPTS),
+        Source(str(folders["llama"]), prompts=tuple(map(LabelPrompt, PROMPTS))),
         Source("embedded-2class"),
     ]
-    groups = [MANY[:150], MANY[100:]]
-    caches = {name: tmp_path / f"{name}.sqlite" for name in ("here", "spread")}
+    here, there = tmp_path / "here.sqlite", tmp_path / "there.sqlite"
     for source in sources:
-        for asks in source.prompts or (None,):
-            model = load_classifier(source.name, asks=asks)
-            for cache in caches.values():  # some is known of one of the models
-                if source.name == "embedded-2class":
-                    probabilities_of(model, MANY[20:60], cache)
-            for texts in groups:
-                probabilities_of(model, texts, caches["here"])
-    found = spread(engine, sources, groups, caches["spread"], no_bars)
+        for model in loaded(source):
+            probabilities_of(model, MANY, here)
+    found = spread(engine, sources, MANY, there)
     assert [len(found[source.name]) for source in sources] == [1, 2, 1]  # type: ignore[arg-type]
-    rows = [kept(cache, "answers") for cache in caches.values()]
-    assert len(rows[0]) == 4 * len(MANY)
-    assert rows[0] == rows[1]
+    assert len(kept(here)) == 4 * len(MANY)
+    assert kept(here) == kept(there)
 
+    class NoPieces(InProcess[LoadedModels]):
+        def map(self, ask: Any, given: Any) -> Any:
+            assert ask is LoadedModels.describe or not list(given)
+            yield from super().map(ask, given)
 
-def test_nothing_is_asked_again(folders: dict[str, Path], tmp_path: Path) -> None:
-    sources = [Source(str(folders["classifier"]))]
-    cache = tmp_path / "cache.sqlite"
-    told: list[int] = []
-    bars = lambda name, total: lambda done, note="": told.append(done)  # noqa: E731
-    spread(InProcess(LoadedModels()), sources, [SENTENCES], cache, bars)
-    assert told == [1, len(SENTENCES)]
-    spread(InProcess(LoadedModels()), sources, [SENTENCES], cache, bars)
-    assert told == [1, len(SENTENCES), 1]
+    spread(NoPieces(LoadedModels()), sources, MANY, there)
 
 
 def test_a_model_that_fails_leaves_the_others(
@@ -180,24 +133,15 @@ def test_a_model_that_fails_leaves_the_others(
 ) -> None:
     broken = shutil.copytree(folders["classifier"], tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"no weights")
-    given = ["--suite", str(suite_folder), "--out", str(tmp_path / "out")]
-    done = runner.invoke(app, ["score", str(broken), "vader", *given, "--engine", "ray"])
-    assert done.exit_code == 1
-    assert "weights cannot be loaded" in done.stderr
-    assert (tmp_path / "out" / "vader.json").exists()
-    with pytest.raises(ScoringError, match="weights cannot be loaded"):
-        score(models=(str(broken),), suite=str(suite_folder), engine="ray", out=tmp_path)
+    given: dict[str, Any] = {"suite": str(suite_folder), "engine": "ray", "out": tmp_path / "out"}
+    with pytest.warns(match="broken"):
+        scores = score_models([str(broken), "vader"], **given)
+    assert scores.failed == (str(broken),) and [one.name for one in scores.files] == ["vader.json"]
+    with pytest.raises(ScoringError, match="broken"):
+        score_models([str(broken)], **given)
 
 
-def test_a_folder_that_a_node_does_not_have_is_named(tmp_path: Path) -> None:
-    there = Source(str(tmp_path / "gone"), is_folder=True)
-    found = spread(InProcess(LoadedModels()), [there], [SENTENCES], tmp_path / "cache", no_bars)
-    error = found[there.name]
-    assert isinstance(error, ScoringError)
-    assert "gone: is no folder on node" in error.problem and "Hub id" in error.hint
-
-
-def test_another_model_on_another_node_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_other_files_on_another_node_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     class Elsewhere(InProcess[LoadedModels]):
         """The second ask finds other files in the folder."""
 
@@ -207,26 +151,20 @@ def test_another_model_on_another_node_is_refused(folders: dict[str, Path], tmp_
             self.worker = LoadedModels()
 
     folder = shutil.copytree(folders["classifier"], tmp_path / "model")
-    source = Source(str(folder))
-    engine = Elsewhere(LoadedModels())
-    found = spread(engine, [source], [SENTENCES], tmp_path / "cache", no_bars)
-    assert "is another on node" in str(found[source.name])
+    sources = [Source(str(folder)), Source(str(tmp_path / "gone"), is_folder=True)]
+    found = spread(Elsewhere(LoadedModels()), sources, SENTENCES, tmp_path / "cache")
+    for source in sources:
+        error = found[source.name]
+        assert isinstance(error, ScoringError) and "node" in error.problem
 
 
-def test_endpoints_and_predictions_start_no_cluster(
+def test_endpoints_start_no_cluster(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("s2lct.ray_engine.RayEngine", lambda *_, **__: pytest.fail("started"))
-    options = {"suite": str(suite_folder), "engine": "ray", "limit": 2, "out": tmp_path / "out"}
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with SentimentServer(lambda text, before: Reply("positive")) as server:
-        asked = score(models=("m",), base_url=server.base_url, prompt=(PROMPT,), **options)
+    with SentimentServer(lambda text, before: Reply("positive"), PROMPTS[0]) as server:
+        asked = score_models(
+            ["m"], base_url=server.base_url, prompt=PROMPTS[:1], suite=str(suite_folder),
+            engine="ray", limit=2, out=tmp_path,
+        )  # fmt: skip
     assert asked.results[0].model.endpoint is not None
-    given = tmp_path / "given.csv"
-    runner.invoke(
-        app, ["export", str(suite_folder), "--format", "csv", "--out", str(tmp_path / "cases.csv")]
-    )
-    lines = (tmp_path / "cases.csv").read_text().splitlines()
-    ids = [line.partition(",")[0] for line in lines[1:]]
-    given.write_text("\n".join(["id,label", *(f"{one},negative" for one in ids)]))
-    assert score(predictions=given, **{**options, "limit": None}).results

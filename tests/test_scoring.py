@@ -21,9 +21,7 @@ from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.integrations.metric import compute
-from s2lct.leaderboard.models.fingerprint import model_fingerprint
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.leaderboard.results.read import read_result, read_scored, recompute
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.site.report_page import marked
@@ -175,57 +173,6 @@ def test_the_word_lists_score_a_suite(suite_folder: Path) -> None:
         assert set(outcomes.labels.tolist()) == {0, 1, 2}
 
 
-def test_what_a_model_said_is_kept(tmp_path: Path) -> None:
-    cache = tmp_path / "outcomes.sqlite"
-    first, again = Fixed(0.9), Fixed(0.9)
-    expected = score(first, CASES, cache=cache)
-    assert score(again, CASES, cache=cache).labels.tolist() == expected.labels.tolist()
-    assert (first.asked, again.asked) == (3, 0)
-
-
-def test_a_killed_run_resumes(tmp_path: Path) -> None:
-    cache = tmp_path / "outcomes.sqlite"
-
-    class Killed(Fixed):
-        def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], np.ndarray]]:
-            yield next(super().probabilities(texts))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        score(Killed(0.9), CASES, cache=cache)
-    again = Fixed(0.9)
-    score(again, CASES, cache=cache)
-    assert again.asked == 2
-
-
-def test_a_damaged_cache_is_named(tmp_path: Path) -> None:
-    cache = tmp_path / "outcomes.sqlite"
-    cache.write_bytes(b"not a data base" * 100)
-    with pytest.raises(ScoringError, match="is damaged"):
-        score(Fixed(0.9), CASES, cache=cache)
-
-
-def test_outputs_that_are_not_numbers_are_refused() -> None:
-    with pytest.raises(ScoringError, match="not a number"):
-        score(Fixed(float("nan")), CASES)
-
-
-def test_batches_change_no_probability(classifier_folder: Path, suite_folder: Path) -> None:
-    model = SequenceClassifier(str(classifier_folder))
-    texts = [case.text for case in load_cases(suite_folder).cases]
-
-    def said(some: list[str]) -> np.ndarray:
-        rows = np.zeros((len(some), 3))
-        for numbers, batch in model.probabilities(some):
-            rows[numbers] = batch
-        return rows
-
-    together = said(texts)
-    assert np.abs(together - np.concatenate([said([text]) for text in texts])).max() < 1e-5
-    assert np.abs(together - said(texts[::-1])[::-1]).max() < 1e-5
-    assert together.std() > 0.01  # it does not say the same of everything
-
-
 def test_a_local_classifier_scores_from_the_command_line(
     classifier_folder: Path, suite_folder: Path, tmp_path: Path
 ) -> None:
@@ -239,49 +186,6 @@ def test_a_local_classifier_scores_from_the_command_line(
     assert len(result.model.weights_sha256) == 64
     assert result.suite.version == "1.0.0"
     assert "negative → negative" in result.model.label_rule
-
-
-def test_asking_a_model_leaves_its_fingerprint(classifier_folder: Path) -> None:
-    model = SequenceClassifier(str(classifier_folder))
-    next(iter(model.probabilities(["A text that the tokenizer may cut."])))
-    assert model_fingerprint(model.tokenizer, model.model) == model.fingerprint
-
-
-def test_a_pickled_checkpoint_is_read_without_running_it(
-    classifier_folder: Path, tmp_path: Path
-) -> None:
-    import torch
-    from safetensors.torch import load_file
-
-    folder = with_labels(classifier_folder, tmp_path / "bin")
-    weights = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    torch.save(weights, folder / "pytorch_model.bin")
-    expected = SequenceClassifier(str(classifier_folder)).fingerprint
-    assert SequenceClassifier(str(folder)).fingerprint == expected
-
-    class Evil:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return Path.touch, (tmp_path / "executed",)
-
-    torch.save({**weights, "evil": Evil()}, folder / "pytorch_model.bin")
-    with pytest.raises(ScoringError, match="weights cannot be loaded"):
-        SequenceClassifier(str(folder))
-    assert not (tmp_path / "executed").exists()
-
-
-def test_models_that_cannot_be_scored_say_why(classifier_folder: Path, tmp_path: Path) -> None:
-    headless = with_labels(classifier_folder, tmp_path / "a", architectures=["BertModel"])
-    with pytest.raises(ScoringError, match="no classification head"):
-        load_classifier(str(headless))
-    voiceless = with_labels(classifier_folder, tmp_path / "b")
-    for file in voiceless.glob("*token*"):
-        file.unlink()
-    (voiceless / "vocab.txt").unlink(missing_ok=True)
-    with pytest.raises(ScoringError, match="tokenizer"):
-        load_classifier(str(voiceless))
-    with pytest.raises(ScoringError, match="without a network"):
-        load_classifier("nobody/nothing-here")
 
 
 def test_a_suite_that_is_none_says_what_to_do(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from test_capabilities import OWN_CAPABILITY
 
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.capabilities.schema import Capability
@@ -182,3 +185,58 @@ def test_what_only_the_fluent_form_carries_out_is_refused() -> None:
     found = found_for(capability, [["a", "dull", "film"]])
     with pytest.raises(CapabilityError, match="does not carry out the operations"):
         transform(found, capability, capability.form("fluent"), seeds=1, seed=1)
+
+
+def with_choices(number: int, wordings: list[str]) -> Capability:
+    data = yaml.safe_load(OWN_CAPABILITY)
+    names = ["c" * n for n in range(1, number + 1)]
+    data["forms"]["fluent"]["templates"] = [
+        {
+            "text": " ".join(f"{{{name}}}" for name in names) + ' "{P}"',
+            "choices": dict.fromkeys(names, wordings),
+            "passes": ["neutral"],
+        }
+    ]
+    return Capability.model_validate(data)
+
+
+def found(number: int) -> dict[str, list[Sentence]]:
+    return {
+        "P": [Sentence("made", str(n), f"It is lovely {n}.", "positive") for n in range(number)]
+    }
+
+
+@pytest.mark.parametrize(("choices", "sentences"), [(2, 3), (6, 2), (12, 2)])
+def test_of_many_wordings_as_many_as_asked_are_picked(choices: int, sentences: int) -> None:
+    capability = with_choices(choices, [f"word{n}" for n in range(10)])
+    form = capability.form("fluent")
+    wanted = 50
+    seeds = transform(found(sentences), capability, form, seeds=wanted, seed=1)
+    assert len({seed.text for seed in seeds}) == len(seeds) == wanted
+    again = transform(found(sentences), capability, form, seeds=wanted, seed=1)
+    assert [seed.text for seed in again] == [seed.text for seed in seeds]
+    other = transform(found(sentences), capability, form, seeds=wanted, seed=2)
+    assert [seed.text for seed in other] != [seed.text for seed in seeds]
+
+
+def test_wordings_that_are_all_the_same_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("s2lct.builder.stages.transform.MOST_COMBINATIONS", 5_000)
+    capability = with_choices(12, ["word"] * 10)
+    seeds = transform(found(2), capability, capability.form("fluent"), seeds=50, seed=1)
+    assert len(seeds) == 2
+
+
+def test_every_one_of_few_wordings_is_used() -> None:
+    capability = with_choices(3, ["one", "two", "three"])
+    seeds = transform(found(1), capability, capability.form("fluent"), seeds=1_000, seed=1)
+    assert len(seeds) == 27
+
+
+def test_a_rewrite_that_its_search_does_not_ask_for_is_an_error() -> None:
+    data = yaml.safe_load(OWN_CAPABILITY)
+    data["forms"]["paper"] = copy.deepcopy(data["forms"]["fluent"])
+    template = data["forms"]["paper"]["templates"][0]
+    template["rewrite"] = {"P": {"find": "Zebras", "replace": ["Zebras never"]}}
+    capability = Capability.model_validate(data)
+    with pytest.raises(CapabilityError, match="LC12, rewrite of P: 'Zebras' does not match"):
+        transform(found(1), capability, capability.form("paper"), seeds=1, seed=1)

@@ -84,7 +84,7 @@ def test_figures_of_a_small_suite() -> None:
         "seeds that quote, share",
     }
     assert "2 seeds" not in variety_caption(variety)
-    assert variety_table(variety).row_count == len(variety.figures)
+    assert len(variety_table(variety).rows) == len(variety.figures)
 
 
 def test_nothing_has_no_variety() -> None:

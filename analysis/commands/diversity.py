@@ -4,52 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from s2lct.options import CASES, Argument, ChosenCases, CorpusColumns, Count, Option, Seed, takes
-from s2lct.progress import Bars
+import typer
+
+from s2lct.command import Capabilities, Count, RandomSeed, command
 
 if TYPE_CHECKING:
     from s2lct.analysis.diversity.measures import DiversityComparison
 
-CORPUS, FILES = "Corpus", "Files to write"
-NO_CORPUS = "none"
-FILE_OPTIONS = {"html": "html", "json": "json_file", "csv": "csv", "png": "png"}
-
-
-class DiversityOptions(CorpusColumns, ChosenCases):
-    """Options of `diversity`."""
-
-    suite: Annotated[str, Argument("Folder of a built suite, or Hub id\\[@REVISION].")]
-    against: Annotated[
-        str | None, Option("Cases to set beside it: checklist:PATH, JSON lines of CheckList's.")
-    ] = None
-    draws: Annotated[Count, Option("How often cases are drawn from what is not the suite.")] = 3
-    parser: Annotated[str, Option("Constituency parser: embedded, benepar model, folder.")] = (
-        "embedded"
-    )
-    seed: Annotated[Seed, Option("Seed of every draw.")] = 0
-    corpus: Annotated[
-        str | None,
-        Option(
-            "Raw corpus to set beside it, as `s2lct build --corpus` takes it, or none "
-            r"\[default: the one the suite was built from].",
-            CORPUS,
-        ),
-    ] = None
-    kind: Annotated[
-        Literal["seed", "expansion"] | None, Option("Only seeds, or only expansions.", CASES)
-    ] = None
-    html: Annotated[Path | None, Option("Write plots and table as a page.", FILES, path="file")] = (
-        None
-    )
-    json_file: Annotated[
-        Path | None, Option("Write every figure as JSON.", FILES, flags="--json", path="file")
-    ] = None
-    csv: Annotated[Path | None, Option("Write every figure as CSV.", FILES, path="file")] = None
-    png: Annotated[Path | None, Option("Write the plots as one picture.", FILES, path="file")] = (
-        None
-    )
+FILES = "Files to write"
 
 
 @dataclass(frozen=True)
@@ -60,8 +24,46 @@ class Diversities:
     files: tuple[Path, ...]
 
 
-@takes(DiversityOptions)
-def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
+@command
+def diversity(
+    suite: Annotated[str, typer.Argument(help=r"Folder of a built suite, or Hub id\[@REVISION].")],
+    *,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Cases to set beside it: checklist:PATH, JSON lines of CheckList's."),
+    ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="Raw corpus to set beside it, as `s2lct build --corpus` takes it, or none "
+            r"\[default: the one the suite was built from]."
+        ),
+    ] = None,
+    capability: Capabilities = [],  # noqa: B006
+    draws: Annotated[
+        Count, typer.Option(help="How often cases are drawn from what is not the suite.")
+    ] = 3,
+    parser: Annotated[
+        str, typer.Option(help="Constituency parser: embedded, benepar model, folder.")
+    ] = "embedded",
+    seed: Annotated[RandomSeed, typer.Option(help="Seed of every draw.")] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="Write table and plots as a page.", rich_help_panel=FILES
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", dir_okay=False, help="Write every figure as JSON.", rich_help_panel=FILES
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="Write every figure as CSV.", rich_help_panel=FILES),
+    ] = None,
+) -> Diversities:
     """Measure how varied a suite is, beside other sources.
 
     By self-BLEU, productions, distinct n-grams, lengths and depths; and the suite by itself, in
@@ -73,38 +75,31 @@ def diversity(options: DiversityOptions, bars: Bars) -> Diversities:
     from s2lct.analysis.diversity.sources import checklist_texts, corpus_texts, grouped
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.extras import require
-    from s2lct.files import check_files_out, write_bytes
-    from s2lct.labels import check_label_map
+    from s2lct.files import check_files_out, write_text
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import cases_of, read_rows
     from s2lct.suite.variety import variety_of
 
-    out = {name: getattr(options, field) for name, field in FILE_OPTIONS.items()}
-    require("sacrebleu", *(("matplotlib",) if out["html"] or out["png"] else ()))
-    columns = options.model_dump(include={"text_column", "label_column"})
-    columns["label_map"] = check_label_map(options.label_map)
-    check_files_out(**out)
-    read = read_rows(options.suite)
-    chosen = cases_of(read).select(options.capability or None, options.kind)
+    require("sacrebleu", *(("matplotlib",) if html else ()))
+    check_files_out(html=html, json=json_file, csv=csv)
+    read = read_rows(suite)
+    chosen = cases_of(read).select(capability or None)
+    names = {case.capability for case in chosen.cases}
     sources = {"suite": grouped(chosen.cases)}
     groups = tuple(sources["suite"])
-    if options.against is not None:
-        named = spelled(options.capability, [case.capability for case in chosen.cases])
-        sources["CheckList"] = checklist_texts(options.against, groups, named)
-    if options.corpus != NO_CORPUS:
-        sources["corpus"] = corpus_texts(options.suite, options.corpus, columns, groups)
-    reader = Reader(load_tagger(), load_parser(options.parser))
-    measured = compare(sources, reader, draws=options.draws, seed=options.seed, bars=bars)
-    names = {case.capability for case in chosen.cases}
+    if against is not None:
+        sources["CheckList"] = checklist_texts(against, groups, spelled(capability, names))
+    if texts := corpus_texts(suite, corpus, groups):
+        sources["corpus"] = texts
+    measured = compare(sources, Reader(load_tagger(), load_parser(parser)), draws=draws, seed=seed)
     rows = (row.model_dump() for row in read.rows if row.capability in names)
     measured = replace(measured, variety=variety_of(rows))
-    written = {
-        "html": lambda: report.as_html(measured, chosen.name).encode(),
-        "json": lambda: report.as_json(measured).encode(),
-        "csv": lambda: report.as_csv(measured).encode(),
-        "png": lambda: report.as_png(measured),
-    }
-    files = {name: path for name, path in out.items() if path is not None}
-    for name, path in files.items():
-        write_bytes(path, written[name]())
-    return Diversities(measured, tuple(files.values()))
+    files = []
+    if html is not None:
+        write_text(html, report.as_html(measured, chosen.name))
+        files.append(html)
+    for path, written in ((json_file, report.as_json), (csv, report.as_csv)):
+        if path is not None:
+            write_text(path, written(measured))
+            files.append(path)
+    return Diversities(measured, tuple(files))

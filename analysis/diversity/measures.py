@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,9 @@ from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.diversity.readings import Reader, Reading
 from s2lct.analysis.diversity.sources import ALL_CASES, Groups, Text
 from s2lct.identity import rng_for
-from s2lct.progress import Bars, no_bars
 from s2lct.suite.variety import Variety
 
 NGRAMS = (1, 2, 3)
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BLEU_ORDER = 4
 GROWTH_ORDERS = 20
 GROWTH_STEPS = 40
@@ -37,30 +36,21 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """How a quantity is spread: mean, standard deviation, and `QUANTILES`."""
-
-    mean: float
-    sd: float
-    quantiles: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Diversity:
-    """How diverse some cases are.
+    """How diverse some cases are, by figures by name.
 
-    By self-BLEU, 0 to 100, of each case against all others (Zhu et al. 2018), distinct productions
-    of the parses, distinct n-grams of words in all n-grams (Li et al. 2016), by n, words in a case,
-    and depth of its deepest tree in edges. Unparsed cases have a sentence the parser refuses.
+    ``self_bleu`` is the mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018),
+    ``productions`` distinct ones of the parses, ``distinct_1`` … distinct n-grams of words in all
+    n-grams (Li et al. 2016), ``words`` and ``depth`` means of words in a case and of the depth of
+    its deepest tree in edges, with standard deviations ``words_sd`` and ``depth_sd``; ``unparsed``
+    cases have a sentence the parser refuses.
     """
 
     cases: int
-    self_bleu: Figure
-    productions: Figure
-    distinct: Mapping[int, Figure]
-    words: Spread
-    depth: Spread
-    unparsed: int
+    figures: Mapping[str, Figure]
+
+    def __getitem__(self, name: str) -> float:
+        return self.figures[name].value
 
 
 @dataclass(frozen=True)
@@ -125,16 +115,17 @@ def measure(texts: Sequence[Text], readings: Sequence[Reading]) -> Diversity:
         scores = self_bleu([one.text for one in texts])
         _, ci = mean_and_interval([one.family for one in texts], scores, seed=0)
         bleu = Figure(float(scores.mean()), *ci)
+    words = [len(reading.words) for reading in readings]
     depths = [reading.depth for reading in readings if reading.depth is not None]
-    return Diversity(
-        cases=len(texts),
-        self_bleu=bleu,
-        productions=Figure(len(frozenset().union(*(one.productions for one in readings)))),
-        distinct={n: Figure(distinct([one.words for one in readings], n)) for n in NGRAMS},
-        words=spread([len(reading.words) for reading in readings]),
-        depth=spread(depths),
-        unparsed=len(readings) - len(depths),
-    )
+    values: dict[str, Any] = {
+        "productions": len(frozenset().union(*(one.productions for one in readings)))
+    }
+    values |= {f"distinct_{n}": distinct([one.words for one in readings], n) for n in NGRAMS}
+    for name, numbers in (("words", words), ("depth", depths or [0])):
+        values |= {name: np.mean(numbers), f"{name}_sd": np.std(numbers)}
+    values["unparsed"] = len(readings) - len(depths)
+    figures = {name: Figure(float(value)) for name, value in values.items()}
+    return Diversity(len(texts), {"self_bleu": bleu} | figures)
 
 
 def distinct(texts: Sequence[Sequence[str]], n: int) -> float:
@@ -143,13 +134,6 @@ def distinct(texts: Sequence[Sequence[str]], n: int) -> float:
         tuple(words[start : start + n]) for words in texts for start in range(len(words) - n + 1)
     ]
     return len(set(ngrams)) / len(ngrams) if ngrams else 0.0
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Mean, standard deviation and quantiles; zeros for no values."""
-    numbers = np.asarray(values or [0], dtype=np.float64)
-    quantiles = np.quantile(numbers, QUANTILES).tolist()
-    return Spread(float(numbers.mean()), float(numbers.std()), tuple(quantiles))
 
 
 def growth(readings: Sequence[Reading], seed: int = 0) -> list[tuple[int, float]]:
@@ -171,34 +155,15 @@ def merged(measured: Sequence[Diversity]) -> Diversity:
     """The means of several draws, with the least and the greatest for an interval."""
     if len(measured) == 1:
         return measured[0]
-
-    def figure(figures: Sequence[Figure]) -> Figure:
-        values = [one.value for one in figures]
-        return Figure(float(np.mean(values)), min(values), max(values))
-
-    def mean(spreads: Sequence[Spread]) -> Spread:
-        rows = [(one.mean, one.sd, *one.quantiles) for one in spreads]
-        of_means, of_sds, *quantiles = np.mean(rows, axis=0).tolist()
-        return Spread(of_means, of_sds, tuple(quantiles))
-
-    return Diversity(
-        cases=measured[0].cases,
-        self_bleu=figure([one.self_bleu for one in measured]),
-        productions=figure([one.productions for one in measured]),
-        distinct={n: figure([one.distinct[n] for one in measured]) for n in NGRAMS},
-        words=mean([one.words for one in measured]),
-        depth=mean([one.depth for one in measured]),
-        unparsed=round(float(np.mean([one.unparsed for one in measured]))),
-    )
+    figures = {}
+    for name in measured[0].figures:
+        values = [one[name] for one in measured]
+        figures[name] = Figure(float(np.mean(values)), min(values), max(values))
+    return Diversity(measured[0].cases, figures)
 
 
 def compare(
-    sources: Mapping[str, Groups],
-    reader: Reader,
-    *,
-    draws: int = 3,
-    seed: int = 0,
-    bars: Bars = no_bars,
+    sources: Mapping[str, Groups], reader: Reader, *, draws: int = 3, seed: int = 0
 ) -> DiversityComparison:
     """Measure a suite, the first, beside sources with the same groups, so many cases from each.
 
@@ -215,8 +180,7 @@ def compare(
         return [rng_for(seed, *key).sample(list(texts), most) for key in keys]
 
     taken = {(group, name): drawn(name, group) for group in sources[suite] for name in sources}
-    every = [one.text for parts in taken.values() for texts in parts for one in texts]
-    reader.read(every, bars("read and parse", len(reader.missing(every))))
+    reader.read([one.text for parts in taken.values() for texts in parts for one in texts])
 
     def read(texts: Sequence[Text]) -> list[Reading]:
         return reader.read([one.text for one in texts])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from nltk import Tree
 
-from s2lct.analysis.progress import Advance, silently
 from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.progress import bar
 from s2lct.suite.records import Token
 
 SENTENCES_AT_ONCE = 64
@@ -67,13 +67,10 @@ class Reader:
         self._readings: dict[str, Reading] = {}
         self._trees: dict[tuple[str, ...], tuple[frozenset[str], int] | None] = {}
 
-    def missing(self, texts: Iterable[str]) -> list[str]:
-        """The texts that were not read yet, each once."""
-        return [text for text in dict.fromkeys(texts) if text not in self._readings]
-
-    def read(self, texts: Sequence[str], advance: Advance = silently) -> list[Reading]:
+    def read(self, texts: Sequence[str]) -> list[Reading]:
         """Readings of the texts, in order."""
-        missing = self.missing(texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in self._readings]
+        advance = bar("read and parse", len(missing)) if missing else None
         for start in range(0, len(missing), SENTENCES_AT_ONCE):
             chunk = missing[start : start + SENTENCES_AT_ONCE]
             tagged = self._tagger.tag(chunk)
@@ -84,7 +81,8 @@ class Reader:
                 self._trees[shape] = None if tree is None else seen_in(tree)
             for text, tokens, group in zip(chunk, tagged, parts, strict=True):
                 self._readings[text] = self._reading(tokens, group)
-            advance(len(chunk))
+            if advance:
+                advance(len(chunk))
         return [self._readings[text] for text in texts]
 
     def _reading(self, tokens: Sequence[Token], parts: Sequence[tuple[Token, ...]]) -> Reading:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from s2lct.builder.capabilities.beside_checklist import cases_beside
-from s2lct.builder.corpus.read import read_again, read_corpus
-from s2lct.errors import AnalysisError, S2lctError
-from s2lct.leaderboard.scoring.statistics import families_of
+from s2lct.analysis.corpus_parts import source_corpus
+from s2lct.builder.capabilities.files import cases_beside
+from s2lct.errors import AnalysisError
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
 from s2lct.suite.checklist import read_checklist
-from s2lct.suite.read import read_description
+from s2lct.suite.families import families_of
 
 ALL_CASES = "all"
 SEEDS = "seeds"
@@ -68,20 +67,8 @@ def checklist_texts(against: str, groups: Iterable[str], capabilities: Sequence[
     }
 
 
-def corpus_texts(
-    suite: str, spec: str | None, columns: Mapping[str, Any], groups: Iterable[str]
-) -> Groups:
-    """The corpus named, or the one that the suite's description names."""
-    if spec is not None:
-        read = read_corpus(spec, **columns)
-    else:
-        hint = "name the corpus with --corpus, or leave it out with --corpus none"
-        if not Path(suite).is_dir():
-            raise AnalysisError(f"{suite}: does not say where its corpus lies", hint=hint)
-        built = read_description(Path(suite))["options"]
-        try:
-            read = read_again(built)
-        except S2lctError as error:
-            raise AnalysisError(f"{suite}: {error.problem}", hint=hint) from error
-    texts = [Text(sentence.text, sentence.id) for sentence in read.sentences]
-    return dict.fromkeys(groups, texts)
+def corpus_texts(suite: str, named: str | None, groups: Iterable[str]) -> Groups:
+    """The corpus named, or the one that the suite's description names; none for ``none``."""
+    corpus = source_corpus(suite, named)
+    texts = [Text(sentence.text, sentence.id) for sentence in corpus.sentences] if corpus else []
+    return dict.fromkeys(groups, texts) if texts else {}

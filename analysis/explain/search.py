@@ -25,8 +25,8 @@ from s2lct.analysis.judge import Judge
 from s2lct.analysis.kept import kept
 from s2lct.analysis.suite_rows import SuiteRow
 from s2lct.labels import LABELS
-from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.progress import bar
+from s2lct.suite.families import families_of
 
 CONFIDENCE = 0.95
 STAGES = (10, 20, 50)
@@ -159,12 +159,13 @@ def explain(
     for start in range(0, len(rows), CASES_AT_ONCE):
         part = rows[start : start + CASES_AT_ONCE]
         cases = [[row.case.id, row.case.text, row.template, row.inserted] for row in part]
-        explained += kept(
+        found: list[Explanation] = kept(
             judge.model.fingerprint,
             ["explanations", *about, cases],
             _LIST,
             partial(_explain_together, judge, part, filler, options),
         )
+        explained += found
         advance(len(part))
     return explained
 

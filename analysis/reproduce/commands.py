@@ -5,14 +5,32 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from s2lct.analysis.reproduce.options import ReproduceOptions
-from s2lct.options import takes
-from s2lct.progress import Bars
+import typer
+from pydantic import Field
+
+from s2lct.command import Count, Device, LabelMap, RandomSeed, command
 
 if TYPE_CHECKING:
-    from s2lct.analysis.reproduce.catalogue import Reproduction
+    from s2lct.analysis.reproduce.runner import Reproduction
+
+Name = Literal[
+    "s2lct-table2",
+    "s2lct-table3",
+    "s2lct-retraining",
+    "s2lct-coverage",
+    "s2lct-explanations",
+    "s2lct-diversity",
+    "mncover-table1",
+    "mncover-figure4",
+    "mncover-table3",
+    "mncover-table4",
+    "mncover-table5",
+    "mncover-table6",
+]
+DATA, STUDY = "Data", "Annotations"
+AtLeastTwo = Annotated[int, Field(ge=2)]
 
 
 @dataclass(frozen=True)
@@ -24,39 +42,101 @@ class Reproduced:
     seconds: float
 
 
-@takes(ReproduceOptions)
-def reproduce(options: ReproduceOptions, bars: Bars) -> Reproduced:
+@command
+def reproduce(
+    name: Annotated[Name, typer.Argument(help=f"What to make again: {', '.join(Name.__args__)}.")],
+    *,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for tables and pictures.")],
+    model: Annotated[
+        list[str],
+        typer.Option(
+            help="embedded-2class, embedded-3class, a folder, or a Hub id; may be given again."
+        ),
+    ] = [],  # noqa: B006
+    suite: Annotated[
+        str | None,
+        typer.Option(help="S²LCT suite: folder of a built one, or Hub id.", rich_help_panel=DATA),
+    ] = None,
+    checklist: Annotated[
+        list[Path],
+        typer.Option(
+            dir_okay=False,
+            help="CheckList's cases as JSON lines; may be given again.",
+            rich_help_panel=DATA,
+        ),
+    ] = [],  # noqa: B006
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="Corpus the model was trained on, which sets ranges: sst:PATH, csv:PATH …",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    reference_cases: Annotated[
+        AtLeastTwo | None,
+        typer.Option(help="Only so many random sentences of it.", rich_help_panel=DATA),
+    ] = None,
+    masks: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False,
+            help="What `s2lct masks` learned; learned anew without.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="The study's key.json.", rich_help_panel=STUDY),
+    ] = None,
+    annotations: Annotated[
+        list[Path],
+        typer.Option(
+            dir_okay=False, help="Filled-in forms; may be given again.", rich_help_panel=STUDY
+        ),
+    ] = [],  # noqa: B006
+    limit: Annotated[
+        AtLeastTwo | None,
+        typer.Option(help="Most cases of a test or a capability; the paper's number without."),
+    ] = None,
+    seeds: Annotated[Count, typer.Option(help="Repetitions with other random seeds.")] = 3,
+    seed: Annotated[RandomSeed, typer.Option(help="Seed of draws and shuffles.")] = 0,
+    label_map: LabelMap = None,
+    device: Device = "auto",
+) -> Reproduced:
     """Make a table or figure of a paper again, for any model.
 
-    The paper's figures stand beside its own where they are known. What a run has finished is kept
-    until all is written, so an interrupted one goes on.
+    The paper's figures stand beside its own where they are known.
     """
-    from s2lct.analysis.reproduce.catalogue import maker_of
-    from s2lct.builder.checkpoint import Checkpoints
-    from s2lct.files import check_folder_out, locked, write_bytes, write_text
-    from s2lct.identity import fingerprint_of
+    from s2lct.analysis.reproduce.runner import Inputs, make
+    from s2lct.files import check_folder_out, write_bytes
     from s2lct.labels import check_label_map
 
-    check_label_map(options.label_map)
     began = time.monotonic()
-    check_folder_out(options.out, "--out")
-    options.out.mkdir(parents=True, exist_ok=True)
-    inputs = options.model_dump(mode="json", exclude={"out", "restart"})
-    work = options.out / f".{options.name}-{fingerprint_of(inputs)[:12]}"
-    with locked(work, by="s2lct reproduce"):
-        steps = Checkpoints.open(work, inputs, restart=options.restart)
-        made = maker_of(options.name)(options, steps, bars)
-        files: list[Path] = []
-        tables = [table.as_markdown() for table in made.tables if table.in_page]
-        page = options.out / f"{options.name}.md"
-        write_text(page, "\n".join([*tables, made.verdict + "\n"]))
-        files.append(page)
-        for number, table in enumerate(made.tables, 1):
-            part = "" if number == 1 else f"-{number}"
-            files.append(options.out / f"{options.name}{part}.csv")
-            write_text(files[-1], table.as_csv())
-        for name, picture in made.pictures.items():
-            files.append(options.out / name)
-            write_bytes(files[-1], picture)
-        steps.discard()
-    return Reproduced(made, tuple(files), time.monotonic() - began)
+    check_folder_out(out, "--out")
+    made = make(
+        Inputs(
+            name=name,
+            model=list(dict.fromkeys(model)),
+            suite=suite,
+            checklist=checklist,
+            reference=reference,
+            reference_cases=reference_cases,
+            masks=masks,
+            key=key,
+            annotations=annotations,
+            limit=limit,
+            seeds=seeds,
+            seed=seed,
+            label_map=check_label_map(label_map),
+            device=device,
+        )
+    )
+    shown = [table.markdown() for table in made.tables if table.in_page]
+    contents = {f"{name}.md": "\n".join([*shown, made.verdict + "\n"]).encode()}
+    for number, table in enumerate(made.tables, 1):
+        part = "" if number == 1 else f"-{number}"
+        contents[f"{name}{part}.csv"] = table.table().csv().encode()
+    contents |= made.pictures
+    for file, content in contents.items():
+        write_bytes(out / file, content)
+    return Reproduced(made, tuple(out / file for file in contents), time.monotonic() - began)

@@ -38,8 +38,8 @@ from s2lct.files import one_folder, whole_folder, write_text
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.network import Network
-from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.progress import bar
+from s2lct.suite.families import families_of
 
 MODEL_FOLDER = "model"
 RUN_FILE = "s2lct_run.json"
@@ -232,10 +232,9 @@ class Retrainer:
         predicted = judge.labels([row.case.text for row in self.suite.rows]).tolist()
         rows = zip(self.suite.rows, predicted, strict=True)
         failures = [label not in row.case.passes for row, label in rows]
-        labels = np.array(sorted(set(self.rule.meanings)))
-        held = judge.supports([one.text for one in self._test])[:, labels]
-        likeliest = zip(self._test, labels[held.argmax(axis=1)], strict=True)
-        return failures, [LABELS[label] == one.label for one, label in likeliest]
+        likeliest = judge.likeliest([one.text for one in self._test]).tolist()
+        labels = zip(self._test, likeliest, strict=True)
+        return failures, [LABELS[label] == one.label for one, label in labels]
 
     def _outcomes(
         self, split: Split, before: Sequence[bool], after: Sequence[bool]
@@ -248,7 +247,6 @@ class Retrainer:
             CaseOutcome(
                 id=case.id,
                 capability=case.capability,
-                kind=case.kind,
                 family=family,
                 group=group_of[case.id],
                 before=failed,

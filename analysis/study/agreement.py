@@ -16,16 +16,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from rich.table import Table
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.study.form import QUESTIONS, RATINGS, RELEVANCE, SENTIMENT, Key, KeyItem
-from s2lct.analysis.tables import NARROW, figures_table
 from s2lct.errors import AnalysisError
 from s2lct.labels import Label
 from s2lct.leaderboard.scoring.statistics import RESAMPLES, interval
 from s2lct.suite.annotation import Annotation, Question, alpha
 from s2lct.suite.capability_ids import natural_order
+from s2lct.tables import Table
 
 IRRELEVANT = 2
 """A rating of relevance up to this disputes that the case tests its capability."""
@@ -276,15 +275,10 @@ def disputed_json(disputed: Sequence[Disputed], key: Key) -> str:
 
 def agreement_table(result: StudyResult) -> Table:
     """Figures of seeds, expansions and all, then of each capability."""
-    columns = ("cases", "consistent %", "relevant %", "α sentiment", "α relevance")
-    table = figures_table(columns, padding=0, **NARROW)
     names = {"seed": "seeds", "expansion": "expansions", "all": "all"}
-    for kind, agreement in result.kinds.items():
-        style = "bold" if kind == "all" else ""
-        table.add_row(names[kind], *_cells(agreement), style=style, end_section=kind == "all")
-    for capability, agreement in result.capabilities.items():
-        table.add_row(capability, *_cells(agreement))
-    return table
+    rows = [[names[kind], *_cells(of)] for kind, of in result.kinds.items()]
+    rows += [[capability, *_cells(of)] for capability, of in result.capabilities.items()]
+    return Table(("", "cases", "consistent %", "relevant %", "α sentiment", "α relevance"), rows)
 
 
 def _cells(agreement: Agreement) -> list[str]:

@@ -12,13 +12,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
 from s2lct.builder.capabilities.schema import Capability
-from s2lct.builder.capabilities.yaml_file import read_yaml
 from s2lct.errors import CapabilityError
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import spelled
+from s2lct.suite.checklist import CheckListCase
 
 _FAULTS_TOLD = 5
 _TYPE_NAME = re.compile(r"\[|^str$")
@@ -30,17 +31,19 @@ def read_capability(path: Path) -> Capability:
     Raises:
         CapabilityError: the file cannot be read or does not fit, naming file and field.
     """
-    data = read_yaml(path)
+    hint = "mend it; `s2lct capabilities --show LC4 --yaml` prints a file that fits"
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        told = plain(" ".join(str(error).split()), 300) or type(error).__name__
+        raise CapabilityError(f"{path}: cannot be read as YAML: {told}", hint=hint) from error
     try:
         return Capability.model_validate(data)
     except ValidationError as error:
         faults = list(dict.fromkeys(map(_told, error.errors(include_url=False))))
         told = "; ".join(plain(fault, 200) for fault in faults[:_FAULTS_TOLD])
         more = f"; and {len(faults) - _FAULTS_TOLD} more" if len(faults) > _FAULTS_TOLD else ""
-        raise CapabilityError(
-            f"{path}: {told}{more}",
-            hint="mend these; `s2lct capabilities --show LC4 --yaml` prints a file that fits",
-        ) from error
+        raise CapabilityError(f"{path}: {told}{more}", hint=hint) from error
 
 
 def _told(fault: Mapping[str, Any]) -> str:
@@ -130,3 +133,15 @@ def recorded(capability: Capability) -> dict[str, Any]:
         if capability.id in _shipped() or getattr(capability, field) is None
     }
     return capability.model_dump(mode="json", exclude=left_out)
+
+
+def cases_beside(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
+    """Cases of the CheckList test that a capability stands beside; all where its file names none.
+
+    Two capabilities may divide a test's cases by the labels that pass.
+    """
+    test = next((one.checklist for one in load_capabilities() if one.id == capability), None)
+    if test is None:
+        return cases
+    found = [case for case in cases if case.test == test.test and test.covers(case.passes)]
+    return found or cases

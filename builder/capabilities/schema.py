@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import resources
 from typing import Annotated, Any
 
+import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from s2lct.builder.capabilities.shipped_lists import with_rules, with_words
 from s2lct.builder.language.lexicon import Pos, Sentiment
 from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS
-from s2lct.builder.language.patterns import check_pattern, check_replacement
 from s2lct.builder.language.replies import REPLIES
 from s2lct.labels import Label
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
@@ -62,8 +63,49 @@ class WordClass(_Specified):
 
 
 def _pattern(value: str) -> str:
-    check_pattern(value)
+    try:
+        re.compile(value)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"not a regular expression: {error}") from None
     return value
+
+
+def _with_words(value: Any) -> Any:
+    """Replace ``$name`` in a list of words by the shipped list of that name."""
+    if not isinstance(value, list):
+        return value
+    lists = _shipped("word_lists.yaml")
+    words: list[Any] = []
+    for item in value:
+        if not isinstance(item, str) or not item.startswith("$"):
+            words.append(item)
+        elif item[1:] in lists:
+            words += lists[item[1:]]
+        else:
+            raise ValueError(f"no word list {item}; there are {_named(lists)}")
+    return words
+
+
+def _with_rules(value: Any) -> Any:
+    """Replace ``$name`` in a list of search rules by the shipped rule of that name."""
+    if not isinstance(value, list):
+        return value
+    rules = _shipped("search_rules.yaml")
+    for item in value:
+        if isinstance(item, str) and (item[:1] != "$" or item[1:] not in rules):
+            raise ValueError(f"no search rule {item}; there are {_named(rules)}")
+    return [rules[item[1:]] if isinstance(item, str) else item for item in value]
+
+
+@cache
+def _shipped(name: str) -> dict[str, Any]:
+    text = resources.files("s2lct.builder.data").joinpath(name).read_text(encoding="utf-8")
+    data: dict[str, Any] = yaml.safe_load(text)
+    return data
+
+
+def _named(known: dict[str, Any]) -> str:
+    return ", ".join(f"${name}" for name in known)
 
 
 def _one_line(value: str) -> str:
@@ -84,7 +126,7 @@ def _distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 Pattern = Annotated[str, AfterValidator(_pattern)]
-WordList = Annotated[tuple[str, ...], BeforeValidator(with_words)]
+WordList = Annotated[tuple[str, ...], BeforeValidator(_with_words)]
 Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
 Wording = Annotated[str, AfterValidator(_without_braces)]
 Whole = Annotated[int, Field(strict=True)]
@@ -149,7 +191,13 @@ class Rewrite(_Specified):
     @model_validator(mode="after")
     def _check(self) -> Rewrite:
         for replacement in self.replace:
-            check_replacement(self.find, replacement)
+            try:
+                # `re` looks at the replacement even where nothing is replaced.
+                re.sub(self.find, replacement, "")
+            except (re.error, IndexError) as error:
+                raise ValueError(
+                    f"{replacement!r} does not go with {self.find!r}: {error}"
+                ) from None
         return self
 
 
@@ -221,10 +269,6 @@ class Template(_Specified):
                 )
             if names and field["name"] in self.choices:
                 raise ValueError(f"template {self.text!r}: {field['name']} is a choice")
-            if is_reply(field) and (len(names) > 1 or field["name"] not in self.slots):
-                raise ValueError(
-                    f"template {self.text!r}: {field[0]} is no reply to a sentence in it"
-                )
         unused = set(self.choices) - {match["name"] for match in self.fields()}
         if unused:
             raise ValueError(f"choices: {', '.join(sorted(unused))} not in the template's text")
@@ -300,7 +344,7 @@ class Form(_Specified):
     """
 
     search: dict[
-        str, Annotated[tuple[SearchRule, ...], BeforeValidator(with_rules), Field(min_length=1)]
+        str, Annotated[tuple[SearchRule, ...], BeforeValidator(_with_rules), Field(min_length=1)]
     ]
     templates: Annotated[tuple[Template, ...], Field(min_length=1)]
     keep_search_rule: Truth = False

@@ -22,6 +22,7 @@ from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import fill, mask
 from s2lct.builder.stages.reduce import head_of
 from s2lct.builder.stages.validate import fitting_words
+from s2lct.plain_text import words
 from s2lct.suite.records import (
     FilledSentence,
     InsertedWord,
@@ -35,39 +36,10 @@ WORDS_OF_A_MASK = 3
 OF_ONE_PLACE = 4
 LONGEST_FUNCTION_WORD = 3
 
-ABOUT_GROUPS = frozenset(
-    [
-        "african",
-        "arab",
-        "asian",
-        "black",
-        "catholic",
-        "christian",
-        "fat",
-        "gay",
-        "hispanic",
-        "islamic",
-        "jew",
-        "jewish",
-        "latino",
-        "lesbian",
-        "muslim",
-        "naked",
-        "nazi",
-        "negro",
-        "nude",
-        "porn",
-        "porno",
-        "queer",
-        "racial",
-        "rape",
-        "sex",
-        "sexual",
-        "sexy",
-        "slave",
-        "transgender",
-        "white",
-    ]
+ABOUT_GROUPS = words(
+    "african arab asian black catholic christian fat gay hispanic islamic jew jewish latino "
+    "lesbian muslim naked nazi negro nude porn porno queer racial rape sex sexual sexy slave "
+    "transgender white"
 )
 """Not inserted: a case about a film does not become one about a group of people, or about sex."""
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.patterns import matched, named_in_errors, searched
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.identity import shuffle_key
@@ -44,16 +43,11 @@ def find(
     """Sentences that one of the rules accepts as far as words go, with that rule.
 
     A text that occurs twice in the corpus is found once.
-
-    Raises:
-        CapabilityError: one of a rule's regular expressions takes too long.
     """
     found: dict[str, tuple[TaggedSentence, SearchRule]] = {}
     for candidate in tagged:
-        for number, rule in enumerate(rules, start=1):
-            with named_in_errors(f"rule {number}"):
-                meets = meets_words(candidate.sentence, candidate.tokens, rule, lexicon)
-            if meets:
+        for rule in rules:
+            if meets_words(candidate.sentence, candidate.tokens, rule, lexicon):
                 found.setdefault(candidate.sentence.text, (candidate, rule))
                 break
     return list(found.values())
@@ -87,17 +81,13 @@ def search(
         forms: the capabilities' forms by capability id.
         tagger: the tagger.
         lexicon: the lexicon.
-
-    Raises:
-        CapabilityError: as `find` does.
     """
     tokens = tagger.tag([sentence.text for sentence in sentences])
     tagged = [TaggedSentence(s, t) for s, t in zip(sentences, tokens, strict=True)]
     matches: list[Match] = []
     for capability, form in forms.items():
         for slot, rules in form.search.items():
-            with named_in_errors(f"capability {capability}, slot {slot}"):
-                found = find(tagged, rules, lexicon)
+            found = find(tagged, rules, lexicon)
             matches += [Match(capability, slot, rules.index(rule), one) for one, rule in found]
     return matches
 
@@ -183,11 +173,7 @@ def meets_label(sentence: Sentence, rule: SearchRule) -> bool:
 
 
 def may_meet(sentence: Sentence, rule: SearchRule) -> bool:
-    """Whether a sentence meets what can be told of a rule before it is tagged.
-
-    Raises:
-        CapabilityError: one of the rule's regular expressions takes too long.
-    """
+    """Whether a sentence meets what can be told of a rule before it is tagged."""
     if not meets_label(sentence, rule):
         return False
     # No token goes across a space, so each part with a letter or digit is a word at least.
@@ -198,20 +184,17 @@ def may_meet(sentence: Sentence, rule: SearchRule) -> bool:
 
 
 def _meets_patterns(text: str, rule: SearchRule) -> bool:
-    if rule.starts_with is not None and matched(rule.starts_with, text) is None:
+    if rule.starts_with is not None and re.match(rule.starts_with, text) is None:
         return False
-    if rule.matches is not None and not searched(rule.matches, text):
+    if rule.matches is not None and not re.search(rule.matches, text):
         return False
-    return rule.matches_no is None or not searched(rule.matches_no, text)
+    return rule.matches_no is None or not re.search(rule.matches_no, text)
 
 
 def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Lexicon) -> bool:
     """Whether a text meets everything in a rule but its label, score and tree.
 
     This is what an expansion of a seed without template must still meet (criterion 3).
-
-    Raises:
-        CapabilityError: one of the rule's regular expressions takes too long.
     """
     words = number_of_words(tokens)
     if words < rule.words_at_least or (rule.words_below is not None and words >= rule.words_below):

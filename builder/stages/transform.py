@@ -8,17 +8,16 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from s2lct.builder.capabilities.schema import Capability, Form, Template, operations_of
-from s2lct.builder.language.patterns import matched, named_in_errors
 from s2lct.errors import CapabilityError
-from s2lct.identity import content_id, rng_for, shuffle_key
+from s2lct.identity import content_id, shuffle_key
 from s2lct.labels import Label
 from s2lct.plain_text import plain
 from s2lct.suite.records import Seed, Sentence
 
 MOST_COMBINATIONS = 100_000
 """Of sentences for a template's slots, and of tries for a seed that is not there yet."""
-VARIANTS_IN_RANDOM_ORDER = 1_000
-"""Of so many wordings each has its place in a random order; of more some are picked."""
+MOST_VARIANTS = 1_000
+"""Wordings of a template that are used, however many its choices give."""
 _FULL_STOP = re.compile(r"(?<![.])\.$")
 
 
@@ -124,30 +123,14 @@ def _seeds_of(
     shares = [
         combinations[(start + turn) % len(sharing) :: len(sharing)] for turn in range(len(sharing))
     ]
-    variants = template.variants
-    for turn in range(variants):
+    variants = range(min(template.variants, MOST_VARIANTS))
+    for turn in variants:
         for sentences in itertools.chain(*shares):
             keys = (capability.id, template.text, *(sentence.id for sentence in sentences))
-            wording = template.variant(_variant_of_turn(turn, variants, seed, keys))
+            order = sorted(variants, key=lambda n: shuffle_key(seed, *keys, str(n)))
+            wording = template.variant(order[turn])
             filled = dict(zip(slots, sentences, strict=True))
             yield fill_template(template, wording, filled, capability.id)
-
-
-def _variant_of_turn(turn: int, variants: int, seed: int, keys: Sequence[str]) -> int:
-    """Which variant comes in a turn: in ``variants`` turns each once, in a random order.
-
-    Of many variants none but the one asked for is looked at.
-    """
-    if variants <= VARIANTS_IN_RANDOM_ORDER:
-        order = sorted(range(variants), key=lambda n: shuffle_key(seed, *keys, str(n)))
-        return order[turn]
-    # Steps of a size that shares no factor with the number of variants meet each of them.
-    rng = rng_for(seed, *keys)
-    start = rng.randrange(variants)
-    step = rng.randrange(1, variants)
-    while math.gcd(step, variants) != 1:
-        step = rng.randrange(1, variants)
-    return (start + turn * step) % variants
 
 
 def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sentence, ...]]:
@@ -205,8 +188,7 @@ def fill_template(
             sentence = _FULL_STOP.sub("", sentence)
         slot_shown = field[0]
         if (rewrite := template.rewrite.get(name)) is not None:
-            with named_in_errors(f"capability {capability}, rewrite of {name}"):
-                match = matched(rewrite.find, sentence)
+            match = re.match(rewrite.find, sentence)
             if match is None:
                 raise CapabilityError(
                     f"capability {capability}, rewrite of {name}: {plain(rewrite.find, 200)!r} "

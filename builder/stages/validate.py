@@ -14,7 +14,6 @@ from functools import lru_cache
 
 from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
-from s2lct.builder.language.patterns import named_in_errors
 from s2lct.builder.models import Tagger
 from s2lct.builder.models.masked_lm import MASK
 from s2lct.builder.stages.search import meets_text
@@ -168,11 +167,9 @@ def _reject(
     if form.keep_search_rule:
         (rules,) = form.search.values()
         label = parsed.seed.sources[0].label
-        with named_in_errors(f"capability {parsed.seed.capability}"):
-            kept = any(
-                rule.label == label and meets_text(candidate.text, tokens, rule, lexicon)
-                for rule in rules
-            )
-        if not kept:
+        if not any(
+            rule.label == label and meets_text(candidate.text, tokens, rule, lexicon)
+            for rule in rules
+        ):
             return Rejection.SPECIFICATION
     return None

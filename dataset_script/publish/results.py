@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 from s2lct.cards import render_results_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState, require_repo
 from s2lct.errors import PublishError
-from s2lct.leaderboard.results.read import recompute
+from s2lct.leaderboard.results.hub_results import on_hub
+from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import (
     MOST_TABLE_BYTES,
@@ -90,7 +91,7 @@ def whole_result(path: Path) -> Result:
         ScoringError: it is no result file, or a figure does not follow from its cases.
         NoSubmissionError: it is one of a part of its suite, or of given predictions.
     """
-    result = recompute(path)
+    result = read_result(path)
     if result.partial:
         raise NoSubmissionError(
             f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
@@ -102,7 +103,8 @@ def whole_result(path: Path) -> Result:
             f"{path}: holds given predictions, which nobody can score again",
             hint="score the model itself, by its Hub id or behind an endpoint",
         )
-    return result
+    suite = result.suite.name
+    return recompute(path, Suites([suite] if on_hub(suite) else []))
 
 
 def _without_place(name: str) -> str:

@@ -1,113 +1,97 @@
-"""The leaderboard as a page, and as a server of that page."""
+"""The leaderboard's commands: its page, and checks of what somebody hands in."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+import typer
 
-from s2lct.errors import S2lctWarning
-from s2lct.options import Argument, Option, Options, takes
-from s2lct.progress import Bars
+from s2lct.command import command
+from s2lct.errors import OptionError, S2lctWarning
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.results.scored import Collection
     from s2lct.leaderboard.results.standings import SuiteStandings
-
-
-class CollectionOptions(Options):
-    """Which results a leaderboard is made of."""
-
-    results: Annotated[
-        str,
-        Argument(
-            "Folder of result files, Hub dataset ORG/NAME\\[@REVISION], or an outcomes.parquet."
-        ),
-    ]
-    suite: Annotated[
-        tuple[str, ...],
-        Option(
-            "The suite that the leaderboard is for: folder, Hub id@REVISION, or Hub id for all its "
-            "versions; may be given again. Results on others stand below, marked unofficial."
-        ),
-    ] = ()
-
+    from s2lct.leaderboard.submission.check import Verdict
 
 _SHOWN = 20
 
 
-def collected(options: CollectionOptions, bars: Bars) -> Collection:
-    """The results of a leaderboard; of what is left out a warning tells why."""
+@command
+def build_leaderboard(
+    results: Annotated[
+        str, typer.Argument(help=r"Folder of result files, or Hub dataset ORG/NAME\[@REVISION].")
+    ],
+    *,
+    suite: Annotated[
+        list[str],
+        typer.Option(
+            help="The suite that the leaderboard is for: folder, Hub id@REVISION, or Hub id for "
+            "all its versions; may be given again. Results on others are left out. "
+            r"\[default: those that the results name, where their folders are here]"
+        ),
+    ] = [],  # noqa: B006
+    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
+) -> list[SuiteStandings]:
+    """Build a page that works from a file, and its data beside it."""
     from s2lct.leaderboard.results.collection import collect
-    from s2lct.leaderboard.results.hub_results import official_suites
+    from s2lct.leaderboard.results.hub_results import on_hub, suites_named
+    from s2lct.leaderboard.site.site import build_site
 
-    bar, read = None, 0
-
-    def advance(done: int, total: int) -> None:
-        nonlocal bar, read
-        bar = bar or bars("reading results", total)
-        bar(done - read)
-        read = done
-
-    official = official_suites(list(options.suite)) if options.suite else None
-    collection = collect(options.results, advance, official=official)
+    collection = collect(results, suites_named(suite))
     lines = [f"left out {line}" for line in collection.skipped[:_SHOWN]]
     if len(collection.skipped) > _SHOWN:
         lines.append(f"left out {len(collection.skipped) - _SHOWN} more")
-    first = collection.suites[0]
-    if first.official is None and len(collection.suites) > 1:
-        lines.append(
-            f"No --suite says which suite is meant: {first.version or '?'} "
-            f"({first.fingerprint[:12] or '?'}) comes first, because it has most verified results, "
-            "or most results where none or as many are verified"
-        )
-    elif first.official is False:
-        lines.append(f"No result is on {', '.join(options.suite)}: all are unofficial")
     for line in lines:
         warnings.warn(line, S2lctWarning, stacklevel=2)
-    return collection
+    places = {}
+    if on_hub(results):
+        places["results"] = results.partition("@")[0]
+    if named := next(filter(on_hub, suite), ""):
+        places["suite"] = named
+    return build_site(collection, out, **places)
 
 
-class BuildOptions(CollectionOptions):
-    """Options of `build_leaderboard`."""
+@command
+def check(
+    files: Annotated[
+        list[Path], typer.Argument(help="Result files; each with its Parquet file beside it.")
+    ],
+    *,
+    suite: Annotated[
+        str, typer.Option(help=r"The suite, from a source you trust: folder or Hub id\[@REVISION].")
+    ] = "s2lct",
+    rescore: Annotated[
+        bool,
+        typer.Option(
+            help="Load the models and ask them all cases again; best in a container with limits."
+        ),
+    ] = False,
+    record: Annotated[
+        bool, typer.Option(help="With --rescore: note what is verified in verified.json.")
+    ] = False,
+) -> Iterator[Verdict]:
+    """Accept or refuse submitted results, with reasons, a file at a time.
 
-    out: Annotated[Path, Option("Folder for the page and its data.", path="folder")] = Path("site")
+    The exit status is 1 where one is refused.
+    """
+    if record and not rescore:
+        raise OptionError(
+            "--record without --rescore",
+            hint="add --rescore: only what said the same of all cases again is verified",
+        )
+    return _verdicts(files, suite, rescore, record)
 
 
-@takes(BuildOptions)
-def build_leaderboard(options: BuildOptions, bars: Bars) -> list[SuiteStandings]:
-    """Build a page that works from a file, and its data beside it."""
-    from s2lct.leaderboard.site.about import Destination
-    from s2lct.leaderboard.site.site import build_site
+def _verdicts(files: list[Path], suite: str, rescore: bool, record: bool) -> Iterator[Verdict]:
+    from s2lct.leaderboard.submission import check as checking
+    from s2lct.suite.cases import load_cases
 
-    submit_to = Destination.of(options.results, options.suite)
-    return build_site(collected(options, bars), options.out, submit_to)
-
-
-class ServeOptions(CollectionOptions):
-    """Options of `serve_leaderboard`."""
-
-    host: Annotated[str, Option("Address; this machine alone by default.")] = "127.0.0.1"
-    port: Annotated[
-        int | None, Field(ge=1, le=65_535), Option("Port; the first free one by default.")
-    ] = None
-
-
-@takes(ServeOptions)
-def serve_leaderboard(options: ServeOptions, bars: Bars) -> None:
-    """Serve the same page; it is built again when the results change."""
-    from s2lct.leaderboard.site.server import serve
-
-    def collect_again() -> Collection:
-        return collected(options, bars)
-
-    serve(
-        options.results,
-        collect_again,
-        suites=options.suite,
-        host=options.host,
-        port=options.port,
-        announce=print,
-    )
+    cases = load_cases(suite)
+    for file in files:
+        verdict = checking.check(file, cases, rescore=rescore)
+        yield verdict
+        if record and verdict.verified:
+            checking.record(file, verdict)

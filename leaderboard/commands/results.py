@@ -95,9 +95,9 @@ class Gate:
     def detectable(self) -> str:
         """Which differences of failure rates the tests could have shown, in words."""
         points = {
-            check.figure.capability: 100 * check.detectable
+            check.figure.capability: 100 * check.facts["detectable"]
             for check in self.checks
-            if hasattr(check, "detectable") and not check.figure.both_sides
+            if "detectable" in check.facts and not check.figure.both_sides
         }
         mean, own = points.pop("", None), sorted(points.values())
         told = [f"{mean:.1f} points of the mean"] if mean is not None else []

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from s2lct.errors import S2lctError, S2lctWarning
-from s2lct.leaderboard.commands.score_options import ScoreOptions, check_choice, loaded, prompts_of
-from s2lct.options import (
-    takes,
+import typer
+from pydantic import Field
+
+from s2lct.command import (
+    RUNNING,
+    Capabilities,
+    Device,
+    EngineName,
+    LabelMap,
+    command,
 )
-from s2lct.progress import Bars
+from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError
+from s2lct.labels import LABELS, TASK, check_label_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
+    from s2lct.engines import Engine
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
+    from s2lct.leaderboard.scoring.spread import LoadedModels
     from s2lct.suite.cases import SuiteCases
+
+LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predictions"
 
 
 @dataclass(frozen=True)
@@ -68,124 +78,250 @@ class Scores:
         return over_prompts(self.results)
 
 
-@takes(ScoreOptions)
-def score(options: ScoreOptions, bars: Bars) -> Scores:
+@command
+def score_models(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
+            "(ID@REVISION pins one); with --base-url what the server calls it."
+        ),
+    ] = [],  # noqa: B006
+    *,
+    suite: Annotated[
+        str,
+        typer.Option(
+            help="Folder of a suite, Hub id\\[@REVISION], checklist:FILE.jsonl\\[.gz], or "
+            "csv:FILE?text=COLUMN&…"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the result files.", file_okay=False)] = Path(
+        "results"
+    ),
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of a model: what yours said of the cases that `s2lct export SUITE "
+            "--format csv` writes. CSV, JSON lines or Parquet with id or text, and label or a "
+            "probability a class.",
+            rich_help_panel=GIVEN,
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help=r"With --predictions: what the model is called \[default: as the file].",
+            rich_help_panel=GIVEN,
+        ),
+    ] = None,
+    capability: Capabilities = [],  # noqa: B006
+    limit: Annotated[
+        int | None, Field(ge=1), typer.Option(help="Most cases of a capability.")
+    ] = None,
+    label_map: LabelMap = None,
+    llm: Annotated[
+        bool,
+        typer.Option(
+            "--llm",
+            help="Folders and Hub ids are language models: the likeliest label word behind a "
+            "prompt counts, with each of several prompts. --label-map names other words.",
+            rich_help_panel=LLMS,
+        ),
+    ] = False,
+    prompt: Annotated[
+        list[str],
+        typer.Option(
+            help=r"With --llm or --base-url: what is asked, with {text}; \n is a new line. May be "
+            r"given again \[default: three wordings].",
+            rich_help_panel=LLMS,
+        ),
+    ] = [],  # noqa: B006
+    max_tokens: Annotated[
+        int | None,
+        Field(ge=1),
+        typer.Option(
+            help="With --llm: have models answer in words of at most so many tokens, which are "
+            "read strictly. With --base-url: most tokens of an answer; models that think first "
+            r"need more \[default: 32].",
+            rich_help_panel=LLMS,
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Ask an OpenAI-compatible server, such as http://localhost:8000/v1, with the key "
+            "in OPENAI_API_KEY, if any; what models write is read strictly.",
+            rich_help_panel=ENDPOINTS,
+        ),
+    ] = None,
+    keep_answers: Annotated[
+        bool,
+        typer.Option(
+            "--keep-answers",
+            help="With --base-url: use answers of earlier runs though they are older than a day, "
+            "or the server has another model now.",
+            rich_help_panel=ENDPOINTS,
+        ),
+    ] = False,
+    device: Device = "auto",
+    dtype: Annotated[
+        str,
+        typer.Option(
+            help="auto (bfloat16 on a GPU), float32, bfloat16 or float16.", rich_help_panel=RUNNING
+        ),
+    ] = "auto",
+    engine: EngineName = "process",
+) -> Scores:
     """Score models: a failure rate for each capability.
 
     A result file each, with what the model said of every case beside it; of a language model one
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
-    from s2lct.labels import check_label_map
     from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
-    from s2lct.leaderboard.scoring.score import default_cache
-    from s2lct.leaderboard.scoring.score import score as outcomes_of
+    from s2lct.leaderboard.scoring.score import default_cache, score
+    from s2lct.leaderboard.scoring.spread import Source, loaded
     from s2lct.suite.cases import load_cases
 
-    label_map = check_label_map(options.label_map)
-    prompts = prompts_of(options)
-    check_choice(options)
-    check_out_folder(options.out)
-    chosen = load_cases(options.suite).select(
-        options.capability or None, options.kind, options.limit
+    if bool(models) == (predictions is not None):
+        raise OptionError(
+            f"{len(models)} models {'with' if predictions else 'and no'} --predictions",
+            hint="name models (`s2lct score -h` says how), or else give --predictions FILE",
+        )
+    _check_use(
+        (predictions, "--predictions", {"--name": name}),
+        (llm or base_url, "--llm or --base-url", {"--prompt": prompt, "--max-tokens": max_tokens}),
+        (base_url, "--base-url", {"--keep-answers": keep_answers}),
+        (not (llm and base_url), "no --base-url", {"--llm": llm}),
+        (predictions is None, "no --predictions", {"--llm": llm, "--base-url": base_url}),
     )
-    selection = SelectionRecord(
-        capabilities=tuple(dict.fromkeys(case.capability for case in chosen.cases))
-        if options.capability
-        else None,
-        kind=options.kind,
-        limit=options.limit,
-    )
+    meanings = check_label_map(label_map)
+    prompts: list[LabelPrompt] = []
+    if llm or base_url:
+        prompts, meanings = _prompts(prompt, meanings, max_tokens if llm else None), None
+    make: Callable[[str], Sequence[Any]]
+    if base_url is not None:
+        make = _of_server(base_url, prompts, max_tokens, keep_answers)
+    else:
+        of_name = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
+        sources = {one: of_name(one, is_folder=Path(one).exists()) for one in models}
+        make = lambda name: loaded(sources[name])  # noqa: E731
+    check_out_folder(out)
+    chosen = load_cases(suite).select(capability or None, None, limit)
+    names = tuple(dict.fromkeys(case.capability for case in chosen.cases))
+    selection = SelectionRecord(capabilities=names if capability else None, limit=limit)
     files: list[Path] = []
     failed: list[str] = []
     sent: list[int | None] = []
-    cache = default_cache() if options.cache else None
-    if options.predictions is not None:
-        given = outcomes_of_predictions(
-            options.predictions, chosen, options.name, label_map, options.neutral_band
+    if predictions is not None:
+        files.append(
+            write_result(
+                outcomes_of_predictions(predictions, chosen, name, meanings), out, selection
+            )
         )
-        files.append(write_result(given, options.out, selection))
         sent.append(None)
-    names = list(dict.fromkeys(options.models))
-    here = options.engine == "process" or options.base_url is not None
-    with ExitStack() as opened:
-        answered: Callable[[str], Sequence[Any]] = partial(_loaded_here, options, prompts)
-        if names and not here:
-            if cache is None:
-                cache = Path(opened.enter_context(TemporaryDirectory()), "outcomes.sqlite")
-            answered = _spread(options, prompts, chosen, cache, bars)
-        for name in names:
-            try:
-                models = answered(name)
-                texts = len({case.text for case in chosen.asked})
-                advance = bars(name, texts * len(models)) if here else None
-                found = [
-                    outcomes_of(
-                        one,
-                        chosen,
-                        label_map=label_map,
-                        neutral_band=options.neutral_band,
-                        cache=cache,
-                        advance=advance,
-                    )
-                    for one in models
-                ]
-            except Exception as error:  # somebody's model may fail in any way
-                if len(names) == 1:
-                    raise
-                warnings.warn(_why(name, error), S2lctWarning, stacklevel=2)
-                failed.append(name)
-            else:
-                files += [write_result(outcomes, options.out, selection) for outcomes in found]
-                sent += [getattr(one, "sent", None) for one in models]
+    elif engine == "ray" and base_url is None:
+        make = _spread([*sources.values()], chosen)
+    for model in dict.fromkeys(models):
+        try:
+            found = [
+                (one, score(one, chosen, label_map=meanings, cache=default_cache()))
+                for one in make(model)
+            ]
+        except Exception as error:  # somebody's model may fail in any way
+            if len(set(models)) == 1:
+                raise
+            warnings.warn(_why(model, error), S2lctWarning, stacklevel=2)
+            failed.append(model)
+        else:
+            files += [write_result(outcomes, out, selection) for _, outcomes in found]
+            sent += [getattr(one, "sent", None) for one, _ in found]
     results = tuple(map(read_result, files))
     return Scores(results, tuple(files), tuple(failed), tuple(sent))
 
 
-def _loaded_here(options: ScoreOptions, prompts: Sequence[LabelPrompt], name: str) -> Sequence[Any]:
-    """The model of a name, once for each prompt if it takes some."""
-    from s2lct.leaderboard.models.endpoint import EndpointModel
-    from s2lct.leaderboard.models.language_model import LanguageModel
+def _check_use(*rules: tuple[object, str, Mapping[str, object]]) -> None:
+    """Refuse options that go with something that is not given."""
+    for goes, what, options in rules:
+        if not goes and (idle := [option for option, value in options.items() if value]):
+            raise OptionError(
+                f"{' and '.join(idle)} go{'es' if len(idle) == 1 else ''} with {what}",
+                hint="add that, or leave it out",
+            )
 
-    model = loaded(options, name, prompts[0] if prompts else None)
-    if isinstance(model, (LanguageModel, EndpointModel)):
-        return [model.asking(asks) for asks in prompts]
-    return [model]
+
+def _prompts(
+    own: Sequence[str], meanings: Mapping[str, str] | None, most_tokens: int | None
+) -> list[LabelPrompt]:
+    """What language models are asked, one prompt after the other."""
+    from s2lct.leaderboard.models.language_model import LabelPrompt
+
+    words = LABELS
+    if meanings is not None:
+        of_label = {label: word for word, label in meanings.items()}
+        words = tuple(of_label[label] for label in LABELS if label in of_label)
+        if len(of_label) != len(meanings) or not of_label.keys() >= {*TASK.ends}:
+            raise OptionError(
+                f"--label-map: {', '.join(meanings)} are no words of a question",
+                hint=f"give one for {' and '.join(TASK.ends)} each, and one for neutral if at all",
+            )
+    wordings = dict.fromkeys(one.replace("\\n", "\n") for one in own) or TASK.prompts
+    return [LabelPrompt(one, words, most_tokens=most_tokens) for one in wordings]
 
 
-def _spread(
-    options: ScoreOptions,
-    prompts: Sequence[LabelPrompt],
-    chosen: SuiteCases,
-    cache: Path,
-    bars: Bars,
+def _of_server(
+    base_url: str, prompts: Sequence[LabelPrompt], most_tokens: int | None, keeps_answers: bool
 ) -> Callable[[str], Sequence[Any]]:
+    from s2lct.leaderboard.models.endpoint import EndpointModel, Server
+    from s2lct.leaderboard.models.language_model import MOST_TOKENS
+    from s2lct.leaderboard.results.untrusted import faults_of_names
+
+    server = Server(base_url, most_tokens or MOST_TOKENS, keeps_answers)
+
+    def asked(name: str) -> Sequence[Any]:
+        if fault := next(faults_of_names({"model.name": name}), ""):
+            raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
+        return [EndpointModel(name, prompt, server) for prompt in prompts]
+
+    return asked
+
+
+def _spread(sources: Sequence[Any], chosen: SuiteCases) -> Callable[[str], Sequence[Any]]:
     """Have workers answer all that models are to be asked: what then gives these by name.
 
     That raises what kept a model from being loaded or asked.
     """
-    from s2lct.leaderboard.models.loaded_models import LoadedModels, Source
+    from s2lct.leaderboard.scoring.score import default_cache
     from s2lct.leaderboard.scoring.spread import spread
-    from s2lct.ray_engine import engine_of
 
-    sources = [
-        Source(name, options.device, options.dtype, tuple(prompts), Path(name).exists())
-        for name in dict.fromkeys(options.models)
-    ]
-    cases = [case.text for case in chosen.asked]
-    make = partial(LoadedModels, 1 if options.gpus_per_worker else 2)
-    with engine_of(options, make) as engine:
-        found = spread(engine, sources, [cases], cache, bars)
+    with ray_workers() as workers:
+        found = spread(workers, sources, [case.text for case in chosen.asked], default_cache())
 
-    def answered(name: str) -> Sequence[Any]:
+    def asked(name: str) -> Sequence[Any]:
         models = found[name]
         if isinstance(models, Exception):
             raise models
         return models
 
-    return answered
+    return asked
+
+
+@contextmanager
+def ray_workers() -> Iterator[Engine[LoadedModels]]:
+    """Workers of the cluster that RAY_ADDRESS names, or of one that is started here.
+
+    Where it has GPUs, each worker has one.
+    """
+    from s2lct.leaderboard.scoring.spread import LoadedModels
+    from s2lct.ray_engine import RayEngine
+
+    address = "auto" if os.environ.get("RAY_ADDRESS") else None
+    with RayEngine(LoadedModels, address=address, gpus_per_worker=None) as engine:
+        yield engine
 
 
 def _why(name: str, error: Exception) -> str:

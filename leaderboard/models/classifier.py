@@ -1,22 +1,29 @@
-"""What a model to score is: something that gives probabilities, or a function."""
+"""What a model to score is: it gives probabilities, answers in words, or is a function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from s2lct.hub_calls import hub_call
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
+CARD = "README.md"
+_LONGEST_LICENCE = 80
 
 
-class Precision(NamedTuple):
-    """In what a network computed: its type of numbers, where, and how much at once.
+class ModelFacts(NamedTuple):
+    """What is known of a model: number of weights, licence, and in what it computes.
 
-    All are empty of what is no network, or answers elsewhere.
+    Nothing is known of a function, and of what answers elsewhere.
     """
 
+    parameters: int | None = None
+    licence: str | None = None
     dtype: str = ""
     device: str = ""
     batch_size: str = ""
@@ -72,3 +79,52 @@ class Function:
     def predict(self, texts: Sequence[str]) -> Any:
         """What it says of all texts."""
         return self.function(list(texts))
+
+
+def facts_of(model: Any) -> ModelFacts:
+    """What is known of a model; its card may be fetched for its licence."""
+    facts: ModelFacts = getattr(model, "facts", ModelFacts())
+    return facts
+
+
+def network_facts(*networks: Any, batch_size: str, licence: str | None) -> ModelFacts:
+    """Facts of networks that are one model, of which the first is transformers'."""
+    weights = (weight for network in networks for weight in network.parameters())
+    first = networks[0]
+    return ModelFacts(
+        sum(int(weight.numel()) for weight in weights),
+        licence,
+        str(first.dtype).removeprefix("torch."),
+        first.device.type,
+        batch_size,
+    )
+
+
+def package_licence(package: str) -> str | None:
+    """The licence that an installed package states."""
+    try:
+        stated = metadata(package)
+    except PackageNotFoundError:
+        return None
+    return _short(stated["License-Expression"] or stated["License"] if len(stated) else None)
+
+
+def card_licence(name: str, revision: str) -> str | None:
+    """The licence that a model's card states, of a folder or on the Hub if it can be reached."""
+    from huggingface_hub import ModelCard, hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    path = Path(name, CARD)
+    try:
+        if not path.parent.is_dir():
+            with hub_call():
+                path = Path(hf_hub_download(name, CARD, revision=revision or None))
+        stated = ModelCard.load(path).data.to_dict().get("license")
+    except (OSError, ValueError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError):
+        return None  # a model without a card, or whose card is broken, is scored all the same
+    return _short(", ".join(map(str, stated)) if isinstance(stated, list) else stated)
+
+
+def _short(stated: object) -> str | None:
+    lines = str(stated or "").strip().splitlines()
+    return lines[0][:_LONGEST_LICENCE] if lines else None

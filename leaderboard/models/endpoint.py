@@ -6,24 +6,22 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
-from queue import Empty, Queue
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import without_token
 from s2lct.identity import fingerprint_of
 from s2lct.labels import SLOT
 from s2lct.leaderboard.answers.text_answers import TextAnswer
-from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.models.text_model import MOST_TOKENS, check_words, written_rule
+from s2lct.leaderboard.models.language_model import MOST_TOKENS, LabelPrompt
 from s2lct.plain_text import plain
 
 API_KEY = "OPENAI_API_KEY"
@@ -35,18 +33,15 @@ _LONGEST_WORDS = 200
 _MOST_BYTES = 4 << 20
 """Of a response: an answer has a few hundred."""
 _HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
-_FIRST_RETRIES = 2
+_FIRST_RETRIES, _CONNECT = 2, 5.0
 _ATTEMPTS = 3
 """How often a server may send what is no answer, such as the page of a proxy that is busy."""
-_LAST_ANSWERS = 10.0
-"""Seconds that what is under way has to be answered, once asking is stopped."""
 _VALID = timedelta(days=1)
 _ADDRESS = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?", re.A)
 _REFUSED = {
     400: "the server does not take the request; check the model's name and what it can be asked",
-    401: "the server does not take the key; export it as {key}, or name another variable with "
-    "--api-key-env",
-    403: "the key may not use this model; ask its provider, or export another key as {key}",
+    401: f"the server does not take the key; export it as {API_KEY}",
+    403: f"the key may not use this model; ask its provider, or export another as {API_KEY}",
     404: "check the address, which most servers want up to /v1, and the model's name",
 }
 _AGAIN = (408, 409, 429)
@@ -108,9 +103,6 @@ class Server:
 
     Attributes:
         url: of the server, mostly up to ``/v1``; kept as `address_of` spells it.
-        api_key_env: the environment variable with the key, as the user named it; empty for
-            `API_KEY`, which need not be set.
-        concurrency: most requests at a time.
         most_tokens: of an answer.
         keeps_answers: answers of earlier runs count however old they are, and whatever model the
             server has now.
@@ -119,8 +111,6 @@ class Server:
     """
 
     url: str
-    api_key_env: str = ""
-    concurrency: int = CONCURRENCY
     most_tokens: int = MOST_TOKENS
     keeps_answers: bool = False
     retries: int = 7
@@ -134,32 +124,11 @@ class Server:
             raise ScoringError(
                 f"--base-url: {error}",
                 hint="write it like http://localhost:8000/v1 or https://api.openai.com/v1, without "
-                f"names, passwords and what follows ?; export a key as {API_KEY}, or name its "
-                "variable with --api-key-env",
+                f"names, passwords and what follows ?; export a key as {API_KEY}",
             ) from None
 
-    def key(self) -> str:
-        """The key; empty where there is none and none was asked for.
 
-        Raises:
-            ScoringError: the variable that the user named is not set.
-        """
-        key = os.environ.get(self.api_key_env or API_KEY, "").strip()
-        if self.api_key_env and not key:
-            raise ScoringError(
-                f"--api-key-env {self.api_key_env}: the environment has no such variable",
-                hint=f"export {self.api_key_env}=…, or leave the option out",
-            )
-        if not key.isascii() or not key.isprintable():
-            raise ScoringError(
-                f"{self.api_key_env or API_KEY}: holds what no key does",
-                hint="export the key alone, in one line",
-            )
-        return key
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointUse:
+class EndpointUse(BaseModel):
     """Which endpoint answered, and what that took; nobody can ask the same model again.
 
     ``model_reported`` and ``system_fingerprint`` are what the provider called the model,
@@ -168,18 +137,20 @@ class EndpointUse:
     are kept from earlier runs.
     """
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     url: str
     model_reported: str
+    system_fingerprint: str = ""
     temperature: float | None
     seed: int | None
-    max_tokens: int
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
+    max_tokens: int = Field(ge=1)
+    requests: int = Field(ge=0)
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
     first_day: str
     last_day: str
-    reused: int = 0
-    system_fingerprint: str = ""
+    reused: int = Field(default=0, ge=0)
 
 
 class EndpointModel:
@@ -201,9 +172,11 @@ class EndpointModel:
                 "--base-url: the package openai is not installed",
                 hint='pip install "s2lct[endpoints]"',
             )
-        check_words(asks)
+        asks.check_words()
         self.name, self.asks, self.server = name, asks, server
-        self._key = server.key()
+        self._key = os.environ.get(API_KEY, "").strip()
+        if not self._key.isascii() or not self._key.isprintable():
+            raise ScoringError(f"{API_KEY}: holds what no key does", hint="export the key alone")
         self._options: dict[str, Any] = {
             "model": name,
             "temperature": TEMPERATURE,
@@ -217,7 +190,6 @@ class EndpointModel:
         self.sent = 0  # requests
         self._first: TextAnswer | None = None
         self._model: str | None = None
-        self._stopped = threading.Event()
         self._lock = threading.Lock()
 
     def asking(self, asks: LabelPrompt) -> EndpointModel:
@@ -227,7 +199,7 @@ class EndpointModel:
     @property
     def label_rule(self) -> str:
         """How its answers become labels."""
-        return written_rule(self.asks, self.server.most_tokens)
+        return self.asks.written_rule(self.server.most_tokens)
 
     def is_current(self, answer: TextAnswer) -> bool:
         """Whether an earlier answer is from the model that answers now, and not too old."""
@@ -267,73 +239,42 @@ class EndpointModel:
             system_fingerprint=latest.system_fingerprint,
         )
 
-    def answer(self, texts: Sequence[str], came: Callable[[int, TextAnswer], None]) -> None:
+    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
         """Answer texts, several at a time; see `TextModel`.
 
         The first of all texts is answered alone: it shows whether there is a server, which of the
-        usual options it takes, and what it calls the model.
+        usual options it takes, and what it calls the model. When asking is stopped, what is under
+        way is still answered.
 
         Raises:
             ScoringError: the server refuses, does not answer a text however often it is asked, or
                 changes its model meanwhile.
         """
-        from openai import OpenAI
-
-        client = OpenAI(
-            base_url=self.server.url,
-            # Without one the client would look for others in the environment.
-            api_key=self._key or _WITHOUT_KEY,
-            max_retries=self.server.retries,
-            timeout=self.server.seconds,
-            http_client=self._bounded_client(),
-        )
-        self._stopped.clear()
-        numbers, ended, finished = iter(range(len(texts))), Queue[Any](), False
-
-        def work() -> None:
-            try:
-                while not self._stopped.is_set():
-                    with self._lock:
-                        number = next(numbers, None)
-                    if number is None:
-                        break
-                    answer = self._answer(client, texts[number])
-                    with self._lock:
-                        if not finished:
-                            came(number, answer)
-                ended.put(None)
-            except BaseException as error:
-                ended.put(error)
-
-        left = 0
-        try:
+        numbers = list(range(len(texts)))
+        with self._client() as client, ThreadPoolExecutor(CONCURRENCY) as pool:
             if self._first is None:
-                came(next(numbers), self._first_answer(client, texts[0]))
-            left = min(self.server.concurrency, len(texts))
-            for _ in range(left):
-                # The process may end though a server never answers.
-                threading.Thread(target=work, daemon=True).start()
-            while left:
-                failure = ended.get()
-                left -= 1
-                if failure is not None:
-                    raise failure
-        finally:
-            # What is under way may be answered, and is kept then; nothing else is sent.
-            self._stopped.set()
-            deadline = time.monotonic() + _LAST_ANSWERS
-            with suppress(Empty):
-                while left:
-                    ended.get(timeout=max(0.0, deadline - time.monotonic()))
-                    left -= 1
-            with self._lock:
-                finished = True
-            client.close()
+                yield numbers.pop(0), self._first_answer(client, texts[0])
+            asked = {pool.submit(self._answer, client, texts[n]): n for n in numbers}
+            try:
+                for done in as_completed(list(asked)):
+                    yield asked[done], done.result()
+                    del asked[done]
+            except (ScoringError, KeyboardInterrupt):
+                for one in [one for one in asked if not one.cancel()]:
+                    if one.exception() is None:
+                        yield asked[one], one.result()
+                raise
+            finally:
+                for one in asked:
+                    one.cancel()
 
-    def _bounded_client(self) -> Any:
-        """A client of HTTP whose responses end, in time and in bytes."""
+    def _client(self) -> Any:
+        """A client whose responses end, in time and in bytes."""
         import httpx
+        import openai
 
+        # The client takes connections of httpx and of httpx2, and names either in its types.
+        make: Any = openai.OpenAI
         model, seconds = self, self.server.seconds
 
         class Bounded(httpx.Client):
@@ -357,7 +298,14 @@ class EndpointModel:
                     response.status_code, headers=headers, content=bytes(body), request=request
                 )
 
-        return Bounded(timeout=seconds, headers={"Accept-Encoding": "identity"})
+        return make(
+            base_url=self.server.url,
+            # Without one the client would look for others in the environment.
+            api_key=self._key or _WITHOUT_KEY,
+            max_retries=self.server.retries,
+            timeout=httpx.Timeout(seconds, connect=_CONNECT),
+            http_client=Bounded(headers={"Accept-Encoding": "identity"}),
+        )
 
     def _first_answer(self, client: Any, text: str) -> TextAnswer:
         """The answer to the first text, which settles with what options the server is asked."""
@@ -435,17 +383,15 @@ class EndpointModel:
             )
 
     def _refused(self, error: Any) -> ScoringError:
-        hint = _REFUSED.get(error.status_code, "change what the server names")
         return ScoringError(
             f"model {self.name} at {self.server.url}: {self._said(error)}",
-            hint=hint.format(key=self.server.api_key_env or API_KEY),
+            hint=_REFUSED.get(error.status_code, "change what the server names"),
         )
 
     def _gave_up(self, why: str) -> ScoringError:
         return ScoringError(
             f"model {self.name} at {self.server.url}: does not answer; {why}",
-            hint="check that the server runs at this address, and give the same command again; "
-            "with a lower --concurrency it turns less away",
+            hint="check that the server runs at this address, and give the same command again",
         )
 
     def _said(self, error: BaseException) -> str:

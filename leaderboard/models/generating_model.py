@@ -7,7 +7,7 @@ that no padding stands in any of them and an answer does not depend on what else
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -15,11 +15,7 @@ from typing import Any, NamedTuple
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import TextAnswer
-from s2lct.leaderboard.models.language_model import (
-    LabelPrompt,
-    LanguageModel,
-)
-from s2lct.leaderboard.models.text_model import MOST_TOKENS, check_words, written_rule
+from s2lct.leaderboard.models.language_model import MOST_TOKENS, LabelPrompt, LanguageModel
 
 
 class Written(NamedTuple):
@@ -42,10 +38,10 @@ class GeneratingModel(LanguageModel):
     """
 
     def __init__(self, name: str, asks: LabelPrompt | None = None, **loading: Any) -> None:
-        check_words(asks or LabelPrompt())
+        (asks or LabelPrompt()).check_words()
         super().__init__(name, asks, **loading)
         if not self.model.can_generate():
-            raise ScoringError(f"model {name}: writes no text", hint="leave --generate out")
+            raise ScoringError(f"model {name}: writes no text", hint="leave --max-tokens out")
         from transformers import GenerationConfig
 
         # Penalties, sampling and searches that the model's own file names would change answers.
@@ -55,7 +51,7 @@ class GeneratingModel(LanguageModel):
         )
 
     def _ask(self, asks: LabelPrompt) -> None:
-        check_words(asks)
+        asks.check_words()
         super()._ask(asks)
         self._longest = asks.most_tokens or MOST_TOKENS
         self.asks = replace(self.asks, most_tokens=self._longest)
@@ -65,7 +61,7 @@ class GeneratingModel(LanguageModel):
         self._ends = self._known([self.tokenizer.eos_token_id, *several])
         # The words are no part of it: what is read out of an answer asks nothing again.
         described = [self._continues, "writes", asks.prompt, self._longest, self._ends]
-        self.fingerprint = fingerprint_of(described + (self._chat.described if self._chat else []))
+        self.fingerprint = fingerprint_of([*described, *self._described])
 
     def _known(self, tokens: Sequence[Any]) -> list[int]:
         """Those that are tokens of the model, sorted."""
@@ -75,19 +71,19 @@ class GeneratingModel(LanguageModel):
     @property
     def label_rule(self) -> str:
         """How its answers become labels."""
-        return written_rule(self.asks, self._longest)
+        return self.asks.written_rule(self._longest)
 
-    def answer(self, texts: Sequence[str], came: Callable[[int, TextAnswer], None]) -> None:
-        """Answer texts, a batch after the other; see `TextModel`.
+    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
+        """Answer texts, the longest first; see `TextModel`.
 
         Raises:
             ScoringError: a text is longer than the model reads, or its logits are no numbers.
         """
         for number, answer, _ in self.written(texts):
-            came(number, answer)
+            yield number, answer
 
     def written(self, texts: Sequence[str]) -> Iterator[Written]:
-        """What it writes to each text, the longest first; raises what `answer` does."""
+        """`answers` with their margins."""
         for numbers, tokens in self.batches(texts):
             answered = zip(numbers, self._continued(tokens), strict=True)
             yield from (Written(number, *one) for number, one in answered)
@@ -107,12 +103,10 @@ class GeneratingModel(LanguageModel):
     def _opening(self, number: int, text: str) -> tuple[int, ...]:
         """The tokens of the question about a text."""
         question = self.asks.about(text)
-        if self._chat is None:
-            tokens = self._without_end(self.tokenizer(question)["input_ids"])
+        if self.asks.chat_template:
+            (tokens,) = self._tokens_of([self._rendered(question)])
         else:
-            # The template has written all special tokens: a tokenizer would put a second BOS.
-            opening = self._chat.opening(question)
-            tokens = tuple(self.tokenizer(opening, add_special_tokens=False)["input_ids"])
+            tokens = self._without_end(self.tokenizer(question)["input_ids"])
         if not 0 < len(tokens) <= self._most_tokens - self._longest:
             raise ScoringError(
                 f"model {self.name}: reads {self._most_tokens} tokens, and text number {number} "

@@ -1,8 +1,9 @@
-"""Language models as classifiers: which label word is the likeliest behind a prompt.
+"""Language models: what they are asked, and which label word is the likeliest behind a prompt.
 
 For each text the prompt is completed with each label word, and the log-likelihoods of the whole
 strings are compared. What the strings have in common cancels out, so only tokens behind their
 common beginning are counted: no assumption is needed on where a tokenizer splits prompt and word.
+Chat templates are Jinja, which transformers renders in a sandbox: none of a stranger's code is run.
 """
 
 from __future__ import annotations
@@ -11,26 +12,47 @@ import copy
 import inspect
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import permutations, takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from s2lct.errors import ScoringError
+from s2lct.hub_calls import said_by
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS, SLOT, TASK, space_behind
 from s2lct.leaderboard.answers.label_rules import Array
-from s2lct.leaderboard.models.chat_template import ChatTemplate, has_chat_template
-from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
-from s2lct.leaderboard.models.network import TOKENS_A_BATCH
-from s2lct.leaderboard.models.pretrained import load_pretrained, place
+from s2lct.leaderboard.answers.text_answers import TextAnswer
+from s2lct.leaderboard.models.classifier import (
+    ModelFacts,
+    NamedModel,
+    card_licence,
+    network_facts,
+)
+from s2lct.leaderboard.models.network import (
+    TOKENS_A_BATCH,
+    load_pretrained,
+    model_fingerprint,
+    place,
+    state_sha256,
+    weights_sha256,
+)
 from s2lct.threads import batches_at_once
 
 PROMPT = TASK.prompt
 TOKENS_A_BATCH_ON_GPU = 16_384
 """Fewer than a classifier takes: there is a logit for each word that it knows."""
-IN_TEMPLATE = " in the chat template of its tokenizer"
+MOST_TOKENS = 32
+"""Of an answer, where nothing else is asked for."""
+ON_ANY_DAY = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
+"""In front of a template: one that tells a model the date asks the same question on any day.
+
+It is the day that Llama's templates tell where they know none.
+"""
+_IN_TEMPLATE = " in the chat template of its tokenizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +80,14 @@ class LabelPrompt:
         words = ",".join(self.words)
         if len(self.words) not in (2, 3) or not all(word.strip() for word in self.words):
             raise ScoringError(
-                f"--label-words {words}: {len(self.words)} words",
+                f"label words {words}: {len(self.words)} words",
                 hint="give three, for negative, neutral and positive, or two, for negative and "
                 "positive",
             )
         for word, other in permutations(self.words, 2):
             if other.startswith(word):
                 raise ScoringError(
-                    f"--label-words {words}: {other!r} begins with {word!r}, which is never "
+                    f"label words {words}: {other!r} begins with {word!r}, which is never "
                     "the less likely of the two",
                     hint="choose words none of which begins with another",
                 )
@@ -89,8 +111,42 @@ class LabelPrompt:
         return (
             f"the likeliest of the words {json.dumps(self.words, ensure_ascii=False)} behind the "
             f"prompt {json.dumps(self.prompt, ensure_ascii=False)}"
-            f"{IN_TEMPLATE if self.chat_template else ''}"
+            f"{_IN_TEMPLATE if self.chat_template else ''}"
         )
+
+    def answer_rule(self) -> str:
+        """How what a model writes becomes a label, as recorded with a result."""
+        words, prompt = (json.dumps(one, ensure_ascii=False) for one in (self.words, self.prompt))
+        template = _IN_TEMPLATE if self.chat_template else ""
+        return f"the one of the words {words} that it answers the prompt {prompt} with{template}"
+
+    def written_rule(self, most_tokens: int) -> str:
+        """The same, and how much it writes."""
+        return f"answers in words (at most {most_tokens} tokens); {self.answer_rule()}"
+
+    def check_words(self) -> None:
+        """Refuse label words that are one word to `text_answers`, with a ScoringError."""
+        if len({word.casefold() for word in self.words}) < len(self.words):
+            raise ScoringError(
+                f"label words {','.join(self.words)}: two differ in capital letters only",
+                hint="choose words that an answer tells apart",
+            )
+
+
+@runtime_checkable
+class TextModel(NamedModel, Protocol):
+    """Anything that answers in words, which `text_answers.label_of` reads."""
+
+    @property
+    def asks(self) -> LabelPrompt:
+        """What it is asked, and the words that it is to answer with."""
+
+    @property
+    def label_rule(self) -> str:
+        """How its answers become labels, as recorded with a result."""
+
+    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
+        """Numbers of texts with their answers, as they come."""
 
 
 class _Question(NamedTuple):
@@ -160,11 +216,61 @@ class LanguageModel:
 
     def _ask(self, asks: LabelPrompt) -> None:
         chats = asks.chat_template
-        chats = has_chat_template(self.tokenizer) if chats is None else chats
-        self._chat = ChatTemplate(self.tokenizer, self.name) if chats else None
+        if chats is None:
+            chats = bool(getattr(self.tokenizer, "chat_template", None))
         self.asks, self.classes = replace(asks, chat_template=chats), asks.classes
-        described = [self._continues, asks.prompt, asks.words]
-        self.fingerprint = fingerprint_of(described + (self._chat.described if self._chat else []))
+        self._described = self._chat_described() if chats else []
+        described = [self._continues, asks.prompt, asks.words, *self._described]
+        self.fingerprint = fingerprint_of(described)
+
+    def _chat_described(self) -> list[str]:
+        """The template, and what stands in it between its generation prompt and an answer.
+
+        That may be a space, or the marks of thoughts that are none.
+        """
+        opening, answer = self._rendered("question"), "answer"
+        whole = self._rendered("question", answer)
+        place = whole.find(answer, len(opening))
+        joins = whole.startswith(opening) and place >= 0
+        return [self._template, whole[len(opening) : place] if joins else ""]
+
+    @property
+    def _template(self) -> str:
+        with self._usable():
+            return f"{ON_ANY_DAY}{self.tokenizer.get_chat_template()}"
+
+    def _rendered(self, question: str, answer: str | None = None) -> str:
+        """A question up to where a model begins its answer, or with one behind it."""
+        turns = [{"role": "user", "content": question}]
+        if answer is not None:
+            turns.append({"role": "assistant", "content": answer})
+        with self._usable():
+            rendered: str = self.tokenizer.apply_chat_template(
+                turns,
+                chat_template=self._template,
+                tokenize=False,
+                add_generation_prompt=answer is None,
+                enable_thinking=False,  # as the templates of several families call it
+            )
+        return rendered
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except ScoringError:
+            raise
+        except Exception as error:  # a template may raise whatever it likes
+            raise ScoringError(
+                f"model {self.name}: its chat template cannot be used ({said_by(error)})",
+                hint="in Python, ask without it: LabelPrompt(chat_template=False)",
+            ) from error
+
+    @cached_property
+    def facts(self) -> ModelFacts:
+        """Size, licence, and in what it computes."""
+        size, licence = f"{self.tokens_a_batch} tokens", card_licence(self.name, self.revision)
+        return network_facts(self.model, batch_size=size, licence=licence)
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
         """Softmax over the log-likelihoods of the words, summed over their tokens.
@@ -211,7 +317,7 @@ class LanguageModel:
             raise ScoringError(
                 f"model {self.name}: its tokenizer cannot tell the strings for {text[:40]!r} apart "
                 "or finds nothing that they share",
-                hint="write a prompt with words before {text}, or choose other --label-words",
+                hint="write a prompt with words before {text}, or choose other label words",
             )
         # The last token is never read: nothing is asked of what follows it.
         reads = list(dict.fromkeys(string[:-1] for string in strings))
@@ -228,12 +334,15 @@ class LanguageModel:
 
     def _strings(self, text: str) -> list[tuple[int, ...]]:
         """The tokens of the question about a text, answered with each word."""
-        if self._chat is None:
+        if not self.asks.chat_template:
             encoded = self.tokenizer(self.asks.completed(text))["input_ids"]
             return [self._without_end(ids) for ids in encoded]
-        # The template has written all special tokens: a tokenizer would put a second BOS.
-        completed = self._chat.completed(self.asks.about(text), self.asks.words)
-        return list(map(tuple, self.tokenizer(completed, add_special_tokens=False)["input_ids"]))
+        opening = self._rendered(self.asks.about(text)) + self._described[1]
+        return self._tokens_of([f"{opening}{word}" for word in self.asks.words])
+
+    def _tokens_of(self, rendered: list[str]) -> list[tuple[int, ...]]:
+        """Tokens of chats; a template has written all special ones: a tokenizer would add a BOS."""
+        return list(map(tuple, self.tokenizer(rendered, add_special_tokens=False)["input_ids"]))
 
     def _without_end(self, ids: list[int]) -> tuple[int, ...]:
         """Without the tokens that end a text."""

@@ -11,13 +11,16 @@ from typing import Any, Final
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import same_classes
+from s2lct.leaderboard.models.built_in import WORD_LISTS, Embedded
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
-from s2lct.leaderboard.models.embedded import Embedded
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
-from s2lct.leaderboard.models.network import Network, SequenceClassifier, classes_of
-from s2lct.leaderboard.models.pretrained import usable_device
-from s2lct.leaderboard.models.word_lists import WORD_LISTS
+from s2lct.leaderboard.models.network import (
+    Network,
+    SequenceClassifier,
+    classes_of,
+    usable_device,
+)
 
 CLASSIFICATION: Final = "text-classification"
 

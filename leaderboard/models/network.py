@@ -1,21 +1,51 @@
-"""Sequence classifiers of transformers."""
+"""Networks of transformers by Hub id or folder, on a device; sequence classifiers among them.
+
+Nothing that was downloaded is executed: safetensors, or torch's ``weights_only`` loader;
+``trust_remote_code`` is off.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
+from s2lct.hub_calls import hub_call, pretrained, said_by
+from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
-from s2lct.leaderboard.models.fingerprint import model_fingerprint, state_sha256, weights_sha256
-from s2lct.leaderboard.models.first_token import first_token_only
-from s2lct.leaderboard.models.pretrained import load_pretrained, place
+from s2lct.leaderboard.models.classifier import (
+    DTYPES,
+    EMBEDDED_MODELS,
+    ModelFacts,
+    card_licence,
+    network_facts,
+)
 from s2lct.threads import batches_at_once
 
 TOKENS_A_BATCH = 1_024
 TOKENS_A_BATCH_ON_GPU = 65_536
 MOST_TOKENS = 512
+WEIGHT_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+_SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
+_NO_PART = {
+    *("output_attentions", "output_hidden_states", "return_dict", "use_cache", "architectures"),
+    *("dtype", "problem_type", "torch_dtype", "transformers_version", "backend", "is_local"),
+    *("local_files_only", "name_or_path", "max_length", "stride", "truncation_strategy"),
+}
+"""Of configurations: what changes no answer, or stands in the weights."""
 
 
 class Network:
@@ -33,6 +63,12 @@ class Network:
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
             room -= 2  # their positions start behind the padding index
         self.most_tokens = int(min(tokenizer.model_max_length, room, MOST_TOKENS))
+
+    @property
+    def facts(self) -> ModelFacts:
+        """Size, and in what it computes."""
+        size = f"{self.tokens_a_batch} tokens"
+        return network_facts(self.model, batch_size=size, licence=None)
 
     @property
     def tokens_a_batch(self) -> int:
@@ -73,24 +109,10 @@ class Network:
         training = self.model.training
         self.model.eval()
         try:
-            with first_token_only(self.model):
-                yield from batches_at_once(
-                    answered, self.batches(texts), on_cpu=self.model.device.type == "cpu"
-                )
+            on_cpu = self.model.device.type == "cpu"
+            yield from batches_at_once(answered, self.batches(texts), on_cpu=on_cpu)
         finally:
             self.model.train(training)
-
-
-def classes_of(config: Any) -> tuple[str, ...]:
-    """A `transformers` model's names of its classes, in its order, else a ScoringError."""
-    named = getattr(config, "id2label", None) or {}
-    lacking = [number for number in range(max(1, len(named))) if number not in named]
-    if lacking:
-        raise ScoringError(
-            f"the model's id2label lacks class {lacking[0]}",
-            hint='name every class: model.config.id2label = {0: "negative", 1: "positive"}',
-        )
-    return tuple(str(named[number]) for number in range(len(named)))
 
 
 class SequenceClassifier(Network):
@@ -110,3 +132,217 @@ class SequenceClassifier(Network):
         self.revision = commit
         self.fingerprint = model_fingerprint(tokenizer, model)
         self.weights_sha256 = weights_sha256(name, commit) or state_sha256(model)
+
+    @cached_property
+    def facts(self) -> ModelFacts:
+        """Size, licence, and in what it computes."""
+        return super().facts._replace(licence=card_licence(self.name, self.revision))
+
+
+def classes_of(config: Any) -> tuple[str, ...]:
+    """A `transformers` model's names of its classes, in its order, else a ScoringError."""
+    named = getattr(config, "id2label", None) or {}
+    lacking = [number for number in range(max(1, len(named))) if number not in named]
+    if lacking:
+        raise ScoringError(
+            f"the model's id2label lacks class {lacking[0]}",
+            hint='name every class: model.config.id2label = {0: "negative", 1: "positive"}',
+        )
+    return tuple(str(named[number]) for number in range(len(named)))
+
+
+def place(model: Any, device: str, dtype: str) -> None:
+    """Put a transformers model onto a device, ready to answer; ``auto`` is bfloat16 on a GPU.
+
+    Raises a ScoringError for no such dtype or device, or where the model does not fit on it.
+    """
+    import torch
+
+    if dtype not in DTYPES:
+        raise ScoringError(f"--dtype {dtype}: no such", hint=f"pass {' or '.join(DTYPES)}")
+    chosen = usable_device(device)
+    if dtype == "auto":
+        dtype = "bfloat16" if chosen.startswith("cuda") else "float32"
+    try:
+        model.eval().to(getattr(torch, dtype)).to(chosen)
+    except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
+        raise ScoringError(
+            f"--device {device}: the model cannot be put there ({said_by(error)})",
+            hint="pass --device cpu, or a smaller model",
+        ) from error
+
+
+def usable_device(device: str) -> str:
+    """A device that is there, else a ScoringError; ``auto`` is a GPU where there is one."""
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        # Using it is the one question that every backend answers.
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
+        raise ScoringError(
+            f"--device {device}: cannot be used here ({said_by(error)})",
+            hint="pass --device cpu, or auto, which takes a GPU where there is one",
+        ) from error
+    return device
+
+
+def load_pretrained(
+    name: str, revision: str | None, *, continues: bool = False
+) -> tuple[Any, Any, str]:
+    """A tokenizer, a model and its commit (empty for a folder), by Hub id or folder.
+
+    With ``continues`` it must be a causal language model, else a sequence classifier. Raises a
+    ScoringError where it is not, cannot be loaded or lacks weights.
+    """
+    import transformers
+    from transformers import AutoConfig, AutoTokenizer
+
+    from s2lct.leaderboard.models.sentiment_head import register
+
+    register()  # a retrained embedded model is a folder like any other
+    commit = _hub_commit(name, revision)
+    pinned = {"revision": commit or revision} if commit or revision else {}
+    with _refused(
+        f"model {name}: cannot be loaded",
+        "check the id or folder; without a network, download it where there is one "
+        "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
+        + ", ".join(EMBEDDED_MODELS),
+    ):
+        config = pretrained(AutoConfig, name, **pinned)
+    _check_head(name, config.architectures or [], continues=continues)
+    with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
+        tokenizer = pretrained(AutoTokenizer, name, **pinned)
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        # transformers makes an empty tokenizer where the files are missing.
+        raise ScoringError(f"model {name}: has no tokenizer files", hint=_SAVE_TOKENIZER)
+    kind = "AutoModelForCausalLM" if continues else "AutoModelForSequenceClassification"
+    with _refused(
+        f"model {name}: its weights cannot be loaded",
+        "save them as safetensors: model.save_pretrained(FOLDER)",
+    ):
+        # A checkpoint that is not safetensors goes through torch's weights_only loader.
+        model, info = pretrained(
+            getattr(transformers, kind), name, weights_only=True, output_loading_info=True, **pinned
+        )
+    if lacking := sorted(info["missing_keys"]):
+        # transformers fills them with random numbers.
+        raise ScoringError(
+            f"model {name}: its weights lack {', '.join(lacking[:3])}"
+            + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""),
+            hint="save the whole model, head and all: model.save_pretrained(FOLDER)",
+        )
+    return tokenizer, model, commit
+
+
+def _hub_commit(name: str, revision: str | None) -> str:
+    """The commit that a revision stands for; empty for a folder, and where no Hub tells."""
+    if Path(name).exists():
+        return ""
+    from huggingface_hub import hf_hub_download
+
+    try:
+        # The cache keeps files in a folder named after their commit, so this works offline too.
+        with hub_call():
+            return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
+    except Exception:
+        return ""  # loading it tells what is wrong
+
+
+@contextmanager
+def _refused(problem: str, hint: str) -> Iterator[None]:
+    """Whatever goes wrong is a problem with its cause in brackets."""
+    try:
+        yield
+    except Exception as error:
+        raise ScoringError(f"{problem} ({said_by(error)})", hint=hint) from error
+
+
+def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:
+    """Refuse a model of another kind than is wanted: a language model, or else a classifier."""
+    classifies = any("SequenceClassification" in head for head in heads)
+    is_causal = any(head.endswith(("ForCausalLM", "LMHeadModel")) for head in heads)
+    if is_causal if continues else classifies:
+        return
+    wanted = "causal language model" if continues else "classifier"
+    hint = "pass a model whose architecture is …ForSequenceClassification; fine-tune it first"
+    if continues:
+        hint = "leave --llm out" if classifies else "pass a model of the kind …ForCausalLM"
+    elif is_causal:
+        hint = "it is a language model: let it choose among label words behind a prompt, --llm"
+    raise ScoringError(
+        f"model {name}: is no {wanted} ({', '.join(heads) or 'a base model'})", hint=hint
+    )
+
+
+def weights_sha256(name: str, revision: str) -> str:
+    """What ``sha256sum`` says of the files that a model's weights were loaded from.
+
+    Of the one file; of sharded weights, of what ``sha256sum`` prints of the shards by name
+    (``sha256sum model-*.safetensors | sha256sum``). Empty where the folder, or the cache of the
+    Hub's commit ``revision``, has none.
+    """
+    from transformers.utils.hub import cached_file
+
+    def found(file: str) -> str | None:
+        path: str | None = cached_file(
+            name,
+            file,
+            revision=revision or None,
+            local_files_only=True,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        return path
+
+    path = next(filter(None, map(found, WEIGHT_FILES)), None)
+    if path is None:
+        return ""
+    if not path.endswith(".json"):
+        return sha256_of(Path(path))
+    shards = sorted(set(json.loads(Path(path).read_text("utf-8"))["weight_map"].values()))
+    paths = {shard: path for shard in shards if (path := found(shard)) is not None}
+    lines = [f"{sha256_of(Path(path))}  {shard}\n" for shard, path in paths.items()]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def model_fingerprint(tokenizer: Any, model: Any) -> str:
+    """SHA-256 over what decides a model's answers, whatever files it came from.
+
+    The tokenizer with its settings, the model's class and configuration, and its weights.
+    """
+    with TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        files = {path.name: path for path in Path(folder).rglob("*") if path.is_file()}
+        split = json.loads(files.pop("tokenizer.json").read_bytes()) if tokenizer.is_fast else {}
+        settings = json.loads(files.pop("tokenizer_config.json").read_bytes())
+        rest = {name: sha256_of(path) for name, path in files.items()}
+    # How the last call cut and padded its texts is kept there too, and is no part of it.
+    split |= {"truncation": None, "padding": None}
+    described = [split, _described(settings), rest, type(model).__name__]
+    return fingerprint_of([*described, _described(model.config.to_dict()), state_sha256(model)])
+
+
+def state_sha256(model: Any) -> str:
+    """SHA-256 over names, types, shapes and bytes of a model's weights."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        raw = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {raw.dtype} {tuple(raw.shape)}".encode())
+        digest.update(raw.view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _described(config: Any) -> Any:
+    """A configuration, and those within it, without what changes no answer."""
+    if not isinstance(config, dict):
+        return config
+    return {
+        str(name): _described(value)
+        for name, value in config.items()
+        if name not in _NO_PART and not str(name).startswith("_")
+    }

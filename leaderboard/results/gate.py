@@ -14,7 +14,7 @@ import numpy as np
 
 from s2lct.errors import GateError
 from s2lct.leaderboard.results import comparison
-from s2lct.leaderboard.results.comparison import Comparison, shown_p
+from s2lct.leaderboard.results.comparison import shown_p
 from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord
 from s2lct.leaderboard.scoring.statistics import Failed, by_name
@@ -22,7 +22,7 @@ from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import ID_PATTERN, natural_order, spelled
 from s2lct.suite.cases import Case
 
-MEAN, BOTH_SIDES = "mean", "both-sides"
+MEAN, BOTH_SIDES, NO_WORSE = "mean", "both-sides", "no worse"
 """What stands in a bound for all capabilities, and for the share right on both sides."""
 _SAME = {"overall": MEAN, "both_sides": BOTH_SIDES}
 _EXAMPLES = {"max": "LC4=20 or mean=30", "min": "both-sides=60 or LC4/both-sides=50"}
@@ -61,94 +61,23 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundCheck:
-    """A figure held against a bound. ``found`` is the mean of the results' shares, in [0, 1]."""
+class Check:
+    """A figure held against a bound, or against that of earlier results on the cases of both.
 
-    bound: Bound
-    found: float
-    between: tuple[float, float]  # its interval; of several results the least and the greatest
-    results: int
-
-    better = False  # no bound shows that anything has become better
-
-    @property
-    def figure(self) -> Figure:
-        """Which figure."""
-        return self.bound.figure
-
-    @property
-    def passed(self) -> bool:
-        """Whether the bare figure keeps the bound."""
-        past = 100 * self.found - self.bound.percent
-        return (-past if self.bound.side == "min" else past) <= _ROUNDING
-
-    @property
-    def condition(self) -> str:
-        """The bound in words."""
-        return f"{'≥' if self.bound.side == 'min' else '≤'} {self.bound.percent:g} %"
-
-    def __str__(self) -> str:
-        low, high = (f"{100 * one:.1f}" for one in self.between)
-        shown = _beside(100 * self.found, self.bound.percent)
-        if self.results > 1:
-            return f"{shown} %, mean of {self.results} ({low} to {high})"
-        return f"{shown} % [{low}, {high}]"
-
-    def as_json(self) -> dict[str, Any]:
-        """What a program is told."""
-        return {
-            "figure": str(self.figure),
-            "asked": self.bound.side,
-            "passed": self.passed,
-            "bound": round(self.bound.percent / 100, 12),
-            "found": self.found,
-            "between": list(self.between),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class NoWorseCheck:
-    """A figure held against that of earlier results, on the cases that both have."""
+    ``condition`` is what it has to keep and ``told`` what was found, in words; ``facts`` are what
+    a program is told, see docs/ci.md. It is ``better`` where earlier results are shown to be worse.
+    """
 
     figure: Figure
-    before: float
-    found: float
-    test: Comparison  # of the earlier results (first) and those held against them (second)
-    detectable: float  # the difference that it shows four times of five
-
-    condition = "no worse"
-
-    @property
-    def passed(self) -> bool:
-        """Whether the earlier results are not shown to be better; a bare difference shows none."""
-        return self.better or self.test.adjusted >= comparison.LEVEL
-
-    @property
-    def better(self) -> bool:
-        """Whether they are shown to be worse than what is held against them."""
-        gain = self.found - self.before if self.figure.both_sides else self.before - self.found
-        return self.test.adjusted < comparison.LEVEL and gain > 0
-
-    def __str__(self) -> str:
-        before, found = 100 * self.before, 100 * self.found
-        return f"{found:.1f} %, was {before:.1f} % (p {shown_p(self.test.adjusted):.3g})"
+    condition: str
+    told: str
+    passed: bool
+    facts: Mapping[str, Any]
+    better: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told."""
-        return {
-            "figure": str(self.figure),
-            "asked": "no_worse",
-            "passed": self.passed,
-            "before": self.before,
-            "found": self.found,
-            "p_value": self.test.adjusted,
-            "shown": "worse" if not self.passed else "better" if self.better else None,
-            "cases": self.test.cases,
-            "detectable": self.detectable,
-        }
-
-
-Check = BoundCheck | NoWorseCheck
+        return {"figure": str(self.figure), "passed": self.passed, **self.facts}
 
 
 def parse_bounds(texts: Iterable[str], side: Literal["max", "min"]) -> list[Bound]:
@@ -224,7 +153,7 @@ def check_one_suite(results: Mapping[Path, Scored]) -> None:
             )
 
 
-def check_bound(results: Mapping[Path, Scored], bound: Bound) -> BoundCheck:
+def check_bound(results: Mapping[Path, Scored], bound: Bound) -> Check:
     """Hold the mean of the results' figures against a bound.
 
     Raises:
@@ -249,10 +178,26 @@ def check_bound(results: Mapping[Path, Scored], bound: Bound) -> BoundCheck:
                 hint="leave that bound out, or score on a suite with counterparts",
             )
         shares.append(share)
+    found, percent = float(np.mean(shares)), bound.percent
+    low, high = between if len(shares) == 1 else (min(shares), max(shares))
+    told = f"{_beside(100 * found, percent)} %"
     if len(shares) > 1:
-        between = min(shares), max(shares)
-    spelt = Bound(Figure(name, both_sides), bound.percent)
-    return BoundCheck(spelt, float(np.mean(shares)), between, len(shares))
+        told += f", mean of {len(shares)} ({100 * low:.1f} to {100 * high:.1f})"
+    else:
+        told += f" [{100 * low:.1f}, {100 * high:.1f}]"
+    past = percent - 100 * found if both_sides else 100 * found - percent
+    return Check(
+        Figure(name, both_sides),
+        f"{'≥' if both_sides else '≤'} {percent:g} %",
+        told,
+        past <= _ROUNDING,
+        {
+            "asked": bound.side,
+            "bound": round(percent / 100, 12),
+            "found": found,
+            "between": [low, high],
+        },
+    )
 
 
 def _share(
@@ -264,9 +209,7 @@ def _share(
     return rate.failure_rate, rate.ci
 
 
-def check_no_worse(
-    results: Mapping[Path, Scored], before: Mapping[Path, Scored]
-) -> list[NoWorseCheck]:
+def check_no_worse(results: Mapping[Path, Scored], before: Mapping[Path, Scored]) -> list[Check]:
     """Hold results against earlier ones by `comparison.compare`: failure rates, then both sides.
 
     The mean of several capabilities comes first, tested by itself. Of several files of each, what
@@ -298,7 +241,7 @@ def check_no_worse(
 
 def _compared(
     parts: Sequence[tuple[list[Case], Failed, Failed]], *, both_sides: bool
-) -> list[NoWorseCheck]:
+) -> list[Check]:
     """Checks of the mean and of each capability, of what was paired of each pair of files."""
     cases = [case for own, *_ in parts for case in own]
     if not cases:
@@ -316,10 +259,30 @@ def _compared(
         before, found = np.mean([*figures.values()], axis=0).tolist()
         figures = {"": (before, found)} | figures
         tests[""] = comparison.compare_means(cases, *failed)
-    return [
-        NoWorseCheck(Figure(name, both_sides), before, found, tests[name], seen[name])
-        for name, (before, found) in figures.items()
-    ]
+    checks: list[Check] = []
+    for name, (before, found) in figures.items():
+        p_value = tests[name].adjusted
+        shown, gain = p_value < comparison.LEVEL, found - before if both_sides else before - found
+        checks.append(
+            Check(
+                Figure(name, both_sides),
+                NO_WORSE,
+                f"{100 * found:.1f} %, was {100 * before:.1f} % (p {shown_p(p_value):.3g})",
+                # A bare difference shows nothing.
+                gain > 0 or not shown,
+                {
+                    "asked": "no_worse",
+                    "before": before,
+                    "found": found,
+                    "p_value": p_value,
+                    "shown": ("better" if gain > 0 else "worse") if shown else None,
+                    "cases": tests[name].cases,
+                    "detectable": seen[name],
+                },
+                better=shown and gain > 0,
+            )
+        )
+    return checks
 
 
 def _beside(found: float, bound: float) -> str:
@@ -360,10 +323,10 @@ def junit_xml(model: str, checks: Sequence[Check], properties: Mapping[str, str]
         )
         if not check.passed:
             than = properties.get("no worse than", "")
-            condition = check.condition + (f" than {than}" if check.condition == "no worse" else "")
-            why = plain(f"{check.figure}: {check}, asked: {condition}")
+            condition = check.condition + (f" than {than}" if check.condition == NO_WORSE else "")
+            why = plain(f"{check.figure}: {check.told}, asked: {condition}")
             ElementTree.SubElement(test, "failure", message=why, type="AssertionError").text = why
-        ElementTree.SubElement(test, "system-out").text = plain(f"{check.figure}: {check}")
+        ElementTree.SubElement(test, "system-out").text = plain(f"{check.figure}: {check.told}")
     ElementTree.indent(root)
     xml: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return xml + b"\n"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
-MOST_VERSIONS = 50
 
 
 def hub_api() -> HfApi:
@@ -31,7 +30,7 @@ def hub_api() -> HfApi:
 
 
 @contextmanager
-def told_hub_errors(name: str) -> Iterator[None]:
+def named_hub_errors(name: str) -> Iterator[None]:
     """Turn whatever the Hub's client raises into one `ScoringError`, in which no token stands."""
     try:
         with hub_call():
@@ -49,11 +48,11 @@ def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Pa
     """Files of a dataset ``ORG/NAME[@REVISION]``."""
     if not HUB_ID.fullmatch(name):
         raise ScoringError(
-            f"{name}: neither a folder nor a Parquet file nor a Hub dataset",
+            f"{name}: neither a folder nor a Hub dataset",
             hint="name a folder of result files, or ORG/NAME",
         )
     repo, _, revision = name.partition("@")
-    with told_hub_errors(name):
+    with named_hub_errors(name):
         return Path(
             hub_api().snapshot_download(
                 repo, repo_type="dataset", revision=revision or None, allow_patterns=list(patterns)
@@ -61,42 +60,34 @@ def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Pa
         )
 
 
-def newest_commit(name: str) -> str:
-    """The commit that a dataset ``ORG/NAME[@REVISION]`` is at now."""
-    repo, _, revision = name.partition("@")
-    with told_hub_errors(name):
-        return str(hub_api().repo_info(repo, repo_type="dataset", revision=revision or None).sha)
+def on_hub(name: str) -> bool:
+    """Whether a name is that of a dataset on the Hub, and of nothing here."""
+    return HUB_ID.fullmatch(name) is not None and not Path(name).exists()
 
 
-def official_suites(names: Sequence[str]) -> list[SuiteCases]:
+def suites_named(names: Sequence[str]) -> list[SuiteCases]:
     """The suites that an operator names, each once.
 
     Args:
         names: folders, ``ORG/NAME@REVISION``, or ``ORG/NAME`` for every released version.
     """
     found: dict[str, SuiteCases] = {}
-    for name in names:
-        for suite in _suites_named(name):
-            if not suite.fingerprint:
-                raise ScoringError(
-                    f"--suite {name}: has no fingerprint", hint="name a suite of `s2lct build`"
-                )
-            found.setdefault(suite.fingerprint, suite)
+    for one in (one for name in names for one in _revisions(name)):
+        # From a Hub its files are read, as a folder's are: that needs its client alone.
+        place = snapshot(one, [SUITE_FILE, "*.parquet"]) if on_hub(one) else one
+        suite = replace(load_cases(place), name=one)
+        if not suite.fingerprint:
+            raise ScoringError(
+                f"--suite {one}: has no fingerprint", hint="name a suite of `s2lct build`"
+            )
+        found.setdefault(suite.fingerprint, suite)
     return list(found.values())
 
 
-def _suites_named(name: str) -> Iterator[SuiteCases]:
-    if Path(name).is_dir() or not HUB_ID.fullmatch(name):
-        yield load_cases(name)
-        return
-    repo, _, revision = name.partition("@")
-    revisions = [revision]
-    if not revision:
-        with told_hub_errors(f"--suite {name}"):
-            refs = hub_api().list_repo_refs(repo, repo_type="dataset")
-        versions = filter(None, (Version.of_tag(tag.name) for tag in refs.tags))
-        newest = sorted(versions, reverse=True)[:MOST_VERSIONS]
-        revisions = [version.tag for version in newest] or ["main"]
-    for one in (f"{repo}@{revision}" for revision in revisions):
-        # Read from its files, as a folder is: that needs no library but the Hub's client.
-        yield replace(load_cases(snapshot(one, [SUITE_FILE, "*.parquet"])), name=one)
+def _revisions(name: str) -> list[str]:
+    if not on_hub(name) or "@" in name:
+        return [name]
+    with named_hub_errors(f"--suite {name}"):
+        refs = hub_api().list_repo_refs(name, repo_type="dataset")
+    versions = filter(None, (Version.of_tag(tag.name) for tag in refs.tags))
+    return [f"{name}@{one.tag}" for one in sorted(versions, reverse=True)] or [f"{name}@main"]

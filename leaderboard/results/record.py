@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.labels import LABELS, TASK, Label
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
+from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
+from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
-from s2lct.leaderboard.models.word_lists import WORD_LISTS
 
 FORMAT: Literal[4] = 4
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
@@ -49,26 +50,6 @@ class OptionsRecord(_Strict):
     max_tokens: int | None = Field(default=None, ge=1)
 
 
-class EndpointRecord(_Strict):
-    """Which endpoint answered, and what that took; the model cannot be scored again.
-
-    ``reused`` answers were kept from runs before the one that wrote the result.
-    """
-
-    url: str
-    model_reported: str
-    system_fingerprint: str = ""
-    temperature: float | None
-    seed: int | None
-    max_tokens: int = Field(ge=1)
-    requests: int = Count
-    prompt_tokens: int = Count
-    completion_tokens: int = Count
-    first_day: str
-    last_day: str
-    reused: int = Field(default=0, ge=0)
-
-
 class PredictionsRecord(_Strict):
     """The file that a team gave with what its model said, which nobody can ask again."""
 
@@ -86,7 +67,7 @@ class ModelRecord(_Strict):
     options: OptionsRecord = OptionsRecord()
     parameters: int | None = Field(default=None, ge=0)
     licence: str | None = None
-    endpoint: EndpointRecord | None = None
+    endpoint: EndpointUse | None = None
     predictions: PredictionsRecord | None = None
     dtype: str = ""
     device: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results import scored
-from s2lct.leaderboard.results.collection import precedence
+from s2lct.leaderboard.answers.text_answers import ANSWER_IDS
+from s2lct.leaderboard.results.collection import Collection, ScoredModel, SuiteResults
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
 from s2lct.leaderboard.results.prompts import Spread, prompt_order
 from s2lct.leaderboard.scoring import chance, statistics
@@ -20,7 +19,7 @@ from s2lct.leaderboard.scoring.both_sides import BothSides, both_sides, pairs_of
 from s2lct.leaderboard.scoring.score import Silence, silences
 from s2lct.leaderboard.scoring.training_data import group_of, main_comparison, training_data_of
 from s2lct.suite.capability_ids import natural_order
-from s2lct.suite.cases import Case
+from s2lct.suite.cases import Case, SuiteCases
 
 MOST_TESTED = 200
 """A page holds the tests of all pairs of so many models; `s2lct compare` tests any two."""
@@ -43,13 +42,12 @@ class PromptOf:
 
 @dataclass(frozen=True)
 class Standing:
-    """One model's figures, of the cases it was scored on."""
+    """One model's figures."""
 
-    model: scored.ScoredModel
-    cases: int
-    # Best and worst that the cases leave open; of the whole suite. Models are ranked, by their
-    # means over prompts: results with several prompts of a model have one rank.
-    rank: tuple[int, int] | None
+    scored: ScoredModel
+    # Best and worst that the cases leave open. Models are ranked by their means over prompts:
+    # results with several prompts of a model have one rank.
+    rank: tuple[int, int]
     overall: statistics.Rate  # the mean of the capabilities' failure rates
     chance: float  # the failure rate of the best answer that does not read
     capabilities: dict[str, statistics.CapabilityResult]
@@ -59,7 +57,7 @@ class Standing:
     # The mean on cases all of whose sentences are known to be outside these splits, over the
     # capabilities that have such cases; None where there are none.
     outside_training: statistics.Rate | None
-    both_sides: BothSides | None  # None where it was not asked a counterpart
+    both_sides: BothSides | None  # None where the suite has no counterpart
     silences: dict[str, Silence]  # what got no label, see `score.silences`; mostly empty
     prompt: PromptOf | None = None  # None where there is one result of the model
 
@@ -86,142 +84,105 @@ class Standing:
 
 @dataclass(frozen=True)
 class SuiteStandings:
-    """The models of one suite, best first; those not scored on the whole suite last."""
+    """The models of one suite, best first."""
 
-    suite: scored.SuiteOutcomes  # what they said of its cases
+    suite: SuiteCases
     capabilities: tuple[str, ...]  # by number
     standings: tuple[Standing, ...]  # one a model
     references: tuple[chance.Reference, ...]  # what constant and random answers come to
 
 
-def all_standings(collection: scored.Collection, seed: int = 0) -> list[SuiteStandings]:
-    """The standings of every suite, in the order of `precedence`; never mixed."""
-    suites = [suite for suite in collection.suites if suite.models]
-    return [suite_standings(one, seed) for one in sorted(suites, key=precedence, reverse=True)]
+def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
+    """The standings of every suite, in their order; never mixed."""
+    return [suite_standings(one, seed) for one in collection.suites]
 
 
-def suite_standings(suite: scored.SuiteOutcomes, seed: int = 0) -> SuiteStandings:
-    """Figures and ranks of a suite's models.
-
-    Those that were scored on the same cases share the bootstrap's samples: differences are paired.
-    """
-    labels = np.stack([model.labels for model in suite.models])
-    sides = _both_sides(suite)
-    kinds, kind_of = np.unique(labels != scored.UNSCORED, axis=0, return_inverse=True)
-    found: list[Standing] = []
-    for number, asked in enumerate(kinds):
-        members = np.flatnonzero(kind_of.ravel() == number)
-        found += _standings_of(
-            [suite.models[member] for member in members],
-            [case for case, one in zip(suite.cases, asked, strict=True) if one],
-            labels[members][:, asked],
-            bool(asked.all()),
-            seed,
-            [sides[member] for member in members],
-        )
-    found.sort(key=_place)
-    names = sorted(statistics.by_name(suite.cases), key=natural_order)
-    counterparts = suite.counterparts if any(sides) else ()
-    known = chance.references(suite.cases, counterparts)
-    return SuiteStandings(suite, tuple(names), tuple(found), known)
+def passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
+    """Which answers pass which cases, shape (cases, `ANSWER_IDS`): a label may, nothing else."""
+    return np.array([[n in case.passes for n in range(ANSWER_IDS)] for case in cases], dtype=bool)
 
 
-def _both_sides(suite: scored.SuiteOutcomes) -> list[BothSides | None]:
-    """What each model gets right on both sides, of the pairs that it was asked."""
-    found: list[BothSides | None] = [None] * len(suite.models)
-    seeds, others = pairs_of(suite.cases, suite.counterparts)
-    if not len(seeds):
-        return found
-    passes = scored.passing(suite.cases)[seeds], scored.passing(suite.counterparts)[others]
-    said = (
-        np.stack([model.labels for model in suite.models])[:, seeds],
-        np.stack([scored.said_of_counterparts(suite, one) for one in suite.models])[:, others],
-    )
-    asked = (said[0] != scored.UNSCORED) & (said[1] != scored.UNSCORED)
-    pairs = np.arange(len(seeds))
-    right = asked & passes[0][pairs, said[0]] & passes[1][pairs, said[1]]
-    kinds, kind_of = np.unique(asked, axis=0, return_inverse=True)
-    for number, chosen in enumerate(kinds):
-        members = np.flatnonzero(kind_of.ravel() == number)
-        own = [suite.cases[seed] for seed in seeds[chosen]]
-        for member, one in zip(members, both_sides(own, right[members][:, chosen]), strict=True):
-            found[member] = one
-    return found
-
-
-def _place(one: Standing) -> tuple[object, ...]:
-    names = one.model.name, one.model.revision, one.model.key
-    number = one.prompt.number if one.prompt else 0
-    return one.rank is None, one.mean, *names[:2], number, names[2]
-
-
-def _standings_of(
-    models: Sequence[scored.ScoredModel],
-    cases: Sequence[Case],
-    labels: scored.LabelIds,
-    ranked: bool,
-    seed: int,
-    sides: Sequence[BothSides | None],
-) -> list[Standing]:
-    failed = ~scored.passing(cases)[np.arange(len(cases)), labels]
+def suite_standings(results: SuiteResults, seed: int = 0) -> SuiteStandings:
+    """Figures and ranks of a suite's models, from the same samples: differences are paired."""
+    suite, models = results.suite, results.models
+    cases = suite.cases
+    labels = np.stack([one.labels for one in models])
+    passed = passing(suite.asked)[np.arange(labels.shape[1]), labels]
+    failed, labels = ~passed[:, : len(cases)], labels[:, : len(cases)]
+    seeds, others = pairs_of(cases, suite.counterparts)
+    right = passed[:, seeds] & passed[:, len(cases) + others]
+    sides = both_sides([cases[number] for number in seeds], right)
     figures = statistics.model_figures(cases, failed)
-    compared = [main_comparison(model.name) for model in models]
-    outside: dict[int, statistics.Rate] = {}
-    for training in dict.fromkeys(compared):
-        members = [n for n, own in enumerate(compared) if own == training]
-        chosen = [n for n, case in enumerate(cases) if group_of(case.splits, training) == "other"]
-        if chosen:
-            found = statistics.model_figures([cases[n] for n in chosen], failed[members][:, chosen])
-            outside |= {n: one.overall for n, one in zip(members, found, strict=True)}
     prompts, owner = _prompts_of(models, figures)
-    ranks: list[list[int]] | None = None
-    if ranked:
-        groups = [owner == number for number in range(owner.max() + 1)]
-        shares = np.stack([failed[members].mean(axis=0) for members in groups])
-        ranks = rank_intervals(*_resampled_means(cases, shares, seed))[owner].tolist()
+    shares = np.stack([failed[owner == group].mean(axis=0) for group in range(owner.max() + 1)])
+    ranks = rank_intervals(*_resampled_means(cases, shares, seed))[owner].tolist()
+    outside = _outside_training(models, cases, failed)
     known = chance.reference_means(chance.references(cases))
     _, best = chance.chance_of(known)
     answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
-    return [
+    found = [
         Standing(
-            model=model,
-            cases=len(cases),
-            rank=(ranks[n][0], ranks[n][1]) if ranks else None,
+            scored=one,
+            rank=(ranks[n][0], ranks[n][1]),
             overall=figures[n].overall,
             chance=best,
             capabilities=figures[n].capabilities,
             one_answer=chance.one_answer(
                 answers[n].tolist(), known, len(cases) - int(answers[n].sum())
             ),
-            training_known=training_data_of(model.name) is not None,
-            compared_with=tuple(sorted(compared[n])),
-            outside_training=outside.get(n),
+            training_known=training_data_of(one.model.name) is not None,
+            compared_with=tuple(sorted(main_comparison(one.model.name))),
+            outside_training=outside[n],
             both_sides=sides[n],
             silences=silences(cases, labels[n]),
             prompt=prompts[n],
         )
-        for n, model in enumerate(models)
+        for n, one in enumerate(models)
     ]
+    names = sorted(statistics.by_name(cases), key=natural_order)
+    references = chance.references(cases, suite.counterparts)
+    return SuiteStandings(suite, tuple(names), tuple(sorted(found, key=_place)), references)
+
+
+def _place(one: Standing) -> tuple[object, ...]:
+    model, number = one.scored.model, one.prompt.number if one.prompt else 0
+    return one.mean, model.name, model.revision, number, one.scored.key
+
+
+def _outside_training(
+    models: Sequence[ScoredModel], cases: Sequence[Case], failed: npt.NDArray[np.bool_]
+) -> list[statistics.Rate | None]:
+    """Each model's mean on the cases that are known to be outside its training data."""
+    compared = [main_comparison(one.model.name) for one in models]
+    found: list[statistics.Rate | None] = [None] * len(models)
+    for training in dict.fromkeys(compared):
+        members = [n for n, own in enumerate(compared) if own == training]
+        chosen = [n for n, case in enumerate(cases) if group_of(case.splits, training) == "other"]
+        if chosen:
+            some = [cases[n] for n in chosen]
+            figures = statistics.model_figures(some, failed[members][:, chosen])
+            for member, one in zip(members, figures, strict=True):
+                found[member] = one.overall
+    return found
 
 
 def _prompts_of(
-    models: Sequence[scored.ScoredModel], figures: Sequence[statistics.ModelFigures]
+    models: Sequence[ScoredModel], figures: Sequence[statistics.ModelFigures]
 ) -> tuple[list[PromptOf | None], statistics.Integers]:
     """Each result's place among those that differ in the prompt alone, and the model it is of.
 
     Models are numbered from 0 on, shape (results,).
     """
     groups: dict[tuple[str, ...], list[int]] = {}
-    for number, model in enumerate(models):
-        key = model.but_prompt if model.prompt else ("", model.key)
-        groups.setdefault(key, []).append(number)
+    for number, one in enumerate(models):
+        groups.setdefault(one.identity if one.prompt else ("", one.key), []).append(number)
     found: list[PromptOf | None] = [None] * len(models)
     owner = np.zeros(len(models), dtype=np.int64)
     for group, members in enumerate(groups.values()):
         owner[members] = group
         if len(members) < 2:
             continue
-        members.sort(key=lambda number: prompt_order(json.loads(models[number].prompt)))
+        members.sort(key=lambda number: prompt_order(models[number].prompt))
         spread = Spread.of([figures[number].overall.failure_rate for number in members])
         flipped = [
             sum(of.pass_to_fail for of in figures[number].capabilities.values())
@@ -253,13 +214,12 @@ def pairwise_tests(one: SuiteStandings) -> tuple[int, statistics.Floats]:
     The shape is (pairs, capabilities); pairs are (0, 1), (0, 2), …, (1, 2), ….
     """
     cases = one.suite.cases
-    ranked = [standing.model for standing in one.standings if standing.rank is not None]
     most = math.isqrt(2 * _MOST_TEST_CELLS // (len(cases) + len(one.capabilities)))
-    models = min(len(ranked), MOST_TESTED, max(2, most))
+    models = min(len(one.standings), MOST_TESTED, max(2, most))
     if models < 2:
         return models, np.ones((0, len(one.capabilities)))
-    labels = np.stack([model.labels for model in ranked[:models]])
-    failed = ~scored.passing(cases)[np.arange(len(cases)), labels]
+    labels = np.stack([of.scored.labels for of in one.standings[:models]])[:, : len(cases)]
+    failed = ~passing(cases)[np.arange(len(cases)), labels]
     of_name = statistics.by_name(cases)
     numbers = [of_name[capability] for capability in one.capabilities]
     pairs = np.stack(np.triu_indices(models, 1))

@@ -5,26 +5,23 @@ What is not as it should be is refused with a `RefusedError`.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 import stat
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.endpoint import address_of
-from s2lct.leaderboard.results.record import EndpointRecord, Result, asked
+from s2lct.leaderboard.results.record import Result, asked
 from s2lct.leaderboard.scoring.chance import RANDOM
-from s2lct.suite.capability_ids import is_capability_id
+from s2lct.plain_text import plain
 
 MOST_FILES = 50_000
 MOST_JSON_BYTES = 1 << 20
@@ -33,6 +30,7 @@ LONGEST_NAME = 200
 VERIFIED_FILE = "verified.json"
 FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
 SHA256 = re.compile(r"[0-9a-f]{64}")
+_VERIFIED = TypeAdapter(dict[Annotated[str, Field(pattern=rf"^{SHA256.pattern}$")], str])
 _SLOW_CLOCK = timedelta(minutes=10)
 REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
 """Rows that stand among the models and are none."""
@@ -110,44 +108,17 @@ def files_below(folder: Path, suffix: str | tuple[str, ...]) -> list[Path]:
 
 
 def parse_result(data: bytes) -> Result:
-    """Bytes as a result, by the letter of JSON and of the schema."""
-    try:
-        content = json.loads(
-            data.decode("utf-8"),
-            object_pairs_hook=_without_duplicates,
-            parse_constant=_no_number,
-            parse_float=_finite,
-        )
-    except RecursionError:
-        raise RefusedError("the JSON is nested too deeply") from None
-    except ValueError as error:
-        raise RefusedError(f"is no JSON in UTF-8 ({error})") from error
-    if isinstance(content, dict) and isinstance(content.get("format"), bool):
-        raise RefusedError("format: is no number")  # Python and pydantic take True for 1
+    """Bytes as a result, by the letter of the schema."""
     try:
         return Result.model_validate_json(data, strict=True)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False)
-        places = [".".join(map(str, fault["loc"]))[:100] or "the file" for fault in faults]
         raise RefusedError(
-            *(f"{place}: {fault['msg']}" for place, fault in zip(places, faults, strict=True))
+            *(
+                f"{'.'.join(map(str, fault['loc']))[:100] or 'the file'}: {fault['msg']}"
+                for fault in faults
+            )
         ) from error
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if twice := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
-        raise RefusedError(f"the JSON has the key {twice[0]!r} twice in one object")
-    return dict(pairs)
-
-
-def _no_number(text: str) -> NoReturn:
-    raise RefusedError(f"the JSON holds {text}, which is no number")
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise RefusedError(f"the JSON holds {text[:20]}, which is no finite number")
-    return number
 
 
 def checked_record(data: bytes, *, names: bool) -> Result:
@@ -163,7 +134,6 @@ def checked_record(data: bytes, *, names: bool) -> Result:
 
 def faults_of_words(result: Result) -> Iterator[str]:
     """What no result may say, wherever it is shown."""
-    model = result.model
     for where, text in texts_of(result.model_dump(), ""):
         name = where.rpartition(".")[2]
         if len(text) > (most := _LONGEST_WORDS.get(name, _LONGEST_WORD)):
@@ -173,50 +143,26 @@ def faults_of_words(result: Result) -> Iterator[str]:
             hidden := [sign for sign in shown if unicodedata.category(sign) in _INVISIBLE]
         ):
             yield f"{where}: holds a control character (U+{ord(hidden[0]):04X})"
-    if not model.name.strip():
+    if not result.model.name.strip():
         yield "model.name: is empty"
-    if model.parameters is not None and model.parameters > _MOST_PARAMETERS:
-        yield f"model.parameters: is {model.parameters:.1e}, too large to be true"
-    if (model.options.prompt is None) != (model.options.label_words is None):
-        yield "model.options: prompt and label_words belong together"
-    if model.options.chat_template and model.options.prompt is None:
-        yield "model.options: chat_template goes with a prompt"
-    tokens = model.options.max_tokens
-    if model.options.generate != (tokens is not None):
-        yield "model.options: generate and max_tokens belong together"
-    if tokens is not None and (model.options.prompt is None or model.endpoint is not None):
-        yield "model.options: generate is of language models that are loaded, with a prompt"
-    if tokens is not None and tokens > _MOST_PARAMETERS:
-        yield "model.options.max_tokens: is too large to be true"
     try:
-        asked(model.options)
+        asked(result.model.options)
     except ScoringError as error:
         yield f"model.options: {error.problem}"
-    if model.endpoint is not None:
-        yield from _faults_of_endpoint(model.endpoint)
-    for name in result.capabilities:
-        if not is_capability_id(name):
-            yield f"capabilities: {name!r} is no name of a capability"
-    try:
-        moment(result.date)
-    except ValueError as error:
-        yield f"date: {result.date!r} {error}"
-
-
-def _faults_of_endpoint(endpoint: EndpointRecord) -> Iterator[str]:
-    try:
-        if (address := address_of(endpoint.url)) != endpoint.url:
-            yield f"model.endpoint.url: {endpoint.url!r} is written {address!r}"
-    except ValueError as error:
-        yield f"model.endpoint.url: {error}"
-    for field in ("requests", "prompt_tokens", "completion_tokens", "max_tokens", "reused"):
-        if getattr(endpoint, field) > _MOST_PARAMETERS:
-            yield f"model.endpoint.{field}: is too large to be true"
-    for field in ("first_day", "last_day"):
+    dates = {"date": result.date}
+    if (endpoint := result.model.endpoint) is not None:
+        dates["model.endpoint.first_day"] = endpoint.first_day
+        dates["model.endpoint.last_day"] = endpoint.last_day
         try:
-            moment(getattr(endpoint, field))
+            if (address := address_of(endpoint.url)) != endpoint.url:
+                yield f"model.endpoint.url: {endpoint.url!r} is written {address!r}"
         except ValueError as error:
-            yield f"model.endpoint.{field}: {getattr(endpoint, field)!r} {error}"
+            yield f"model.endpoint.url: {error}"
+    for where, date in dates.items():
+        try:
+            moment(date)
+        except ValueError as error:
+            yield f"{where}: {date!r} {error}"
 
 
 def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
@@ -281,15 +227,12 @@ def read_verified(file: Path) -> dict[str, str]:
     if not os.path.lexists(file):
         return {}
     try:
-        dates = json.loads(bytes_of(file, MOST_TABLE_BYTES))
-        if not isinstance(dates, dict) or not all(
-            SHA256.fullmatch(key) and isinstance(date, str) for key, date in dates.items()
-        ):
-            raise ValueError("it is no object of SHA-256 and date")
+        dates = _VERIFIED.validate_json(bytes_of(file, MOST_TABLE_BYTES), strict=True)
         for date in dates.values():
             moment(date)
-    except (RefusedError, ValueError, RecursionError) as error:
+    except (RefusedError, ValueError) as error:
         raise ScoringError(
-            f"{file}: cannot be read ({error})", hint="restore it from the repository's history"
+            f"{file}: cannot be read ({plain(str(error), LONGEST_NAME)})",
+            hint="restore it from the repository's history",
         ) from error
     return dates

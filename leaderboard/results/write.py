@@ -61,12 +61,9 @@ def write_result(
     facts = {
         name: getattr(outcomes, name)
         for name in record.ModelRecord.model_fields
-        if name not in ("name", "options", "endpoint")
+        if name not in ("name", "options")
     }
-    endpoint = None
-    if outcomes.endpoint is not None:
-        endpoint = record.EndpointRecord.model_validate(outcomes.endpoint, from_attributes=True)
-    model = record.ModelRecord(name=outcomes.model, options=options, endpoint=endpoint, **facts)
+    model = record.ModelRecord(name=outcomes.model, options=options, **facts)
     stem = _stem(model, suite, outcomes, folder)
     path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
     _write_predictions(outcomes, table)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from s2lct.cache import FILE
 from s2lct.errors import ScoringError
 from s2lct.files import cache_folder
 from s2lct.labels import LABELS, Label, check_label_map
@@ -18,13 +19,11 @@ from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, LabelRule, Labels
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.models.classifier import Classifier, Function
+from s2lct.leaderboard.models.classifier import Classifier, Function, facts_of
 from s2lct.leaderboard.models.endpoint import EndpointModel, EndpointUse
-from s2lct.leaderboard.models.facts import licence_of, parameters_of, precision_of
-from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.models.text_model import TextModel
+from s2lct.leaderboard.models.language_model import LabelPrompt, TextModel
 from s2lct.leaderboard.scoring import chance, training_data
-from s2lct.leaderboard.scoring.ask import Advance, probabilities_of
+from s2lct.leaderboard.scoring.ask import answers_of, probabilities_of, read_labels
 from s2lct.leaderboard.scoring.both_sides import (
     BOTH_SIDES,
     BothSides,
@@ -34,7 +33,6 @@ from s2lct.leaderboard.scoring.both_sides import (
     pairs_of,
 )
 from s2lct.leaderboard.scoring.statistics import Failed, Rate, by_name, flips, model_figures
-from s2lct.leaderboard.scoring.written import answers_of, read_labels
 from s2lct.suite.cases import Case, SuiteCases
 
 
@@ -118,14 +116,13 @@ def score(
     label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
     cache: Path | None = None,
-    advance: Advance | None = None,
 ) -> Outcomes:
     """Score a model.
 
     ``label_map`` (see `labels.check_label_map`) and ``neutral_band`` (see `LabelRule`) say what its
-    classes mean; for ``cache`` and ``advance`` see `probabilities_of`. Counterparts are asked too,
-    and taken out of the cases where they stand among these. Raises a ScoringError where the
-    model's classes or outputs cannot be used, or a model that answers in words does not answer.
+    classes mean; predictions are kept in the file ``cache``. Contrasts are asked too, and taken out
+    of the cases where they stand among these. Raises a ScoringError where the model's classes or
+    outputs cannot be used, or a model that answers in words does not answer.
     """
     endpoint: EndpointUse | None = None
     probabilities: rules.Array | None = None
@@ -147,10 +144,9 @@ def score(
             raise ScoringError(
                 f"model {model.name}: answers in words, which no label map and no neutral band is "
                 "for",
-                hint="leave --label-map and --neutral-band out; --label-words says what its "
-                "answers mean",
+                hint="leave them out: its label words say what its answers mean",
             )
-        written, reused = answers_of(model, texts, cache, advance)
+        written, reused = answers_of(model, texts, cache)
         labels, told = read_labels(model, texts, written), model.label_rule
         if isinstance(model, EndpointModel):
             endpoint = model.use(written.values(), reused)
@@ -158,7 +154,7 @@ def score(
         rule = rules.rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
-        found = probabilities_of(model, texts, cache, advance)
+        found = probabilities_of(model, texts, cache)
         labels, told = rule.labels(found), rule_in_words(rule, asks)
         probabilities = rule.folded(found)
     if probabilities is not None:
@@ -173,15 +169,13 @@ def score(
         suite=suite,
         labels=labels,
         failed=failed_cases(suite.cases, labels),
-        parameters=parameters_of(model),
-        licence=licence_of(model),
         label_map=label_map,
         neutral_band=neutral_band,
         asks=asks,
         counterpart_labels=counterpart_labels,
         endpoint=endpoint,
         probabilities=probabilities,
-        **precision_of(model)._asdict(),
+        **facts_of(model)._asdict(),
     )
 
 
@@ -210,7 +204,7 @@ def failed_cases(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) ->
 
 def default_cache() -> Path:
     """Where outcomes are kept: ``$S2LCT_CACHE`` or ``~/.cache/s2lct``."""
-    return cache_folder() / "outcomes.sqlite"
+    return cache_folder() / FILE
 
 
 def figures(outcomes: Outcomes) -> dict[str, Any]:

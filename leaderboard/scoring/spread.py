@@ -1,68 +1,186 @@
-"""Have workers answer what models are to be asked: models and suites are spread over them.
+"""Have workers answer what models are to be asked: models and texts are spread over them.
 
-Workers load models and answer; the cache is read and written here alone.
+Workers load models and answer whole batches, those in which one process would ask all the texts:
+who answers, and beside what, changes no bit. The cache is read and written here alone.
 """
 
 from __future__ import annotations
 
+import gc
+import pickle
+import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
+from typing import Any, NoReturn
 
+from s2lct.cache import Cache
 from s2lct.engines import Engine
-from s2lct.leaderboard.models.loaded_models import (
-    Answers,
-    Asked,
-    Described,
-    LoadedModels,
-    Numbers,
-    Source,
-)
-from s2lct.leaderboard.models.spread_model import (
-    SpreadClassifier,
-    SpreadTextModel,
-    spread_model,
-)
-from s2lct.leaderboard.scoring.ask import Kept, said_of_batch
-from s2lct.leaderboard.scoring.written import KeptWords
-from s2lct.progress import Bars
+from s2lct.errors import S2lctError, ScoringError
+from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.leaderboard.answers.text_answers import TextAnswer
+from s2lct.leaderboard.models.classifier import ModelFacts, facts_of
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel, TextModel
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.scoring.ask import key_of, predicted
+from s2lct.progress import bar
 
-Spread = tuple[SpreadClassifier | SpreadTextModel, ...]
+TEXTS_A_PIECE = 512
+"""Few enough to share out, and enough to load a model for."""
 
 
-@dataclass
-class _Asking:
-    """A model with the prompt of a number, the texts it has not answered yet, and their pieces."""
+@dataclass(frozen=True)
+class Source:
+    """How a model is loaded, see `load_classifier`, and what it is then asked.
+
+    ``is_folder`` says that it was a folder where it was asked for.
+    """
+
+    name: str
+    device: str = "auto"
+    dtype: str = "auto"
+    prompts: tuple[LabelPrompt, ...] = ()
+    is_folder: bool = False
+
+
+class LoadedElsewhere:
+    """A classifier that workers have asked everything: its predictions are in the cache."""
+
+    def __init__(self, model: Any) -> None:
+        self.name, self.revision, self.fingerprint = model.name, model.revision, model.fingerprint
+        self.weights_sha256: str = model.weights_sha256
+        self.classes: tuple[str, ...] = tuple(model.classes)
+        self.asks: LabelPrompt | None = getattr(model, "asks", None)
+        self.facts: ModelFacts = facts_of(model)
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+        """Raise a ScoringError: nothing is asked here."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ScoringError(
+            f"model {self.name}: what workers predicted was not kept",
+            hint="give the same command again",
+        )
+
+
+class WritesElsewhere(LoadedElsewhere):
+    """The same of one that answers in words, as a `TextModel`."""
+
+    def __init__(self, model: TextModel) -> None:
+        super().__init__(model)
+        self.asks: LabelPrompt = model.asks
+        self.label_rule = model.label_rule
+
+    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
+        """Raise a ScoringError: nothing is asked here."""
+        self._refuse()
+
+
+@dataclass(frozen=True)
+class Described:
+    """A model with a prompt, and in what pieces it is asked texts, as numbers of these."""
+
+    model: LoadedElsewhere
+    pieces: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Texts for a model with the prompt of a number; ``key`` says which it must be."""
 
     source: Source
     prompt: int
-    model: SpreadClassifier | SpreadTextModel
-    texts: list[str]
-    pieces: Sequence[Numbers]
+    key: str
+    texts: tuple[str, ...]
 
-    def of(self, texts: Sequence[str]) -> Asked:
-        """Some texts for the model."""
-        return Asked(self.source, self.prompt, self.model.fingerprint, tuple(texts))
+
+class LoadedModels:
+    """The models that were asked last; a worker of an `Engine`.
+
+    What goes wrong with a model is given back, not raised: others are asked all the same.
+
+    Args:
+        most: how many are kept loaded.
+        texts_a_piece: how many there are at the least, but in the last piece.
+    """
+
+    def __init__(self, most: int = 2, texts_a_piece: int = TEXTS_A_PIECE) -> None:
+        self._most, self._texts_a_piece = most, texts_a_piece
+        self._loaded: dict[Source, list[Any]] = {}
+
+    def describe(self, given: tuple[Source, Sequence[str]]) -> tuple[Described, ...] | Exception:
+        """Describe a model, once for each of its prompts, and the pieces of texts."""
+        source, texts = given
+        try:
+            return tuple(
+                Described(
+                    (WritesElsewhere if isinstance(model, TextModel) else LoadedElsewhere)(model),
+                    tuple(self._pieces(model, texts)),
+                )
+                for model in self._models(source)
+            )
+        except Exception as error:  # somebody's model may fail in any way
+            return _portable(error)
+
+    def predict(self, piece: Piece) -> dict[str, bytes] | Exception:
+        """The predictions of a piece."""
+        try:
+            model = self._models(piece.source)[piece.prompt]
+            if key_of(model) != piece.key:
+                raise ScoringError(
+                    f"model {model.name}: is another on node {socket.gethostname()} of the cluster "
+                    "than where it was loaded first",
+                    hint="have the same files on all nodes, and pass --device and --dtype where "
+                    "not all of them have GPUs",
+                )
+            return dict(predicted(model, piece.texts))
+        except Exception as error:
+            return _portable(error)
+
+    def _pieces(self, model: Any, texts: Sequence[str]) -> Iterator[tuple[int, ...]]:
+        piece: list[int] = []
+        batches = model.batches(texts) if hasattr(model, "batches") and texts else ()
+        # A word list answers each text by itself.
+        for numbers in [batch for batch, _ in batches] or [[n] for n in range(len(texts))]:
+            piece += numbers
+            if len(piece) >= self._texts_a_piece:
+                yield tuple(piece)
+                piece = []
+        if piece:
+            yield tuple(piece)
+
+    def _models(self, source: Source) -> list[Any]:
+        """A model with each of its prompts; the one that was not asked for longest makes room."""
+        models = self._loaded.pop(source, None)
+        if models is None:
+            while len(self._loaded) >= self._most:
+                del self._loaded[next(iter(self._loaded))]
+                _make_room()
+            models = loaded(source)
+        self._loaded[source] = models
+        return models
+
+
+def loaded(source: Source) -> list[Any]:
+    """A model, with each of its prompts."""
+    if source.is_folder and not Path(source.name).exists():
+        raise ScoringError(
+            f"model {source.name}: is no folder on node {socket.gethostname()} of the cluster",
+            hint="put it where all nodes find it under this path, or pass a Hub id",
+        )
+    first = source.prompts[0] if source.prompts else None
+    model = load_classifier(source.name, device=source.device, dtype=source.dtype, asks=first)
+    if isinstance(model, LanguageModel):
+        return [model.asking(asks) for asks in source.prompts]
+    return [model]
 
 
 def spread(
-    engine: Engine[LoadedModels],
-    sources: Sequence[Source],
-    groups: Sequence[Sequence[str]],
-    cache: Path,
-    bars: Bars,
-) -> Mapping[str, Spread | Exception]:
-    """Have workers answer groups of texts with models, and keep what is not kept yet.
-
-    Args:
-        engine: has the workers.
-        sources: the models.
-        groups: what each is asked; batches are made within a group. Models that answer in words
-            are asked the first group alone.
-        cache: where answers are kept; who scores the models reads them there.
-        bars: shows how far this is.
+    engine: Engine[LoadedModels], sources: Sequence[Source], texts: Sequence[str], cache: Path
+) -> Mapping[str, Sequence[LoadedElsewhere] | Exception]:
+    """Have workers answer texts with models, and keep what is not kept yet in a file.
 
     Returns:
         By a source's name its models, one for each prompt, or why it cannot be asked.
@@ -70,111 +188,58 @@ def spread(
     Raises:
         S2lctError: the engine or the cache failed.
     """
-    seen: set[str] = set()
-    distinct: list[list[str]] = []
-    for texts in groups:
-        distinct.append([text for text in dict.fromkeys(texts) if text not in seen])
-        seen.update(distinct[-1])
-    found: dict[str, Spread | Exception] = {}
-    of_source: dict[str, tuple[Described, ...]] = {}
-    loading = bars("Loading models", len(sources))
-    given = ((source, distinct) for source in sources)
-    for number, described in engine.map(LoadedModels.describe, given):
-        name = sources[number].name
-        if isinstance(described, Exception):
-            found[name] = described
-        else:
-            found[name] = tuple(spread_model(one.facts) for one in described)
-            of_source[name] = described
-        loading(1)
-    askings: list[_Asking] = []
-    for source in sources:
-        models = found[source.name]
-        if not isinstance(models, Exception):
-            described = of_source[source.name]
-            for prompt, (model, one) in enumerate(zip(models, described, strict=True)):
-                askings += _unanswered(source, prompt, model, one, distinct, cache)
-    _cut_anew(engine, [one for one in askings if not one.pieces], found)
-    _answer(engine, askings, found, cache, bars)
+    distinct = list(dict.fromkeys(texts))
+    found: dict[str, Sequence[LoadedElsewhere] | Exception] = {}
+    pieces: list[Piece] = []
+    with Cache(cache) as kept:
+        loading = bar("Loading models", len(sources))
+        given = ((source, distinct) for source in sources)
+        for number, described in engine.map(LoadedModels.describe, given):
+            source = sources[number]
+            loading(1)
+            if isinstance(described, Exception):
+                found[source.name] = described
+                continue
+            found[source.name] = [one.model for one in described]
+            for prompt, one in enumerate(described):
+                key = key_of(one.model)
+                known = kept.kept(key, distinct)
+                for numbers in one.pieces:
+                    some = tuple(distinct[n] for n in numbers)
+                    if not all(text in known for text in some):
+                        pieces.append(Piece(source, prompt, key, some))
+        advance = bar("Predictions of models", sum(len(piece.texts) for piece in pieces))
+        asked: list[Piece] = []
+
+        def under_way() -> Iterator[Piece]:
+            for piece in pieces:
+                if not isinstance(found[piece.source.name], Exception):
+                    asked.append(piece)
+                    yield piece
+
+        for number, predictions in engine.map(LoadedModels.predict, under_way()):
+            name = asked[number].source.name
+            if isinstance(predictions, Exception):
+                found[name] = predictions
+            else:
+                kept.keep(asked[number].key, predictions)
+            advance(len(asked[number].texts), name)
     return found
 
 
-def _unanswered(
-    source: Source,
-    prompt: int,
-    model: SpreadClassifier | SpreadTextModel,
-    described: Described,
-    groups: Sequence[Sequence[str]],
-    cache: Path,
-) -> Iterator[_Asking]:
-    """What a model is still to be asked of each group; without pieces where some is known."""
-    writes = isinstance(model, SpreadTextModel)
-    for number, texts in enumerate(groups[:1] if writes else groups):
-        with closing(_kept(cache, model)) as kept:
-            known = kept.read(texts)
-        if missing := [text for text in texts if text not in known]:
-            pieces = () if known else described.pieces[number]
-            yield _Asking(source, prompt, model, missing, pieces)
+def _make_room() -> None:
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
-def _cut_anew(
-    engine: Engine[LoadedModels], askings: Sequence[_Asking], found: dict[str, Spread | Exception]
-) -> None:
-    """Have what is left of groups cut into pieces."""
-    given = (one.of(one.texts) for one in askings)
-    for number, pieces in engine.map(LoadedModels.cut, given):
-        if isinstance(pieces, Exception):
-            found[askings[number].source.name] = pieces
-        else:
-            askings[number].pieces = pieces
-
-
-def _answer(
-    engine: Engine[LoadedModels],
-    askings: Sequence[_Asking],
-    found: dict[str, Spread | Exception],
-    cache: Path,
-    bars: Bars,
-) -> None:
-    """Have pieces answered, model after model, and keep what comes."""
-    if not askings:
-        return
-    advance = bars("Answers of models", sum(len(one.texts) for one in askings))
-    under_way: dict[int, tuple[_Asking, Asked]] = {}
-
-    def pieces() -> Iterator[Asked]:
-        number = count()
-        for one in askings:
-            for numbers in one.pieces:
-                if isinstance(found[one.source.name], Exception):
-                    break
-                asked = one.of([one.texts[place] for place in numbers.tolist()])
-                under_way[next(number)] = (one, asked)
-                yield asked
-
-    for number, answers in engine.map(LoadedModels.answer, pieces()):
-        one, asked = under_way.pop(number)
-        try:
-            if isinstance(answers, Exception):
-                raise answers
-            _keep(one.model, asked.texts, answers, cache)
-        except Exception as error:  # somebody's model may fail in any way; the others go on
-            found[one.source.name] = error
-        advance(len(asked.texts), one.source.name)
-
-
-def _keep(
-    model: SpreadClassifier | SpreadTextModel, texts: Sequence[str], answers: Answers, cache: Path
-) -> None:
-    if isinstance(model, SpreadTextModel):
-        with closing(KeptWords(cache, model)) as words:
-            for number, answer in answers.written:
-                words.write(texts[number], answer)
-        return
-    with closing(Kept(cache, model)) as kept:
-        for numbers, batch in answers.batches:
-            kept.write(said_of_batch(model, texts, numbers, batch))
-
-
-def _kept(cache: Path, model: SpreadClassifier | SpreadTextModel) -> Kept | KeptWords:
-    return KeptWords(cache, model) if isinstance(model, SpreadTextModel) else Kept(cache, model)
+def _portable(error: Exception) -> Exception:
+    """An error that another process can read."""
+    if isinstance(error, S2lctError):
+        return error
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

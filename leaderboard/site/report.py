@@ -88,13 +88,18 @@ def compared(results: Sequence[Result]) -> list[Result]:
     return [one for one in results if not one.partial]
 
 
+def any_silent(results: Sequence[Result]) -> bool:
+    """Whether some model refused a case or answered in a way that cannot be read."""
+    return any(one.overall.refusals or one.overall.unreadable for one in results)
+
+
 def models_table(results: Sequence[Result]) -> Table:
     """A row a model, beside what answers come to that do not read the cases."""
     models = worst_first(results)
     figures = [one.figures for one in models]
     comparable = compared(figures)
     both = any(one.overall.both_sides for one in figures)
-    silent = any(one.overall.refusals or one.overall.unreadable for one in figures)
+    silent = any_silent(figures)
     spread = any(one.several for one in models)
     heads = ["", "mean %", "95 % interval", "chance-\ncorrected", "p→f"]
     heads += ["both\nsides %"] * both + ["over\nprompts %"] * spread
@@ -109,8 +114,8 @@ def models_table(results: Sequence[Result]) -> Table:
         cells += [percent(of.both_sides.share if of.both_sides and whole else None)] * both
         cells += [_spread(of_prompts.overall if of_prompts.several and whole else None)] * spread
         if silent:
-            rate = labelled(of)
             cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
+            rate = of.answered if of.refusals or of.unreadable else of
             cells += [percent(rate.failure_rate if rate else None)]
         rows.append((of.failure_rate if whole else -1, [shown_name(one), *cells]))
     references = max(figures, key=lambda one: one.overall.cases).references
@@ -124,13 +129,6 @@ def models_table(results: Sequence[Result]) -> Table:
         row = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
         rows.append((reference.failure_rate, [*row]))
     return Table(heads, [row for _, row in sorted(rows, key=lambda one: -one[0])])
-
-
-def labelled(of: OverallRecord | CapabilityRecord) -> OverallRecord | RateRecord | None:
-    """The figures of the cases that got a label; None where nothing did."""
-    if of.refusals or of.unreadable:
-        return of.answered
-    return of if isinstance(of, OverallRecord) else of.all
 
 
 def _spread(of: Spread | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -11,7 +11,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import SAID
 from s2lct.leaderboard.results.prompts import PROMPTS_WORDS, OverPrompts
 from s2lct.leaderboard.results.read import Scored
-from s2lct.leaderboard.results.record import CapabilityRecord, GroupRecord, Result
+from s2lct.leaderboard.results.record import GroupRecord, Result
 from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -20,10 +20,11 @@ from s2lct.leaderboard.site.capability_words import CapabilityWords, capability_
 from s2lct.leaderboard.site.report import (
     NOTHING,
     Measure,
+    any_silent,
     by_suite,
     compared,
     decimals,
-    labelled,
+    models_table,
     one_answer_warning,
     percent,
     rate_cell,
@@ -45,24 +46,13 @@ Prediction = tuple[Case, str]
 """A case, and what a model said of it."""
 
 
-@dataclass(frozen=True)
-class ModelExamples:
+class Examples(NamedTuple):
     """What one model fails of a capability: its rate, and some seeds and expansions."""
 
     name: str
     failure_rate: float
     seeds: Sequence[Prediction]  # that fail, the shortest first
     broken: Sequence[Prediction]  # expansions that fail while their seeds pass
-
-
-@dataclass(frozen=True)
-class CapabilityExamples:
-    """Examples of a capability: of the models that fail it most, the worst first."""
-
-    name: str
-    words: CapabilityWords
-    models: Sequence[ModelExamples]
-    left_out: int  # models that fail it too
 
 
 def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> str:
@@ -87,8 +77,8 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
         conclusion=_conclusion(results, words[names[0]].short or names[0]),
         heat_map=_failure_rates(models, names, words),
         apart=_apart(models, names, words),
-        silent=_silent(models, names, words),
-        examples=[_examples(with_examples, name, words[name]) for name in names],
+        silent=models_table(first) if any_silent(results) else None,
+        examples=[(name, words[name], _examples(with_examples, name)) for name in names],
         trained=_seen_in_training(results),
         suites=suites_table([first, *others]) if others else None,
         others=[_other_suite(group) for group in others],
@@ -207,31 +197,6 @@ def _apart(
     return tables
 
 
-def _silent(
-    models: Sequence[OverPrompts], names: Sequence[str], words: Mapping[str, CapabilityWords]
-) -> dict[str, Table]:
-    """What got no label, by headings; nothing where every model gave every case a label."""
-    overall = [one.figures.overall for one in models]
-    if not any(one.refusals or one.unreadable for one in overall):
-        return {}
-
-    def table(count: str) -> Table:
-        def measure(of: CapabilityRecord) -> Cell:
-            return Cell(str(getattr(of, count)))
-
-        first = [("all", [Cell(str(getattr(one, count))) for one in overall])]
-        return _table(models, names, words, measure, first)
-
-    without = [("mean", [rate_cell(labelled(one)) for one in overall])]
-    return {
-        "Refused": table("refusals"),
-        "Unreadable": table("unreadable"),
-        "Failure rate without these": _table(
-            models, names, words, lambda of: rate_cell(labelled(of)), without
-        ),
-    }
-
-
 def _seen_in_training(results: Sequence[Result]) -> Table:
     def cell(of: GroupRecord) -> Cell:
         if of.failure_rate is None or of.ci is None:
@@ -282,23 +247,19 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
     return f"{first}; chance, {name}, comes to {percent(blind)} %. Hardest is: {hardest}."
 
 
-def _examples(scored: Sequence[Scored], name: str, words: CapabilityWords) -> CapabilityExamples:
-    failing = [
-        (of.all.failure_rate, one)
-        for one in scored
-        if (of := one.result.capabilities.get(name)) is not None and of.all.failures
-    ]
-    failing.sort(key=lambda pair: -pair[0])
-    models = [
-        ModelExamples(
+def _examples(scored: Sequence[Scored], name: str) -> list[Examples]:
+    """Of the models that fail a capability most, the worst first."""
+    found = [
+        Examples(
             shown_name(one.result),
-            rate,
+            of.all.failure_rate,
             _failing_seeds(one.outcomes, name),
             _broken_expansions(one.outcomes, name),
         )
-        for rate, one in failing[:_MODELS_WITH_EXAMPLES]
+        for one in scored
+        if (of := one.result.capabilities.get(name)) is not None and of.all.failures
     ]
-    return CapabilityExamples(name, words, models, max(0, len(failing) - _MODELS_WITH_EXAMPLES))
+    return sorted(found, key=lambda one: -one.failure_rate)[:_MODELS_WITH_EXAMPLES]
 
 
 def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:

@@ -1,8 +1,7 @@
 """Whether a stranger's result file can be believed: every figure, every case, the model itself.
 
-Nothing of a submission is trusted. It is read as `outcomes` reads strangers' results, texts and
-passing labels are those of the suite, every figure is computed again, and the model is asked again
-by `rescoring`.
+Nothing of a submission is trusted. Texts and passing labels are those of the suite, every figure is
+computed again, and the model is asked again by `rescoring`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from hashlib import sha256
@@ -18,10 +16,9 @@ from pathlib import Path
 
 from s2lct.errors import ScoringError
 from s2lct.files import write_text
-from s2lct.leaderboard.models.text_model import answer_rule
 from s2lct.leaderboard.results import untrusted
 from s2lct.leaderboard.results.read import read_outcomes, wrong_figures
-from s2lct.leaderboard.results.record import BUILT_IN, Result, asked
+from s2lct.leaderboard.results.record import BUILT_IN, Result
 from s2lct.leaderboard.results.write import root_of
 from s2lct.leaderboard.submission.rescoring import ask_again
 from s2lct.plain_text import plain
@@ -29,11 +26,9 @@ from s2lct.suite.cases import SuiteCases
 
 MOST_REASONS = 50
 LONGEST_REASON = 240
-_SPARE_BYTES, _TEXTS_A_ROW = 1 << 20, 8
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.+!-]{0,63}", re.ASCII)
 _HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-_FILE_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,195}\.parquet", re.ASCII)
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 
 
@@ -70,6 +65,8 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
         result = untrusted.parse_result(data)
         reasons += _faults_of_record(result, suite)
         outcomes = read_outcomes(path, result, suite)
+        if missing := len(suite.asked) - len(outcomes.asked):
+            reasons.append(f"{result.outcomes.path}: lacks {missing:,} of what the suite asks")
         wrong = wrong_figures(result, outcomes)
         reasons += [f"{where} does not follow from the cases" for where in wrong]
         if rescore and not reasons:
@@ -102,6 +99,7 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
     """What is wrong with the words of a result on a suite, whatever its figures."""
     model, options = result.model, result.model.options
     yield from untrusted.faults_of_words(result)
+    yield from untrusted.faults_of_names(untrusted.names_of(result))
     for where, text in untrusted.texts_of(result.model_dump(), ""):
         # What a language model is asked may hold its own marks, and is part of the label rule.
         name = where.rpartition(".")[2]
@@ -111,7 +109,8 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
     if model.endpoint is not None:
         if model.revision or model.weights_sha256 or built_in:
             yield "model.endpoint: a model behind an endpoint has no revision, weights or own code"
-        yield from untrusted.faults_of_names(untrusted.names_of(result))
+    elif not untrusted.SHA256.fullmatch(model.weights_sha256):
+        yield "model.weights_sha256: is no SHA-256"
     elif not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
         yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
     elif built_in and not _PACKAGE.fullmatch(model.revision):
@@ -121,43 +120,14 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
             f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, so "
             "that others can load it"
         )
-    else:
-        yield from untrusted.faults_of_names(untrusted.names_of(result))
     if model.predictions is not None:
         yield "model: is known by given predictions alone, which nobody can score again"
     if not model.label_rule.strip():
         yield "model.label_rule: is empty"
-    if model.endpoint is None and not untrusted.SHA256.fullmatch(model.weights_sha256):
-        yield "model.weights_sha256: is no SHA-256"
-    with suppress(ScoringError):  # said before
-        asks = asked(options)
-        writes = model.endpoint is not None or options.generate
-        rule = answer_rule(asks) if asks and writes else str(asks)
-        if asks is not None and not model.label_rule.endswith(f"; {rule}"):
-            yield "model.label_rule: is not that of the prompt and the label words"
-    with suppress(ValueError):  # said before
-        if datetime.fromisoformat(result.date.replace("Z", "+00:00")).tzinfo is None:
-            yield f"date: {result.date!r} has no time zone"
-    if len(result.packages) > 50 or "s2lct" not in result.packages:
-        yield "packages: s2lct must be among at most 50"
-    for name, version in result.packages.items():
-        if not _PACKAGE.fullmatch(name) or not _PACKAGE.fullmatch(version):
-            yield f"packages: {name!r} {version!r} is no package with a version"
-    told, cases = result.suite, len(suite.asked)
-    if told.fingerprint != suite.fingerprint:
+    if result.suite.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
     if result.partial:
         yield "selection: is a part of the suite; score the model on all of it"
-    if result.outcomes.rows != cases:
-        yield (
-            f"outcomes.rows: is {result.outcomes.rows}, the suite has {_counted(suite)}; score "
-            "the model on all of them with this version of s2lct"
-        )
-
-
-def _counted(suite: SuiteCases) -> str:
-    opposite = len(suite.counterparts)
-    return f"{len(suite.cases)} cases" + (f" and {opposite} counterparts" if opposite else "")
 
 
 def record(path: Path, verdict: Verdict) -> Path:

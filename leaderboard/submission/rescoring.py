@@ -19,16 +19,22 @@ from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, TASK
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
 from s2lct.leaderboard.answers.predictions import Array
-from s2lct.leaderboard.models.facts import licence_of, parameters_of
+from s2lct.leaderboard.models.classifier import facts_of
 from s2lct.leaderboard.models.generating_model import GeneratingModel
+from s2lct.leaderboard.models.language_model import MOST_TOKENS
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.text_model import MOST_TOKENS, written_rule
-from s2lct.leaderboard.results.hub_results import hub_api, told_hub_errors
-from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, Result, asked, own_options
+from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
+from s2lct.leaderboard.results.record import (
+    BUILT_IN,
+    OptionsRecord,
+    Result,
+    asked,
+    other_dtype,
+    own_options,
+)
 from s2lct.leaderboard.results.untrusted import RefusedError
-from s2lct.leaderboard.scoring.ask import probabilities_of
+from s2lct.leaderboard.scoring.ask import probabilities_of, read_labels
 from s2lct.leaderboard.scoring.score import rule_in_words
-from s2lct.leaderboard.scoring.written import read_labels
 from s2lct.suite.cases import Case
 
 Mask = npt.NDArray[np.bool_]
@@ -73,13 +79,13 @@ def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAga
         rule = rule_for(classes, model=name, label_map=options.label_map, neutral_band=band)
         told = rule_in_words(rule, asks)
         if writes and asks is not None:
-            told = written_rule(asks, options.max_tokens or MOST_TOKENS)
+            told = asks.written_rule(options.max_tokens or MOST_TOKENS)
         facts = {
             "revision": revision or model.revision,
             "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
             "label_rule": told,
-            "parameters": parameters_of(model),
-            "licence": licence_of(model),
+            "parameters": facts_of(model).parameters,
+            "licence": facts_of(model).licence,
         }
         if faults := [*_faults_of_identity(result, facts)]:
             return AskedAgain(tuple(faults))
@@ -102,7 +108,7 @@ def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAga
 def _fetched_model(name: str, commit: str) -> Path:
     """The folder of a model's files at a commit of its default branch."""
     api = hub_api()
-    with told_hub_errors(f"model {name}"):
+    with named_hub_errors(f"model {name}"):
         history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
         if commit not in {one.commit_id for one in history}:
             raise RefusedError(
@@ -128,6 +134,8 @@ def _faults_of_identity(result: Result, facts: Mapping[str, Any]) -> Iterator[st
         yield "model.weights_sha256: is not that of the model"
     if facts["label_rule"] != stated.label_rule:
         yield "model.label_rule: is not that of the model with these options"
+    if dtype := other_dtype(stated):
+        yield f"model.dtype: is {dtype}; models are asked again in single precision"
     for field in ("parameters", "licence"):
         value, known = getattr(stated, field), facts[field]
         if value not in (None, known):

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.leaderboard.training.train_sentiment_heads --sst PATH --out leaderboard/weights
+    python scripts/train_sentiment_heads.py --sst PATH --out leaderboard/weights
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from provenance import write_card_figures
 from safetensors.torch import save
 
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.models.encoder import ENCODER_SHA256
-from s2lct.builder.training.provenance import write_card_figures
 from s2lct.files import sha256_of, write_bytes
 from s2lct.leaderboard.models.sentiment_head import (
     CLASSES,

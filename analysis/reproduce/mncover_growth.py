@@ -12,46 +12,34 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from random import Random
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import TypeAdapter
 
+from s2lct.analysis.augment.transformations import NAMES, Transformation, load_transformations
 from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.encoder import Text
+from s2lct.analysis.kept import kept
 from s2lct.analysis.plots import COLOURS, picture, style
-from s2lct.analysis.reproduce import mncover_figures as paper
-from s2lct.analysis.reproduce.catalogue import Reproduction
-from s2lct.analysis.reproduce.neurons import COUNTED, MNCOVER, Neurons, neurons_of
-from s2lct.analysis.reproduce.paper_table import Cell, PaperTable
-from s2lct.analysis.reproduce.suite_inputs import needed_models
+from s2lct.analysis.reproduce import printed
+from s2lct.analysis.reproduce.mncover_tables import COUNTED, MNCOVER, Neurons, neurons_of
+from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
 from s2lct.errors import AnalysisError, S2lctWarning
-from s2lct.identity import rng_for, shuffle_key
+from s2lct.identity import fingerprint_of, rng_for
 
-if TYPE_CHECKING:
-    from s2lct.analysis.augment.transformations import Transformation
-    from s2lct.analysis.coverage.encoder import Text
-    from s2lct.analysis.reproduce.options import ReproduceOptions
-    from s2lct.builder.checkpoint import Checkpoints
-    from s2lct.progress import Bars
-
-THRESHOLDS = tuple(paper.FIGURE_4)
+THRESHOLDS = tuple(printed.FIGURE_4)
 MIDDLE = THRESHOLDS[2]
 UNITS = ("coverage", "share")
-ORDERS = ("given", "shuffled")
 _POINTS = 40
-
-Unit = Literal["coverage", "share"]
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a filter keeps of texts in an order: coverage after each text that stays.
+    """What a filter keeps of texts in their order: coverage after each text that stays.
 
     ``threshold`` is None where nothing is dropped.
     """
 
-    order: str
     unit: str
     threshold: float | None
     values: list[float]
@@ -66,13 +54,12 @@ class Grown:
     growths: list[Growth]
 
 
-def grow(metric: Coverage, marks: Iterable[Marks], order: str) -> list[Growth]:
+def grow(metric: Coverage, marks: Iterable[Marks]) -> list[Growth]:
     """Go through texts by their marks: unfiltered, then filtered by each unit and threshold.
 
     Coverage starts empty; the metric stays as it is.
     """
-    ways: list[tuple[Unit, float | None]] = [("coverage", None)]
-    ways += list(product(UNITS, THRESHOLDS))  # type: ignore[arg-type]
+    ways: list[tuple[str, float | None]] = [("coverage", None), *product(UNITS, THRESHOLDS)]
     states = [metric.emptied() for _ in ways]
     values: list[list[float]] = [[] for _ in ways]
     reached = [0.0] * len(ways)
@@ -87,8 +74,8 @@ def grow(metric: Coverage, marks: Iterable[Marks], order: str) -> list[Growth]:
             reached[number] += growth
             values[number].append(reached[number])
     return [
-        Growth(order, unit, threshold, own)
-        for (unit, threshold), own in zip(ways, values, strict=True)
+        Growth(unit, threshold, kept_values)
+        for (unit, threshold), kept_values in zip(ways, values, strict=True)
     ]
 
 
@@ -105,38 +92,29 @@ def changed_texts(transformation: Transformation, texts: Sequence[Text], seed: i
                 "mncover-figure4: transformations change single texts, and these are pairs",
                 hint="pass a --reference of single texts",
             )
-        rng: Random = rng_for(seed, "growth", transformation.name, text)
+        rng = rng_for(seed, "growth", transformation.name, text)
         changed = transformation.apply(text, rng)
         if changed is not None and changed != text:
             made.append(changed)
     return list(dict.fromkeys(made))
 
 
-def figure4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reproduction:
+def figure4(inputs: Inputs) -> Reproduction:
     """Figure 4; ``limit`` is the most training sentences."""
-    from s2lct.analysis.augment.transformations import NAMES, load_transformations
-
-    models = needed_models(options)
+    inputs.need("model", "reference")
     transformations, skipped = load_transformations(NAMES)
     for name, why in skipped.items():
         warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=2)
-    tables: list[PaperTable] = []
-    verdicts: list[str] = []
+    tables, verdicts = [], []
     pictures: dict[str, bytes] = {}
-    for number, model in enumerate(models):
-        neurons = neurons_of(model, options, steps, bars)
-        sentences = neurons.reference[: options.limit]
-        bar = bars(f"transformations of {model}", len(transformations))
-        found: list[Grown] = []
-        adapter = TypeAdapter(Grown)
+    for number, model in enumerate(inputs.model, 1):
+        neurons = neurons_of(model, inputs)
+        sentences = neurons.reference[: inputs.limit]
+        found = []
         for one in transformations:
-            step = f"{number}-{one.name}"
-            if (kept := steps.kept(step, adapter)) is None:
-                texts = changed_texts(one, sentences, options.seed)
-                kept = steps.keep(step, adapter, grown(neurons, one.name, texts, options.seed))
-            found.append(kept)
-            bar(1)
-        found = [one for one in found if one.texts]
+            texts = changed_texts(one, sentences, inputs.seed)
+            if texts:
+                found.append(grown(neurons, one.name, texts))
         notes = (
             COUNTED,
             neurons.about_masks,
@@ -145,34 +123,32 @@ def figure4(options: ReproduceOptions, steps: Checkpoints, bars: Bars) -> Reprod
         )
         tables.append(table_of(model, found, notes))
         verdicts.append(f"{model}: {verdict_of(found)}")
-        pictures[f"mncover-figure4{'' if number == 0 else f'-{number + 1}'}.png"] = drawing(
-            model, found
-        )
+        pictures[f"mncover-figure4{f'-{number}' if number > 1 else ''}.png"] = drawing(model, found)
     return Reproduction(tables, "\n\n".join(verdicts), pictures)
 
 
-def grown(neurons: Neurons, name: str, texts: Sequence[str], seed: int) -> Grown:
-    """Coverage of a transformation's texts in their own order, and shuffled."""
-    metric = neurons.metrics[MNCOVER]
-    shuffled = sorted(texts, key=lambda text: shuffle_key(seed, "order", text))
-    growths: list[Growth] = []
-    for order, own in zip(ORDERS, (texts, shuffled), strict=True):
-        marks = map(metric.marks, neurons.encoder.activations(own))
-        growths += grow(metric, marks, order)
-    return Grown(name, len(texts), growths)
+def grown(neurons: Neurons, name: str, texts: Sequence[str]) -> Grown:
+    """Coverage of a transformation's texts; kept."""
+    metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
+
+    def made() -> Grown:
+        marks = map(metric.marks, encoder.shown_activations(texts, name))
+        return Grown(name, len(texts), grow(metric, marks))
+
+    decides = [str(encoder.device), neurons.reference, neurons.masks.digest, list(texts)]
+    about = ["growth", name, fingerprint_of(decides)]
+    return kept(encoder.fingerprint, about, TypeAdapter(Grown), made)
 
 
-def smaller(found: Sequence[Grown]) -> Mapping[tuple[str, str, float | None], tuple[float, float]]:
-    """By order, unit and threshold: mean share of texts dropped, and of coverage that is left."""
-    shares: dict[tuple[str, str, float | None], list[tuple[float, float]]] = {}
+def smaller(found: Sequence[Grown]) -> Mapping[tuple[str, float | None], tuple[float, float]]:
+    """By unit and threshold: mean share of texts dropped, and of coverage that is left."""
+    shares: dict[tuple[str, float | None], list[tuple[float, float]]] = {}
     for one in found:
-        whole = {g.order: g.values[-1] for g in one.growths if g.threshold is None}
+        whole = one.growths[0].values[-1]
         for growth in one.growths:
-            left = growth.values[-1] if growth.values else 0.0
+            left = growth.values[-1] / whole if growth.values else 0.0
             dropped = 1 - len(growth.values) / one.texts
-            shares.setdefault((growth.order, growth.unit, growth.threshold), []).append(
-                (dropped, left / whole[growth.order])
-            )
+            shares.setdefault((growth.unit, growth.threshold), []).append((dropped, left))
     means = {key: np.mean(values, axis=0).tolist() for key, values in shares.items()}
     return {key: (dropped, left) for key, (dropped, left) in means.items()}
 
@@ -181,15 +157,13 @@ def table_of(model: str, found: Sequence[Grown], notes: Sequence[str]) -> PaperT
     """How many texts each threshold drops, and how much coverage it leaves, in percent."""
     means = smaller(found)
     columns = ["threshold"]
-    for unit, order in product(UNITS, ORDERS):
-        columns += [f"{unit}, {order}: fewer texts", f"{unit}, {order}: coverage left"]
+    for unit in UNITS:
+        columns += [f"{unit}: fewer texts", f"{unit}: coverage left"]
     columns.append("paper (RoBERTa): fewer texts")
     rows: list[list[Cell]] = []
-    for threshold in THRESHOLDS:
-        cells: list[Cell] = [f"{threshold:g}"]
-        for unit, order in product(UNITS, ORDERS):
-            cells += [100 * value for value in means[order, unit, threshold]]
-        rows.append([*cells, paper.FIGURE_4[threshold]])
+    for threshold, figure in printed.FIGURE_4.items():
+        left = [100 * value for unit in UNITS for value in means[unit, threshold]]
+        rows.append([f"{threshold:g}", *left, figure])
     return PaperTable(
         f"Figure 4 of MNCOVER with {model}: texts dropped at thresholds, %",
         columns,
@@ -208,11 +182,11 @@ def verdict_of(found: Sequence[Grown]) -> str:
     means = smaller(found)
     told = []
     for unit in UNITS:
-        ours = [100 * means["given", unit, threshold][0] for threshold in THRESHOLDS]
-        off = np.mean(np.abs(np.array(ours) - list(paper.FIGURE_4.values())))
+        ours = [100 * means[unit, threshold][0] for threshold in THRESHOLDS]
+        off = np.mean(np.abs(np.array(ours) - list(printed.FIGURE_4.values())))
         values = ", ".join(f"{value:.1f}" for value in ours)
         told.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
-    dropped, left = means["given", "coverage", MIDDLE]
+    dropped, left = means["coverage", MIDDLE]
     return (
         f"{'; '.join(told)}. At {MIDDLE:g} of coverage, {100 * dropped:.1f} % fewer texts leave "
         f"{100 * left:.1f} % of it. The paper's unit is not said, so its reductions cannot be "
@@ -221,32 +195,27 @@ def verdict_of(found: Sequence[Grown]) -> str:
 
 
 def drawing(model: str, found: Sequence[Grown]) -> bytes:
-    """Mean curves over transformations: a row a unit, a column an order."""
+    """Mean curves over transformations: a panel a unit."""
     with style():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(9, 6.4), dpi=110, layout="constrained")
-        for place, (unit, order) in enumerate(product(UNITS, ORDERS), 1):
-            axes = figure.add_subplot(2, 2, place)
-            ways: list[float | None] = [None, *THRESHOLDS]
-            for number, threshold in enumerate(ways):
+        figure = Figure(figsize=(9, 3.6), dpi=110, layout="constrained")
+        panels = figure.subplots(1, len(UNITS), sharey=True)
+        for axes, unit in zip(panels, UNITS, strict=True):
+            for colour, threshold in zip(COLOURS, (None, *THRESHOLDS), strict=False):
                 curves = [
                     growth.values
                     for one in found
                     for growth in one.growths
-                    if growth.order == order
-                    and growth.threshold == threshold
-                    and (growth.unit == unit or threshold is None)
+                    if growth.threshold == threshold and (threshold is None or growth.unit == unit)
                 ]
-                numbers, values = mean_curve(curves)
                 label = "all texts" if threshold is None else f"≥ {threshold:g}"
-                axes.plot(numbers, values, color=COLOURS[number], label=label)
-            axes.set_title(f"{order} order, threshold of {unit}", fontsize=10)
+                axes.plot(*mean_curve(curves), color=colour, label=label)
+            axes.set_title(f"threshold of {unit}", fontsize=10)
             axes.set_xlabel("texts")
-            axes.set_ylabel("MNCOVER")
             axes.spines[["top", "right"]].set_visible(False)
-            if place == 1:
-                axes.legend(frameon=False, fontsize=8)
+        panels[0].set_ylabel("MNCOVER")
+        panels[0].legend(frameon=False, fontsize=8)
         figure.suptitle(f"{model}: coverage of changed training sentences", fontsize=12)
         return picture(figure, "png")
 

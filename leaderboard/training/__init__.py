@@ -1,1 +1,0 @@
-"""Scripts that train the models that the leaderboard ships."""

@@ -1,0 +1,496 @@
+"""Models that are loaded: classifiers, language models in and out of templates, their identity."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import (
+    SENTENCES,
+    save_tiny_classifier,
+    save_tiny_gpt2,
+    save_tiny_llama,
+    trained_tokenizer,
+)
+from tiny_sayer import save_tiny_sayer
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.labels import LABELS, TASK
+from s2lct.leaderboard.models import built_in
+from s2lct.leaderboard.models.generating_model import GeneratingModel
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel, TextModel
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.network import SequenceClassifier, model_fingerprint
+from s2lct.leaderboard.results.read import read_outcomes, recompute
+from s2lct.leaderboard.results.record import own_options
+from s2lct.leaderboard.scoring.score import score
+from s2lct.suite.cases import load_cases
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+PLAIN = (
+    "{{ bos_token }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SPACED = (
+    "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]"
+    "{% else %} {{ m.content }}{{ eos_token }}{% endif %}{% endfor %}"
+)
+THINKING = (
+    "{% for m in messages %}<|{{ m.role }}|>"
+    "{% if m.role == 'assistant' %}<think></think>{% endif %}"
+    "{{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+DATED = "{{ bos_token }}{{ strftime_now('%d %b %Y') }}: {{ messages[0].content }} => "
+# What each template makes of a question and a word, by hand; "" is no template.
+BY_HAND: dict[str, Callable[[str, str], str]] = {
+    "": lambda question, word: f"<s>{question} {word}",
+    PLAIN: lambda question, word: f"<s><|user|>{question}</s><|assistant|>{word}",
+    SPACED: lambda question, word: f"<s>[INST] {question} [/INST] {word}",
+    THINKING: lambda question, word: f"<|user|>{question}<|assistant|><think></think>{word}",
+    DATED: lambda question, word: f"<s>26 Jul 2024: {question} => {word}",
+}
+# Words of several tokens, of different numbers of tokens, and with common beginnings.
+UNEVEN = ("terrible indeed", "terribly so-so, neither good nor bad", "ok")
+QUESTION = "Review: {text} Sentiment:"
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Tiny models with random weights; the Llama's tokenizer pads, the GPT-2's cannot."""
+    made = tmp_path_factory.mktemp("models")
+    return {
+        "llama": save_tiny_llama(made / "llama", places=256),
+        "gpt2": save_tiny_gpt2(made / "gpt2", seed=1),
+        "classifier": save_tiny_classifier(made / "tiny"),
+    }
+
+
+def predicted(model: Any, texts: list[str]) -> np.ndarray:
+    rows = np.full((len(texts), len(model.classes)), np.nan)
+    for numbers, batch in model.probabilities(texts):
+        rows[numbers] = batch
+    return rows
+
+
+def likelihoods(folder: Path, strings: list[str]) -> np.ndarray:
+    """Log-softmax over the log-likelihoods of strings, as they stand, token by token."""
+    from tokenizers import Tokenizer
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    sums = []
+    for string in strings:
+        ids = tokenizer.encode(string, add_special_tokens=False).ids
+        with torch.inference_mode():
+            rows = torch.log_softmax(model(torch.tensor([ids])).logits[0].double(), -1)
+        sums.append(sum(float(rows[place - 1, ids[place]]) for place in range(1, len(ids))))
+    return np.asarray(torch.log_softmax(torch.tensor(sums, dtype=torch.float64), 0))
+
+
+@pytest.mark.parametrize("template", BY_HAND, ids=["none", "plain", "spaced", "thinking", "dated"])
+@pytest.mark.parametrize("words", [UNEVEN, ("bad", "good")], ids=["three", "two"])
+def test_probabilities_are_those_of_whole_strings(
+    template: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = save_tiny_llama(tmp_path / "model", chat_template=template or None)
+    model = LanguageModel(str(folder), LabelPrompt("Is it good? {text}", words))
+    assert len(model.classes) == len(words)
+    found = np.log(predicted(model, SENTENCES))
+    expected = [
+        likelihoods(folder, [BY_HAND[template](f"Is it good? {text}", word) for word in words])
+        for text in SENTENCES
+    ]
+    assert np.abs(found - expected).max() < 1e-3
+    assert np.std(expected, axis=0).max() > 0.1  # it does not say the same of everything
+    if template:
+        plainly = model.asking(LabelPrompt("Is it good? {text}", words, False))
+        assert np.abs(found - np.log(predicted(plainly, SENTENCES))).max() > 0.01
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "classifier"])
+def test_batches_order_and_padding_change_no_probability(
+    name: str, folders: dict[str, Path], suite_folder: Path
+) -> None:
+    folder = str(folders[name])
+    if name == "classifier":
+        model: Any = SequenceClassifier(folder)
+    else:
+        model = LanguageModel(folder, LabelPrompt("{text} So", ("terrible indeed", "ok", "good")))
+    texts = [case.text for case in load_cases(suite_folder).cases][:60]
+    together = predicted(model, texts)
+    assert np.abs(together - predicted(model, texts[::-1])[::-1]).max() < 1e-5
+    alone = np.concatenate([predicted(model, [text]) for text in texts])
+    assert np.abs(together - alone).max() < 1e-5
+    assert len({tuple(row) for row in together.tolist()}) > 10  # not the same of everything
+    model.tokenizer.padding_side, model.tokenizer.pad_token = "left", "<pad>"
+    assert name == "classifier" or np.abs(together - predicted(model, texts)).max() < 1e-5
+
+
+@settings(max_examples=20, deadline=None)
+@given(text=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=40))
+def test_any_text_can_be_asked_about(folders: dict[str, Path], text: str) -> None:
+    model = _LOADED.setdefault("gpt2", LanguageModel(str(folders["gpt2"])))
+    alone, beside = predicted(model, [text]), predicted(model, [SENTENCES[1], text])[1:]
+    assert np.abs(alone - beside).max() < 1e-5
+    assert alone.sum() == pytest.approx(1)
+
+
+_LOADED: dict[str, LanguageModel] = {}
+
+
+@pytest.mark.parametrize("kind", ["Llama", "GPT2"])
+@pytest.mark.parametrize("pads", ["nobody", "the tokenizer", "the config"])
+def test_classifiers_on_decoders_depend_on_no_batch(kind: str, pads: str, tmp_path: Path) -> None:
+    import transformers
+
+    special = {"pad_token": "<pad>"} if pads == "the tokenizer" else {}
+    tokenizer = trained_tokenizer("$A </s>", eos_token="</s>", **special)
+    torch.manual_seed(2)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=256,
+        initializer_range=0.3,
+        pad_token_id=2 if pads == "the config" else None,
+        id2label=dict(enumerate(LABELS)),
+    )
+    network = getattr(transformers, f"{kind}ForSequenceClassification")(config).eval()
+    network.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    expected = []
+    for text in SENTENCES:
+        with torch.inference_mode():
+            logits = network(torch.tensor([tokenizer(text)["input_ids"]])).logits[0]
+        expected.append(torch.softmax(logits.double(), -1).numpy())
+    found = predicted(load_classifier(str(tmp_path)), SENTENCES)
+    assert np.abs(found - np.stack(expected)).max() < 1e-5
+
+
+def edited(folder: Path, to: Path, file: str = "config.json", **values: Any) -> Path:
+    shutil.copytree(folder, to)
+    content = json.loads((to / file).read_text())
+    (to / file).write_text(json.dumps(content | values))
+    return to
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "config.json": {
+        "num_attention_heads": 4,
+        "hidden_act": "relu",
+        "id2label": {"0": "positive", "1": "neutral", "2": "negative"},
+    },
+    "tokenizer_config.json": {"model_max_length": 5, "truncation_side": "left"},
+}
+
+
+def test_a_fingerprint_covers_all_that_decides_and_nothing_else(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folders["classifier"]
+    expected = SequenceClassifier(str(folder))
+    again = SequenceClassifier(str(shutil.copytree(folder, tmp_path / "again")))
+    list(again.probabilities(["A text that the tokenizer may cut."]))
+    assert again.fingerprint == expected.fingerprint
+    assert model_fingerprint(again.tokenizer, again.model) == expected.fingerprint
+    for file, changes in CHANGES.items():
+        for name, value in changes.items():
+            place = edited(folder, tmp_path / name, file, **{name: value})
+            other = SequenceClassifier(str(place))
+            assert other.weights_sha256 == expected.weights_sha256, name
+            assert other.fingerprint != expected.fingerprint, name
+    templates = (PLAIN, SPACED, None)
+    chats = [
+        LanguageModel(str(save_tiny_llama(tmp_path / str(n), chat_template=template)))
+        for n, template in enumerate(templates)
+    ]
+    asks = [
+        LabelPrompt(prompt, words)
+        for prompt in ("{text} It was", "{text} It is")
+        for words in (("bad", "fine", "good"), ("bad", "okay", "good"))
+    ]
+    found = {chat.asking(one).fingerprint for chat in chats for one in asks}
+    assert len(found) == len(templates) * len(asks)
+    built = {load_classifier(name).fingerprint for name in built_in.WORD_LISTS}
+    monkeypatch.setattr(built_in, "version", lambda _: "9.9.9")
+    built |= {one.fingerprint for one in built_in.WORD_LISTS.values()}
+    assert len(built) == 2 * len(built_in.WORD_LISTS)
+
+
+def test_the_fingerprint_covers_tokenizers_written_in_python(folders: dict[str, Path]) -> None:
+    from transformers import ByT5Tokenizer, CanineTokenizer
+
+    model = SequenceClassifier(str(folders["classifier"])).model
+    tokenizers = [ByT5Tokenizer(), ByT5Tokenizer(extra_ids=3), CanineTokenizer()]
+    assert len({model_fingerprint(tokenizer, model) for tokenizer in tokenizers}) == 3
+
+
+def test_the_weights_sum_is_what_sha256sum_says(folders: dict[str, Path], tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    def shell(line: str, folder: Path) -> str:
+        told = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True)
+        return told.stdout.split()[0]
+
+    llama = folders["llama"]
+    whole = LanguageModel(str(llama))
+    assert whole.weights_sha256 == shell("sha256sum model.safetensors", llama)
+    model = AutoModelForCausalLM.from_pretrained(llama)
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    AutoTokenizer.from_pretrained(llama).save_pretrained(tmp_path)
+    parts = LanguageModel(str(tmp_path))
+    assert parts.weights_sha256 == shell("sha256sum model-*.safetensors | sha256sum", tmp_path)
+    assert parts.fingerprint == whole.fingerprint  # the same answers, whatever the files
+
+
+@pytest.mark.parametrize("name", ["classifier", "llama"])
+def test_pickled_weights_are_read_without_running_them(
+    name: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file
+
+    asks = LabelPrompt() if name == "llama" else None
+    folder = shutil.copytree(folders[name], tmp_path / "bin")
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    expected = load_classifier(str(folders[name]), asks=asks).fingerprint
+    assert load_classifier(str(folder), asks=asks).fingerprint == expected
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "executed",)
+
+    torch.save({**weights, "evil": Evil()}, folder / "pytorch_model.bin")
+    with pytest.raises(ScoringError):
+        load_classifier(str(folder), asks=asks)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_models_that_cannot_be_scored_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    voiceless = shutil.copytree(folders["classifier"], tmp_path / "voiceless")
+    for file in [*voiceless.glob("*token*"), voiceless / "vocab.txt"]:
+        file.unlink(missing_ok=True)
+    headless = shutil.copytree(folders["llama"], tmp_path / "headless")
+    weights = load_file(headless / "model.safetensors")
+    del weights["lm_head.weight"]
+    save_file(weights, headless / "model.safetensors", {"format": "pt"})
+    asks = LabelPrompt()
+    refused: list[tuple[object, LabelPrompt | None, str]] = [
+        (edited(folders["classifier"], tmp_path / "a", architectures=["BertModel"]), None, ""),
+        (folders["llama"], None, "--llm"),
+        (folders["classifier"], asks, "--llm"),
+        (edited(folders["llama"], tmp_path / "b", architectures=["LlamaModel"]), asks, ""),
+        (voiceless, None, "tokenizer"),
+        (headless, asks, ""),
+        ("nobody/nothing-here", None, "vader"),
+        ("vadre", None, "vader"),
+    ]
+    for name, question, hint in refused:
+        with pytest.raises(ScoringError) as error:
+            load_classifier(str(name), asks=question)
+        assert str(name) in error.value.problem and hint in error.value.hint
+
+
+def test_an_encoder_under_a_language_models_name_is_refused(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    from transformers import AutoTokenizer, BertConfig, BertLMHeadModel
+
+    tokenizer = AutoTokenizer.from_pretrained(folders["llama"])
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        initializer_range=0.5,
+    )
+    BertLMHeadModel(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ScoringError) as refused:
+        LanguageModel(str(tmp_path))
+    assert "is_decoder" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ raise_exception('no') }}", "{{ ''.__class__.__mro__[1].__subclasses__() }}", "{% if %}"],
+)
+def test_a_template_that_fails_or_breaks_out_is_refused(template: str, tmp_path: Path) -> None:
+    folder = str(save_tiny_llama(tmp_path / "chat", chat_template=template))
+    with pytest.raises(ScoringError) as refused:
+        LanguageModel(folder)
+    assert "chat_template=False" in refused.value.hint
+    assert LanguageModel(folder, LabelPrompt(chat_template=False)).classes
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("Is it good?", LABELS),
+        ("{text}", ("yes",)),
+        ("{text}", ("bad", "", "good")),
+        ("{text}", ("good", "bad", "goodish")),
+        ("{text}", ("good", "good")),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused(prompt: str, words: tuple[str, ...]) -> None:
+    with pytest.raises(ScoringError):
+        LabelPrompt(prompt, words)
+
+
+def alone(folder: Path, string: str, most: int) -> tuple[str, str]:
+    """What a model writes behind a string as it stands, and why it ended."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = tokenizer(string, add_special_tokens=False, return_tensors="pt")["input_ids"]
+    ends = [tokenizer.eos_token_id, model.generation_config.eos_token_id]
+    new = model.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=most,
+        do_sample=False,
+        repetition_penalty=1.0,
+        eos_token_id=ends,
+    )[0, ids.shape[1] :].tolist()
+    ended = not {*ends}.isdisjoint(new)
+    return tokenizer.decode(new, skip_special_tokens=True), "stop" if ended else "length"
+
+
+@pytest.mark.parametrize("template", [None, PLAIN])
+def test_it_writes_what_transformers_writes_to_one_text_at_a_time(
+    template: str | None, tmp_path: Path
+) -> None:
+    folder = save_tiny_llama(tmp_path / "llama", seed=5, chat_template=template)
+    # What a model's own file suggests is no part of a greedy answer.
+    file = folder / "generation_config.json"
+    own = json.loads(file.read_text())
+    file.write_text(json.dumps(own | {"do_sample": True, "repetition_penalty": 3.0}))
+    model = GeneratingModel(str(folder), LabelPrompt(QUESTION, most_tokens=40), dtype="float32")
+    assert isinstance(model, TextModel)
+    texts = [*SENTENCES, *(f"{one} {one}" for one in SENTENCES)]
+    framed = "<s><|user|>{}</s><|assistant|>" if template else "<s>{}"
+    expected = [alone(folder, framed.format(QUESTION.replace("{text}", t)), 40) for t in texts]
+    found = dict(model.answers(texts))
+    assert [(found[n].text, found[n].finish) for n in range(len(texts))] == expected
+    # Neither order nor company changes an answer.
+    turned = dict(model.answers(texts[::-1]))
+    assert [turned[n] for n in range(len(texts))][::-1] == [found[n] for n in range(len(texts))]
+    assert dict(model.answers(texts[:1]))[0] == found[0]
+
+
+def test_answers_are_kept_by_question_and_length_not_by_words(tmp_path: Path) -> None:
+    folder = str(save_tiny_llama(tmp_path / "llama", chat_template=PLAIN))
+    model = GeneratingModel(folder, LabelPrompt(QUESTION, most_tokens=8))
+    same = model.asking(LabelPrompt(QUESTION, ("bad", "so-so", "good"), most_tokens=8))
+    assert same.fingerprint == model.fingerprint
+    others = [
+        LabelPrompt(QUESTION, most_tokens=9),
+        LabelPrompt("{text} So:", most_tokens=8),
+        LabelPrompt(QUESTION, chat_template=False, most_tokens=8),
+    ]
+    assert len({model.fingerprint, *(model.asking(one).fingerprint for one in others)}) == 4
+    with pytest.raises(ScoringError):
+        model.asking(LabelPrompt(QUESTION, ("Good", "good"), most_tokens=8))
+    for asks in (LabelPrompt(QUESTION, most_tokens=600), LabelPrompt(QUESTION)):
+        with pytest.raises(ScoringError, match="tokens"):
+            list(model.asking(asks).answers(["so " * 4000]))
+
+
+def scored(*arguments: object) -> Any:
+    return runner.invoke(app, ["score", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("writes", [False, True], ids=["likeliest word", "in words"])
+def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
+    writes: bool, suite_folder: Path, tmp_path: Path
+) -> None:
+    cases = load_cases(suite_folder).cases
+    asked = [prompt.replace("{text}", case.text) for case in cases for prompt in TASK.prompts]
+    folder = save_tiny_sayer(tmp_path / "sayer", LABELS, asked)  # ends its answers
+    out = tmp_path / "out"
+    command = [folder, "vader", "--suite", suite_folder, "--llm", "--limit", 2, "--out", out]
+    command += ["--max-tokens", 7] if writes else []
+    done = scored(*command)
+    assert done.exit_code == 0, done.output
+    assert "(3 prompts)" in " ".join(done.output.split())
+    paths = [path for path in out.glob("*.json") if not path.name.startswith("vader")]
+    assert {recompute(path).model.options.prompt for path in paths} == {*TASK.prompts}
+    for path in paths:
+        model, outcomes = recompute(path).model, read_outcomes(path)
+        assert model.rescorable and model.weights_sha256 and model.parameters
+        assert (model.options.max_tokens, "in words" in own_options(model.options)) == (
+            (7, True) if writes else (None, False)
+        )
+        assert set(outcomes.labels.tolist()) <= {0, 1, 2}
+    before = {path: path.with_suffix(".parquet").read_bytes() for path in paths}
+    assert scored(*command).exit_code == 0
+    assert {path: path.with_suffix(".parquet").read_bytes() for path in paths} == before
+
+
+def test_answers_without_an_end_are_counted_as_unreadable(
+    folders: dict[str, Path], suite_folder: Path
+) -> None:
+    model = GeneratingModel(str(folders["llama"]), LabelPrompt(most_tokens=3))
+    outcomes = score(model, load_cases(suite_folder).select(limit=2))
+    assert outcomes.failed.all() and set(outcomes.labels.tolist()) == {4}
+
+
+def test_label_words_are_those_of_the_label_map(
+    folders: dict[str, Path], suite_folder: Path, tmp_path: Path
+) -> None:
+    options = ["--suite", suite_folder, "--limit", 1, "--out", tmp_path, "--llm"]
+    options += ["--prompt", r"{text}\nGrade:"]
+    done = scored(folders["llama"], *options, "--label-map", "bad=negative,good=positive")
+    assert done.exit_code == 0, done.output
+    (path,) = tmp_path.glob("*.json")
+    model = recompute(path).model
+    assert model.options.label_words == ("bad", "good")
+    assert r'"{text}\nGrade:"' in model.label_rule and model.options.label_map is None
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--prompt", "{text}"], "--llm"),
+        (["--max-tokens", "9"], "--llm"),
+        (["--keep-answers"], "--base-url"),
+        (["--llm", "--base-url", "http://h/v1"], "--base-url"),
+        (["--llm", "--label-map", "0=negative"], "--label-map"),
+        (["--llm", "--label-map", "a=negative,b=positive,c=positive"], "--label-map"),
+        (["--name", "mine"], "--predictions"),
+        (["--dtype", "int4"], "--dtype"),
+        (["--device", "no-such"], "--device"),
+        (["--limit", "0"], "--limit"),
+    ],
+)
+def test_options_without_effect_or_sense_are_refused(
+    options: list[str], named: str, folders: dict[str, Path], suite_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = scored(folders["classifier"], "--suite", suite_folder, "--out", out, *options)
+    assert done.exit_code and named in done.output
+    assert not list(out.glob("*"))
