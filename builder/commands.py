@@ -303,7 +303,7 @@ def curate(
         ),
     ] = "",
 ) -> Curated:
-    """Have people or language models annotate what a build would draw.
+    """Have people or models annotate what a build draws.
 
     People fill the sheets that it writes; language models annotate at once.
     `build --verdicts` keeps what two annotators passed.

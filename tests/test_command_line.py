@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import math
 import os
@@ -17,19 +16,21 @@ from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import pytest
 import typer
 from typer.core import TyperGroup
+from typer.models import ParameterInfo
 from typer.testing import CliRunner
 
 import s2lct
 from s2lct.cli.console import told_errors
 from s2lct.cli.main import app
+from s2lct.command import RandomSeed, Share, parameters_of
+from s2lct.command import command as checked
 from s2lct.errors import OptionError
 from s2lct.extras import extra_of
-from s2lct.options import ModelClasses, Option, Seed
 from s2lct.suite.capability_ids import spelled
 
 RUNNER = CliRunner()
@@ -479,28 +480,27 @@ def test_every_extra_is_known_by_its_modules() -> None:
 
 
 def test_options_hold_what_they_can_have() -> None:
-    class SeededOptions(ModelClasses):
-        seed: Annotated[Seed, Option("Of draws.")] = 0
+    @checked
+    def draw(*, seed: Annotated[RandomSeed, typer.Option()] = 0, share: Share = 0.5) -> int:
+        return seed
 
-    assert SeededOptions.checked(seed=2**32 - 1, neutral_band=(0.2, 0.4)).neutral_band[0] == 0.2
-    for band in ((0.5, math.nan), (0.6, 0.5), (-0.1, 0.5), (0.5, 1.1)):
-        with pytest.raises(OptionError, match="two probabilities"):
-            SeededOptions.checked(neutral_band=band)
-    with pytest.raises(OptionError, match="--seed: "):
-        SeededOptions.checked(seed=2**32)
-    with pytest.raises(OptionError, match="--sede: "):
-        SeededOptions.checked(sede=1)
+    assert draw(seed=2**32 - 1) == 2**32 - 1
+    for wrong in ({"seed": 2**32}, {"seed": "x"}, {"share": 0}, {"share": math.nan}):
+        with pytest.raises(OptionError, match=f"--{next(iter(wrong))}: "):
+            draw(**wrong)
 
 
-def test_every_command_is_a_function_of_the_same_options() -> None:
+def test_every_command_is_a_function() -> None:
     functions = {name for name in dir(s2lct) if not name.startswith("_")} - FOR_SCRIPTS
     assert {"build", "compare", "report", "gate", "coverage", "retrain", "install"} <= functions
     for name in functions:
         function = getattr(s2lct, name)
-        assert function.summary and "Args:" in function.__doc__
-        assert set(inspect.signature(function).parameters) == set(function.options.model_fields)
-    with pytest.raises(OptionError, match="--models: "):
-        s2lct.score(suite="dist/s2lct")
+        assert function.__doc__
+        for parameter in parameters_of(function).values():
+            asked = get_args(parameter.annotation)
+            assert any(isinstance(one, ParameterInfo) and one.help for one in asked), (
+                f"{name}: {parameter.name} has no help"
+            )
 
 
 def test_a_package_that_is_imported_late_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:
