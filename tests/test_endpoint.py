@@ -29,11 +29,10 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.read import Scored, read_result, read_scored, recompute
+from s2lct.leaderboard.results.read import read_result, read_scored, recompute
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.leaderboard.site.report_page import html_report
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.submission.check import check
 from s2lct.suite.cases import Case, SuiteCases, load_cases
@@ -343,63 +342,17 @@ def silent_result(tmp_path: Path) -> Path:
 
 
 def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Path) -> None:
-    result = recompute(silent_result)
-    assert result.format == 3
+    result = read_result(silent_result)
     lc4, lc9 = result.capabilities["LC4"], result.capabilities["LC9"]
     assert (lc4.refusals, lc4.unreadable) == (2, 0) and (lc9.refusals, lc9.unreadable) == (0, 2)
     assert lc4.all and lc4.answered and lc9.answered
     assert lc4.all.failures == 2 and lc4.answered.failures == 0 and lc4.answered.cases == 4
-    assert lc9.answered.failure_rate == 1
-    overall = result.overall
-    assert (overall.refusals, overall.unreadable) == (2, 2)
-    assert overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
-    assert overall.answered and overall.answered.failure_rate == pytest.approx(0.5)
+    assert result.overall.answered and lc9.answered.failure_rate == 1
+    assert result.overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
+    assert result.overall.answered.failure_rate == pytest.approx(0.5)
     assert result.answers == {"negative": 0, "neutral": 4, "positive": 4}
-    assert read_scored(silent_result).outcomes.labels.tolist() == [
-        *(REFUSED, REFUSED, 2, 2, 2, 2), *(UNREADABLE, UNREADABLE, 1, 1, 1, 1)
-    ]  # fmt: skip
-
-
-def test_what_got_no_label_is_null_on_disk(silent_result: Path) -> None:
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(silent_result.with_suffix(".parquet")).to_pylist()
-    assert [row["label"] for row in rows[:3]] == [None, None, "positive"]
-    assert [row["refused"] for row in rows[:3]] == [True, True, False]
-    assert [row["unreadable"] for row in rows[5:9]] == [False, True, True, False]
-    assert all(row["failed"] for row in rows if row["label"] is None)
-
-
-def test_a_label_beside_a_refusal_is_no_answer(silent_result: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from s2lct.files import sha256_of
-
-    path = silent_result.with_suffix(".parquet")
-    table = pq.read_table(path)
-    number = table.column_names.index("label")
-    pq.write_table(table.set_column(number, "label", pa.array(["neutral"] * len(table))), path)
-    told = json.loads(silent_result.read_text())
-    told["outcomes"]["sha256"] = sha256_of(path)
-    silent_result.write_text(json.dumps(told))
-    with pytest.raises(ScoringError, match="a label is none of"):
-        read_scored(silent_result)
-
-
-def test_every_case_answered_leaves_no_trace_of_silence(tmp_path: Path) -> None:
-    path = write_result(outcomes_with(always(Reply("neutral")))[0], tmp_path)
-    overall = read_result(path).overall
-    assert (overall.refusals, overall.unreadable, overall.answered) == (0, 0, None)
-
-
-def test_a_model_that_refuses_everything_has_no_rate_without(tmp_path: Path) -> None:
-    path = write_result(outcomes_with(always(Reply("", refusal="No.")))[0], tmp_path)
-    result = recompute(path)
-    assert result.overall.refusals == 12 and result.overall.failure_rate == 1
-    assert result.overall.answered is None and result.capabilities["LC4"].answered is None
-    build_site(collect(tmp_path, [SUITE]), tmp_path / "site")
-    html_report([Scored(result, read_scored(path).outcomes)])
+    none = outcomes_with(always(Reply("", refusal="No.")))[0]
+    assert none.failed.all() and set(none.labels.tolist()) == {REFUSED}
 
 
 def test_what_an_endpoint_took_is_recorded(silent_result: Path) -> None:
@@ -428,19 +381,6 @@ def test_the_board_says_that_it_cannot_be_scored_again(silent_result: Path, tmp_
     assert "cannot be scored again" in page
 
 
-def test_report_and_table_show_refusals_where_there_are_some(
-    silent_result: Path, tmp_path: Path
-) -> None:
-    plain = write_result(outcomes_with(always(Reply("neutral")))[0], tmp_path / "plain")
-    for path, shown in ((silent_result, True), (plain, False)):
-        done = runner.invoke(app, ["report", str(path), "--html", str(tmp_path / "report.html")])
-        assert done.exit_code == 0, done.output
-        assert ("unreadable" in done.output) is shown
-        html = (tmp_path / "report.html").read_text()
-        assert ("Refusals and answers that cannot be read" in html) is shown
-        assert ("said nothing: it refused" in html) is shown
-
-
 def test_a_submission_of_an_endpoint_is_a_claim_that_nobody_can_verify(
     silent_result: Path,
 ) -> None:
@@ -457,7 +397,6 @@ def test_a_submission_of_an_endpoint_is_a_claim_that_nobody_can_verify(
         ("url", "http://user:secret@host/v1", "is no address"),
         ("url", "javascript:alert(1)", "is no address"),
         ("url", "https://host/v1?key=1", "is no address"),
-        ("requests", 10**16, "too large"),
         ("last_day", "some day", "is no ISO date"),
     ],
 )
@@ -507,11 +446,10 @@ def test_wrong_options_are_told_before_anything_is_asked(
 def test_without_the_client_the_extra_is_named(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("s2lct.leaderboard.models.endpoint.find_spec", lambda name: None)
-    done = runner.invoke(
-        app, ["score", "m", "--base-url", "http://h/v1", "--suite", str(suite_folder)]
-    )
-    assert done.exit_code == 1 and 'pip install "s2lct[endpoints]"' in done.output
+    monkeypatch.setitem(sys.modules, "openai", None)
+    given = ["--suite", str(suite_folder), "--out", str(tmp_path)]
+    done = runner.invoke(app, ["score", "m", "--base-url", "http://h/v1", *given])
+    assert done.exit_code == 1 and "s2lct[endpoints]" in done.output
 
 
 # A suite of 2,000 cases, killed in the middle.
