@@ -29,7 +29,7 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.read import read_result, read_scored, recompute
+from s2lct.leaderboard.results.read import Suites, read_result, read_scored, recompute
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
@@ -49,6 +49,7 @@ CASES = tuple(
 SUITE = SuiteCases(
     "mine", "1.0.0", fingerprint_of([[c.id, c.text, sorted(c.passes)] for c in CASES]), CASES
 )
+SUITES = Suites([SUITE])
 runner = CliRunner()
 Rule = Callable[[str, int], Reply]
 
@@ -342,7 +343,7 @@ def silent_result(tmp_path: Path) -> Path:
 
 
 def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Path) -> None:
-    result = read_result(silent_result)
+    result = recompute(silent_result, SUITES)
     lc4, lc9 = result.capabilities["LC4"], result.capabilities["LC9"]
     assert (lc4.refusals, lc4.unreadable) == (2, 0) and (lc9.refusals, lc9.unreadable) == (0, 2)
     assert lc4.all and lc4.answered and lc9.answered

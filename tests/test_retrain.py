@@ -26,7 +26,7 @@ from s2lct.analysis.retrain.records import (
     change_of,
     row_of,
 )
-from s2lct.analysis.retrain.report import html_page, plots
+from s2lct.analysis.retrain.report import html_page
 from s2lct.analysis.retrain.splits import FOLDS, sentence_key, sentences_of, split_of
 from s2lct.analysis.retrain.train import Retrainer, mixed_sentences
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
@@ -318,7 +318,6 @@ def outcome(name: str, family: int, before: bool, after: bool) -> CaseOutcome:
     return CaseOutcome(
         id=name,
         capability="LC9",
-        kind="expansion",
         family=family,
         group="test",
         before=before,
@@ -358,43 +357,20 @@ def test_the_matrix_has_a_cell_for_each_pair() -> None:
     rows = list(made.rows)
     for row in rows:
         assert set(row.unseen) == set(capabilities)
-        (other,) = set(capabilities) - {row.name}
-        assert set(row.shared) == {other}
-        # Over two seeds the held-out cases of two folds; every third of the others is shared.
+        # Over two seeds the held-out cases of two folds.
         total = sum(one.case.capability == row.name for one in SUITE.rows)
         assert row.unseen[row.name].cases == pytest.approx(0.2 * total, abs=4)
-        assert row.unseen_seeds and row.unseen_expansions
-        # Seeds and expansions apart are together all of them.
-        for name, whole in row.unseen.items():
-            kinds = (row.unseen_seeds, row.unseen_expansions)
-            parts = [of[name] for of in kinds if name in of]
-            assert sum(one.cases for one in parts) == whole.cases
-            assert sum(one.failures_after for one in parts) == whole.failures_after
     failed = Row(name="LC5", trained_on=("LC5",), problem="too <few> families")
     matrix = made.model_copy(update={"model": "<i>tiny</i>", "rows": (*rows, failed)})
     page = html_page(matrix)
     own = [row.unseen[row.name] for row in rows]
     clear = sum(one.clear and one.change < 0 for one in own)
     lead = page.partition('class="lead">')[2].partition("</p>")[0]
-    assert f"clearly lowered the failure rate of {clear} of 2 capabilities trained on" in lead
-    for row, one in zip(rows, own, strict=True):
-        before, after = (
-            f"{100 * count / one.cases:.0f}" for count in (one.failures_before, one.failures_after)
-        )
-        assert (
-            f"Trained on {row.name}: failure rate of {row.name} from {before} to {after} %" in page
-        )
-    assert page.index('class="lead"') < page.index("<li>") < page.index("<table")
-    table = page.partition('<table class="heat">')[2].partition("</table>")[0]
-    assert table.count("<tr>") == 1 + 3
-    assert table.count("<td") == 3 * (2 + 1)
+    assert f"clearly lowered the failure rate of {clear} of 2" in " ".join(lead.split())
+    assert page.count("<table") == 1 + 2
     assert "<i>" not in page
     assert "<few>" not in page
     assert "http" not in page
-    drawn = plots(matrix)
-    assert drawn == plots(matrix)
-    assert drawn["retrain.png"].startswith(b"\x89PNG")
-    assert drawn["retrain.svg"].count(b"LC10") >= 2
 
 
 def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> None:
@@ -439,12 +415,7 @@ def test_the_command_trains_on_each_capability(
     trained = [row for row in matrix.rows if not row.problem]
     assert trained
     assert all(row.corpus is not None for row in trained)
-    assert {path.name for path in out.glob("retrain.*")} == {
-        "retrain.html",
-        "retrain.json",
-        "retrain.png",
-        "retrain.svg",
-    }
+    assert {path.name for path in out.glob("retrain.*")} == {"retrain.html", "retrain.json"}
     before = (out / "retrain.json").read_bytes()
     done = runner.invoke(app, [*arguments, "--on", "each"])
     assert done.exit_code == 0, done.output

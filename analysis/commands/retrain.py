@@ -94,7 +94,7 @@ def retrain(
     from s2lct.files import check_folder_out
     from s2lct.labels import check_label_map
 
-    require("accelerate", "matplotlib", "sklearn")
+    require("accelerate", "sklearn")
     meanings = check_label_map(label_map)
     check_folder_out(out, "--out")
     rows = load_rows(suite)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple
 
 from markupsafe import Markup
 from pydantic import Field, ValidationError
@@ -29,7 +29,6 @@ KIND_NAMES: dict[Kind, str] = {
     "source": "corpus sentence",
     "inserted": "inserted word",
 }
-Key = TypeVar("Key", bound=Hashable)
 
 
 class ExplainedWord(Record):
@@ -134,12 +133,8 @@ def read_explanations(path: Path, suite_fingerprint: str = "") -> ExplanationFil
     return file
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """In how many failures, whose text has it, a word or a part helps to hold the prediction.
-
-    The kind is the part it belongs to; a word's is the one it has most often.
-    """
+class Share(NamedTuple):
+    """In how many failures, whose text has it, a word or a part helps to hold the prediction."""
 
     name: str
     kind: Kind
@@ -149,88 +144,70 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What holds the failures of one capability, beside how many passing cases were explained.
+    """What holds the failures of one capability.
 
     Means are of the words that hold a failure, and of a failing text's. ``unprompted`` are said of
     the fully masked text too, ``source_alone`` rest on words of the corpus sentences alone: nothing
-    of what makes the capability is needed for the wrong answer. Shares come most first.
+    of what makes the capability is needed for the wrong answer. Shares come most first, but those
+    of `KIND_NAMES` in its order.
     """
 
     capability: str
     failures: int
-    seeds: int  # of the failures; the others are expansions
-    families: int
-    passing: int
     kept: float
     words_in_all: float
     unprompted: int
-    kinds: tuple[Share, ...]
     source_alone: int
+    kinds: tuple[Share, ...]
     words: tuple[Share, ...]
     parts: tuple[Share, ...]
 
 
 def aggregate(explanations: Sequence[Explanation]) -> list[Aggregate]:
     """What holds the failures, capability by capability, by number."""
-    names = sorted({one.capability for one in explanations}, key=natural_order)
-    return [
-        _aggregate(name, [one for one in explanations if one.capability == name]) for name in names
-    ]
+    failing: dict[str, list[Explanation]] = {}
+    for one in explanations:
+        if one.failed:
+            failing.setdefault(one.capability, []).append(one)
+    return [_aggregate(name, failing[name]) for name in sorted(failing, key=natural_order)]
 
 
-def _aggregate(capability: str, explanations: Sequence[Explanation]) -> Aggregate:
-    failing = [one for one in explanations if one.failed]
-
-    def counted(key: Callable[[ExplainedWord], Key]) -> tuple[Counter[Key], Counter[Key]]:
-        """Failures whose set, and whose text, has a word of each key."""
-        held, cases = Counter[Key](), Counter[Key]()
-        for one in failing:
-            held.update({key(word) for word in one.kept})
-            cases.update({key(word) for word in one.words})
-        return held, cases
-
-    of_kind, with_kind = counted(lambda word: word.part)
-    of_word, with_word = counted(lambda word: word.text.lower())
-    of_part, with_part = counted(lambda word: (word.part, word.part_name))
-    kinds = Counter((word.text.lower(), word.part) for one in failing for word in one.kept)
-    words = sorted(
-        (word for word in of_word if word[:1].isalnum()),
-        key=lambda word: (-of_word[word], with_word[word], word),
-    )
+def _aggregate(capability: str, failing: Sequence[Explanation]) -> Aggregate:
+    kinds = {share.name: share for share in _shares(failing, lambda word: KIND_NAMES[word.part])}
+    words = _shares(failing, lambda word: word.text.lower())
     return Aggregate(
         capability=capability,
         failures=len(failing),
-        seeds=sum(one.kind == "seed" for one in failing),
-        families=len({one.seed_id for one in failing}),
-        passing=len(explanations) - len(failing),
-        kept=fmean([len(one.kept) for one in failing] or [0]),
-        words_in_all=fmean([len(one.words) for one in failing] or [0]),
+        kept=fmean(len(one.kept) for one in failing),
+        words_in_all=fmean(len(one.words) for one in failing),
         unprompted=sum(not one.kept for one in failing),
-        kinds=tuple(
-            Share(name, kind, of_kind[kind], with_kind[kind]) for kind, name in KIND_NAMES.items()
-        ),
         # An empty set rests on nothing, which `unprompted` counts.
         source_alone=sum({word.part for word in one.kept} == {"source"} for one in failing),
-        words=tuple(
-            Share(
-                word,
-                next(kind for (name, kind), _ in kinds.most_common() if name == word),
-                of_word[word],
-                with_word[word],
-            )
-            for word in words[:TOP]
-        ),
-        parts=tuple(
-            Share(_part_name(*part), part[0], of_part[part], with_part[part])
-            for part in sorted(with_part, key=lambda part: (-of_part[part], with_part[part], part))
-        ),
+        kinds=tuple(kinds.get(name, Share(name, kind, 0, 0)) for kind, name in KIND_NAMES.items()),
+        words=tuple(one for one in words if one.held and one.name[0].isalnum())[:TOP],
+        parts=_shares(failing, _part_name),
     )
 
 
-def _part_name(kind: Kind, name: str) -> str:
-    if kind == "inserted":
+def _shares(
+    failing: Sequence[Explanation], name_of: Callable[[ExplainedWord], str]
+) -> tuple[Share, ...]:
+    """Failures whose set, and whose text, has a word of each name."""
+    held, cases, kinds = Counter[str](), Counter[str](), dict[str, Kind]()
+    for one in failing:
+        held.update({name_of(word) for word in one.kept})
+        cases.update({name_of(word) for word in one.words})
+        kinds.update((name_of(word), word.part) for word in (*one.words, *one.kept))
+    names = sorted(cases, key=lambda name: (-held[name], cases[name], name))
+    return tuple(Share(name, kinds[name], held[name], cases[name]) for name in names)
+
+
+def _part_name(word: ExplainedWord) -> str:
+    if word.part == "inserted":
         return "inserted words"
-    return f"sentence {name}" if kind == "source" and name != "sentence" else name
+    if word.part == "source" and word.part_name != "sentence":
+        return f"sentence {word.part_name}"
+    return word.part_name
 
 
 def conclusion(file: ExplanationFile) -> str:
@@ -248,12 +225,6 @@ def conclusion(file: ExplanationFile) -> str:
         f"{alone} of {failures} failures rest on the corpus sentence alone, not on what makes the "
         f"capability, and {unprompted} need no word at all."
     )
-
-
-def capability_titles(explanations: Sequence[Explanation]) -> dict[str, str]:
-    """Names of capabilities with their ids, of those of somebody's own the id alone."""
-    words = capability_words({one.capability for one in explanations})
-    return {name: f"{of.short} ({name})" if of.short else name for name, of in words.items()}
 
 
 def aggregate_table(file: ExplanationFile) -> Table:
@@ -289,13 +260,14 @@ def shown_cases(
 
 
 def _rendered(template: str, file: ExplanationFile) -> str:
+    words = capability_words({one.capability for one in file.explanations})
     return (
         page_templates("s2lct.analysis.explain")
         .get_template(template)
         .render(
             file=file,
             conclusion=conclusion(file),
-            titles=capability_titles(file.explanations),
+            titles={name: f"{of.short} {name}".strip() for name, of in words.items()},
             aggregates=sorted(aggregate(file.explanations), key=lambda one: -one.failures),
             shown=lambda name: shown_cases(file.explanations, name),
         )

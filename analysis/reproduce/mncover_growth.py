@@ -25,23 +25,21 @@ from s2lct.analysis.reproduce import printed
 from s2lct.analysis.reproduce.mncover_tables import COUNTED, MNCOVER, Neurons, neurons_of
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
 from s2lct.errors import AnalysisError, S2lctWarning
-from s2lct.identity import fingerprint_of, rng_for, shuffle_key
+from s2lct.identity import fingerprint_of, rng_for
 
 THRESHOLDS = tuple(printed.FIGURE_4)
 MIDDLE = THRESHOLDS[2]
 UNITS = ("coverage", "share")
-ORDERS = ("given", "shuffled")
 _POINTS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a filter keeps of texts in an order: coverage after each text that stays.
+    """What a filter keeps of texts in their order: coverage after each text that stays.
 
     ``threshold`` is None where nothing is dropped.
     """
 
-    order: str
     unit: str
     threshold: float | None
     values: list[float]
@@ -56,7 +54,7 @@ class Grown:
     growths: list[Growth]
 
 
-def grow(metric: Coverage, marks: Iterable[Marks], order: str) -> list[Growth]:
+def grow(metric: Coverage, marks: Iterable[Marks]) -> list[Growth]:
     """Go through texts by their marks: unfiltered, then filtered by each unit and threshold.
 
     Coverage starts empty; the metric stays as it is.
@@ -76,8 +74,8 @@ def grow(metric: Coverage, marks: Iterable[Marks], order: str) -> list[Growth]:
             reached[number] += growth
             values[number].append(reached[number])
     return [
-        Growth(order, unit, threshold, own)
-        for (unit, threshold), own in zip(ways, values, strict=True)
+        Growth(unit, threshold, kept_values)
+        for (unit, threshold), kept_values in zip(ways, values, strict=True)
     ]
 
 
@@ -116,7 +114,7 @@ def figure4(inputs: Inputs) -> Reproduction:
         for one in transformations:
             texts = changed_texts(one, sentences, inputs.seed)
             if texts:
-                found.append(grown(neurons, one.name, texts, inputs.seed))
+                found.append(grown(neurons, one.name, texts))
         notes = (
             COUNTED,
             neurons.about_masks,
@@ -129,34 +127,28 @@ def figure4(inputs: Inputs) -> Reproduction:
     return Reproduction(tables, "\n\n".join(verdicts), pictures)
 
 
-def grown(neurons: Neurons, name: str, texts: Sequence[str], seed: int) -> Grown:
-    """Coverage of a transformation's texts in their own order, and shuffled; kept."""
+def grown(neurons: Neurons, name: str, texts: Sequence[str]) -> Grown:
+    """Coverage of a transformation's texts; kept."""
     metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
-    shuffled = sorted(texts, key=lambda text: shuffle_key(seed, "order", text))
 
     def made() -> Grown:
-        growths: list[Growth] = []
-        for order, part in zip(ORDERS, (texts, shuffled), strict=True):
-            marks = map(metric.marks, encoder.shown_activations(part, f"{name}, {order}"))
-            growths += grow(metric, marks, order)
-        return Grown(name, len(texts), growths)
+        marks = map(metric.marks, encoder.shown_activations(texts, name))
+        return Grown(name, len(texts), grow(metric, marks))
 
-    decides = [str(encoder.device), neurons.reference, neurons.masks.digest, shuffled]
+    decides = [str(encoder.device), neurons.reference, neurons.masks.digest, list(texts)]
     about = ["growth", name, fingerprint_of(decides)]
     return kept(encoder.fingerprint, about, TypeAdapter(Grown), made)
 
 
-def smaller(found: Sequence[Grown]) -> Mapping[tuple[str, str, float | None], tuple[float, float]]:
-    """By order, unit and threshold: mean share of texts dropped, and of coverage that is left."""
-    shares: dict[tuple[str, str, float | None], list[tuple[float, float]]] = {}
+def smaller(found: Sequence[Grown]) -> Mapping[tuple[str, float | None], tuple[float, float]]:
+    """By unit and threshold: mean share of texts dropped, and of coverage that is left."""
+    shares: dict[tuple[str, float | None], list[tuple[float, float]]] = {}
     for one in found:
-        whole = {g.order: g.values[-1] for g in one.growths if g.threshold is None}
+        whole = one.growths[0].values[-1]
         for growth in one.growths:
-            left = growth.values[-1] if growth.values else 0.0
+            left = growth.values[-1] / whole if growth.values else 0.0
             dropped = 1 - len(growth.values) / one.texts
-            shares.setdefault((growth.order, growth.unit, growth.threshold), []).append(
-                (dropped, left / whole[growth.order])
-            )
+            shares.setdefault((growth.unit, growth.threshold), []).append((dropped, left))
     means = {key: np.mean(values, axis=0).tolist() for key, values in shares.items()}
     return {key: (dropped, left) for key, (dropped, left) in means.items()}
 
@@ -165,15 +157,13 @@ def table_of(model: str, found: Sequence[Grown], notes: Sequence[str]) -> PaperT
     """How many texts each threshold drops, and how much coverage it leaves, in percent."""
     means = smaller(found)
     columns = ["threshold"]
-    for unit, order in product(UNITS, ORDERS):
-        columns += [f"{unit}, {order}: fewer texts", f"{unit}, {order}: coverage left"]
+    for unit in UNITS:
+        columns += [f"{unit}: fewer texts", f"{unit}: coverage left"]
     columns.append("paper (RoBERTa): fewer texts")
     rows: list[list[Cell]] = []
-    for threshold in THRESHOLDS:
-        cells: list[Cell] = [f"{threshold:g}"]
-        for unit, order in product(UNITS, ORDERS):
-            cells += [100 * value for value in means[order, unit, threshold]]
-        rows.append([*cells, printed.FIGURE_4[threshold]])
+    for threshold, figure in printed.FIGURE_4.items():
+        left = [100 * value for unit in UNITS for value in means[unit, threshold]]
+        rows.append([f"{threshold:g}", *left, figure])
     return PaperTable(
         f"Figure 4 of MNCOVER with {model}: texts dropped at thresholds, %",
         columns,
@@ -192,11 +182,11 @@ def verdict_of(found: Sequence[Grown]) -> str:
     means = smaller(found)
     told = []
     for unit in UNITS:
-        ours = [100 * means["given", unit, threshold][0] for threshold in THRESHOLDS]
+        ours = [100 * means[unit, threshold][0] for threshold in THRESHOLDS]
         off = np.mean(np.abs(np.array(ours) - list(printed.FIGURE_4.values())))
         values = ", ".join(f"{value:.1f}" for value in ours)
         told.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
-    dropped, left = means["given", "coverage", MIDDLE]
+    dropped, left = means["coverage", MIDDLE]
     return (
         f"{'; '.join(told)}. At {MIDDLE:g} of coverage, {100 * dropped:.1f} % fewer texts leave "
         f"{100 * left:.1f} % of it. The paper's unit is not said, so its reductions cannot be "
@@ -205,32 +195,27 @@ def verdict_of(found: Sequence[Grown]) -> str:
 
 
 def drawing(model: str, found: Sequence[Grown]) -> bytes:
-    """Mean curves over transformations: a row a unit, a column an order."""
+    """Mean curves over transformations: a panel a unit."""
     with style():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(9, 6.4), dpi=110, layout="constrained")
-        for place, (unit, order) in enumerate(product(UNITS, ORDERS), 1):
-            axes = figure.add_subplot(2, 2, place)
-            ways: list[float | None] = [None, *THRESHOLDS]
-            for number, threshold in enumerate(ways):
+        figure = Figure(figsize=(9, 3.6), dpi=110, layout="constrained")
+        panels = figure.subplots(1, len(UNITS), sharey=True)
+        for axes, unit in zip(panels, UNITS, strict=True):
+            for colour, threshold in zip(COLOURS, (None, *THRESHOLDS), strict=False):
                 curves = [
                     growth.values
                     for one in found
                     for growth in one.growths
-                    if growth.order == order
-                    and growth.threshold == threshold
-                    and (growth.unit == unit or threshold is None)
+                    if growth.threshold == threshold and (threshold is None or growth.unit == unit)
                 ]
-                numbers, values = mean_curve(curves)
                 label = "all texts" if threshold is None else f"≥ {threshold:g}"
-                axes.plot(numbers, values, color=COLOURS[number], label=label)
-            axes.set_title(f"{order} order, threshold of {unit}", fontsize=10)
+                axes.plot(*mean_curve(curves), color=colour, label=label)
+            axes.set_title(f"threshold of {unit}", fontsize=10)
             axes.set_xlabel("texts")
-            axes.set_ylabel("MNCOVER")
             axes.spines[["top", "right"]].set_visible(False)
-            if place == 1:
-                axes.legend(frameon=False, fontsize=8)
+        panels[0].set_ylabel("MNCOVER")
+        panels[0].legend(frameon=False, fontsize=8)
         figure.suptitle(f"{model}: coverage of changed training sentences", fontsize=12)
         return picture(figure, "png")
 

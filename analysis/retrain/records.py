@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +36,6 @@ class CaseOutcome(Record):
 
     id: str
     capability: str
-    kind: str
     family: int
     group: Group
     before: bool
@@ -103,10 +102,9 @@ class Change(Record):
 class Row(Record):
     """What training on a capability, or on several, changed; counts are of each seed, see `Run`.
 
-    ``unseen`` has for each capability the cases that share no sentence with what was trained on,
-    ``shared`` those of other capabilities that do; ``unseen_seeds`` and ``unseen_expansions`` are
-    the parts of ``unseen``. ``corpus`` has mean accuracies over the seeds, and the first seed's
-    sentences. ``problem`` says why there was no training, if so.
+    ``unseen`` has for each capability the cases that share no sentence with what was trained on.
+    ``corpus`` has mean accuracies over the seeds, and the first seed's sentences. ``problem`` says
+    why there was no training, if so.
     """
 
     name: str
@@ -118,9 +116,6 @@ class Row(Record):
     mixed: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
     unseen: dict[str, Change] = Field(default_factory=dict)
-    unseen_seeds: dict[str, Change] = Field(default_factory=dict)
-    unseen_expansions: dict[str, Change] = Field(default_factory=dict)
-    shared: dict[str, Change] = Field(default_factory=dict)
     corpus: CorpusAccuracy | None = None
 
 
@@ -160,17 +155,11 @@ def change_of(outcomes: Sequence[CaseOutcome]) -> Change:
 
 def row_of(name: str, runs: Sequence[Run]) -> Row:
     """The runs of one training, with different seeds, taken together."""
-    outcomes = [outcome for run in runs for outcome in run.cases]
-
-    def changes(
-        *groups: Group, of: Callable[[CaseOutcome], bool] = lambda one: True
-    ) -> dict[str, Change]:
-        found: dict[str, list[CaseOutcome]] = {one.capability: [] for one in outcomes}
-        for one in outcomes:
-            if one.group in groups and of(one):
-                found[one.capability].append(one)
-        return {capability: change_of(own) for capability, own in found.items() if own}
-
+    unseen: dict[str, list[CaseOutcome]] = {}
+    for run in runs:
+        for one in run.cases:
+            if one.group in ("test", "unseen"):
+                unseen.setdefault(one.capability, []).append(one)
     counts: dict[str, Any] = {
         field: tuple(getattr(run, field) for run in runs)
         for field in ("train", "validation", "dropped_neutral", "mixed", "steps")
@@ -185,10 +174,7 @@ def row_of(name: str, runs: Sequence[Run]) -> Row:
     return Row(
         name=name,
         trained_on=runs[0].on,
-        unseen=changes("test", "unseen"),
-        unseen_seeds=changes("test", "unseen", of=lambda one: one.kind == "seed"),
-        unseen_expansions=changes("test", "unseen", of=lambda one: one.kind != "seed"),
-        shared=changes("shared"),
+        unseen={capability: change_of(outcomes) for capability, outcomes in unseen.items()},
         corpus=corpus,
         **counts,
     )

@@ -1,15 +1,11 @@
-"""What retraining changed as tables, as an HTML page and as a heat map."""
+"""What retraining changed: tables, and an HTML page of them."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
-
-from s2lct.analysis.plots import INK, picture, style
-from s2lct.analysis.retrain.records import Change, Matrix, Row
-from s2lct.files import write_bytes
+from s2lct.analysis.retrain.records import Matrix, Row
+from s2lct.files import write_text
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.pages import page_templates
 from s2lct.tables import Cell, Table
@@ -54,151 +50,72 @@ def conclusion(matrix: Matrix) -> str:
     rows = [row for row in matrix.rows if not row.problem]
     if not rows:
         return "Nothing was trained."
-    own = [row.unseen[name] for row in rows for name in row.trained_on if name in row.unseen]
+    trained = [row.unseen[name] for row in rows for name in row.trained_on if name in row.unseen]
     others = [of for row in rows for name, of in row.unseen.items() if name not in row.trained_on]
-    trainings = (
-        f"Training {matrix.model} on {rows[0].name}"
-        if len(rows) == 1
-        else f"{len(rows)} trainings of {matrix.model}"
+    lower, better, worse = (
+        sum(one.clear and sign * one.change > 0 for one in changes)
+        for changes, sign in ((trained, -1), (others, -1), (others, 1))
     )
-    better, worse = (sum(one.clear and sign * one.change < 0 for one in others) for sign in (1, -1))
     told = (
-        f"{trainings} clearly lowered the failure rate of {sum(_lower(one) for one in own)} of "
-        f"{len(own)} capabilities trained on, on cases whose sentences were not trained on"
+        f"{len(rows)} training{'s' if len(rows) > 1 else ''} of {matrix.model} clearly lowered the "
+        f"failure rate of {lower} of {len(trained)} capabilities trained on, on cases whose "
+        "sentences were not trained on"
     )
     if others:
         told += f"; of {len(others)} other figures {better} clearly fell and {worse} clearly rose"
     changes = [row.corpus.after - row.corpus.before for row in rows if row.corpus]
     if changes:
-        low, high = points(min(changes)), points(max(changes))
-        span = low if low == high else f"{low} to {high}"
-        told += f". Accuracy on the corpus changed by {span} points"
+        span = dict.fromkeys(points(of(changes)) for of in (min, max))
+        told += f". Accuracy on the corpus changed by {' to '.join(span)} points"
     return f"{told}."
-
-
-def _lower(one: Change) -> bool:
-    return one.clear and one.change < 0
-
-
-def sentences(matrix: Matrix) -> list[str]:
-    """A sentence a training: what it changed on what was trained on, and what was forgotten."""
-    told: list[str] = []
-    for row in matrix.rows:
-        if row.problem:
-            told.append(f"{row.name}: {row.problem}.")
-            continue
-        own = [
-            f"of {name} from {_percent(one.failures_before, one)} to "
-            f"{_percent(one.failures_after, one)} %"
-            for name in row.trained_on
-            if (one := row.unseen.get(name)) is not None
-        ]
-        rates = f"failure rate {', '.join(own)}" if own else "no case was held out"
-        forgotten = f" {forgotten_line(row)}." if row.corpus else ""
-        told.append(f"Trained on {row.name}: {rates}.{forgotten}")
-    return told
-
-
-def _percent(failures: int, of: Change) -> str:
-    return f"{100 * failures / of.cases:.0f}"
 
 
 def matrix_table(matrix: Matrix) -> Table:
     """Changes of failure rates in percentage points: trained on (rows), tested on (columns)."""
+    words = capability_words(matrix.capabilities)
+    columns = [Cell(name, title=words[name].short) for name in matrix.capabilities]
+    rows = []
+    for row in matrix.rows:
+        cells = [Cell(row.name, title=row.problem)]
+        for name in matrix.capabilities:
+            if (one := row.unseen.get(name)) is None:
+                cells.append(Cell("–"))
+                continue
+            about = (
+                f"{one.failures_before} of {one.cases} failures before, {one.failures_after} "
+                f"after; 95 % interval {points(one.ci[0])} to {points(one.ci[1])}"
+            )
+            kind = ("better" if one.change < 0 else "worse") + (" bold" if one.clear else "")
+            cells.append(Cell(points(one.change), "", about, kind, abs(one.change)))
+        corpus = "–" if row.corpus is None else points(row.corpus.after - row.corpus.before)
+        rows.append([*cells, Cell(corpus)])
     return Table(
-        ("on", *matrix.capabilities, "corpus"),
-        [
-            [row.name, *("–" if np.isnan(value) else points(value) for value in values)]
-            for row, values in zip(matrix.rows, _changes(matrix), strict=True)
-        ],
+        ("on", *columns, "corpus"),
+        rows,
         "Change of the failure rate in points, on cases whose sentences were not trained on",
     )
 
 
-def _changes(matrix: Matrix) -> list[list[float]]:
-    """A row a training: the change of each capability's failure rate, and of the accuracy."""
-    capabilities = matrix.capabilities
-    return [
-        [
-            *(row.unseen[name].change if name in row.unseen else np.nan for name in capabilities),
-            np.nan if row.corpus is None else row.corpus.after - row.corpus.before,
-        ]
-        for row in matrix.rows
-    ]
-
-
 def html_page(matrix: Matrix) -> str:
     """The matrix and each training's figures as one HTML page that needs no network."""
-    environment = page_templates("s2lct.analysis.retrain")
-    environment.filters["points"] = points
-    return environment.get_template("retrain.html.jinja").render(
-        matrix=matrix,
-        conclusion=conclusion(matrix),
-        sentences=sentences(matrix),
-        words=capability_words(matrix.capabilities),
+    return (
+        page_templates("s2lct.analysis.retrain")
+        .get_template("retrain.html.jinja")
+        .render(
+            matrix=matrix,
+            conclusion=conclusion(matrix),
+            changes=matrix_table(matrix),
+            trainings=[(row_table(row), forgotten_line(row)) for row in matrix.rows if row.unseen],
+        )
     )
 
 
 def write_matrix(matrix: Matrix, out: Path) -> list[Path]:
-    """Write JSON and HTML, and of several trainings the heat map as PNG and SVG.
-
-    Returns:
-        The paths.
-    """
-    described = json.dumps(matrix.model_dump(mode="json"), indent=1, sort_keys=True) + "\n"
-    files = {"retrain.json": described.encode(), "retrain.html": html_page(matrix).encode()}
-    if len(matrix.rows) > 1:
-        files |= plots(matrix)
+    """Write JSON and HTML; the paths."""
+    files = {
+        "retrain.json": matrix.model_dump_json(indent=1) + "\n",
+        "retrain.html": html_page(matrix),
+    }
     for name, content in files.items():
-        write_bytes(out / name, content)
+        write_text(out / name, content)
     return [out / name for name in files]
-
-
-def plots(matrix: Matrix) -> dict[str, bytes]:
-    """The heat map by file name; on a white card, to be read on pages of either theme."""
-    values = np.array(_changes(matrix))
-    # A lower accuracy is as bad as a higher failure rate.
-    values[:, -1] *= -1
-    with style():
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Rectangle
-
-        figure = Figure(
-            figsize=(1.6 + 0.62 * values.shape[1], 1.7 + 0.42 * len(values)),
-            layout="constrained",
-            facecolor="white",
-        )
-        axes = figure.subplots()
-        axes.imshow(values, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-        for (number, place), value in np.ndenumerate(values):
-            row, name = matrix.rows[number], (*matrix.capabilities, "")[place]
-            text, colour, weight = "–", "#57606a", "normal"
-            if not np.isnan(value):
-                text = points(value if name else -value)
-                colour = "white" if abs(value) > 0.65 else INK
-                if name and row.unseen[name].clear:
-                    weight = "bold"
-            axes.text(
-                place, number, text, ha="center", va="center", color=colour, fontweight=weight
-            )
-            if name in row.trained_on and name in row.unseen:
-                corner = (place - 0.47, number - 0.46)
-                axes.add_patch(
-                    Rectangle(corner, 0.94, 0.92, fill=False, edgecolor=INK, linewidth=1.4)
-                )
-        axes.axvline(values.shape[1] - 1.5, color="white", linewidth=4)
-        axes.set_xticks(range(values.shape[1]), [*matrix.capabilities, "corpus\naccuracy"])
-        axes.set_yticks(range(len(values)), [row.name for row in matrix.rows])
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.set_ylabel("trained on")
-        axes.set_xlabel(
-            f"{matrix.model}: change of the failure rate, and of the corpus's accuracy, "
-            "in points;\nblue is better. Bold: the 95 % interval leaves out 0. Framed: trained on."
-        )
-        return {
-            "retrain.png": picture(figure, "png", facecolor="white", dpi=130),
-            "retrain.svg": picture(figure, "svg", facecolor="white"),
-        }

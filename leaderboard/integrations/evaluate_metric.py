@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from inspect import getdoc
 from typing import Any
 
@@ -57,11 +56,6 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
             raise ScoringError(
                 "add_batch() takes predictions= and references=, and nothing else",
                 hint="pass classes=, label_map= and the like to compute()",
-            )
-        if isinstance(references, (str, bytes, Mapping)) or not isinstance(references, Iterable):
-            raise ScoringError(
-                f"references of type {type(references).__name__}: no rows",
-                hint="add a list with one row, or one id, a prediction",
             )
         predictions, references = listed(predictions), list(references)
         if len(predictions) != len(references):

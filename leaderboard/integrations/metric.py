@@ -145,17 +145,15 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
     known = load_cases(suite, _EVERY)
     of_id = {case.id: case for case in known.cases}
     if unknown := [number for number in ids if number not in of_id]:
-        named = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3:,} more" if unknown[3:] else "")
         raise ScoringError(
-            f"suite {known.name}{f' {known.version}' if known.version else ''}: has no case {named}"
-            f" ({len(unknown):,} of {len(ids):,} references)",
+            f"suite {known.name} {known.version}: has no case {', '.join(unknown[:3])} "
+            f"({len(unknown):,} of {len(ids):,} references)",
             hint="pass the version of the suite that the predictions were made on "
             "(suite=ID@REVISION)",
         )
     if len(set(ids)) < len(ids):
-        twice = next(number for place, number in enumerate(ids) if number in ids[:place])
         raise ScoringError(
-            f"references name case {twice} twice", hint="pass each case and its prediction once"
+            "references name a case twice", hint="pass each case and its prediction once"
         )
     cases = tuple(of_id[number] for number in ids)
     partial = known.partial or len(ids) < len(of_id)

@@ -1,0 +1,382 @@
+"""Predictions made elsewhere: in memory in any form, and in files that a team gives."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
+from s2lct.errors import S2lctWarning, ScoringError
+from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
+from s2lct.leaderboard.answers.predictions import labels_of_predictions
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.results.given import outcomes_of_predictions
+from s2lct.leaderboard.results.read import read_result, recompute
+from s2lct.leaderboard.scoring.score import score
+from s2lct.suite.cases import Case, SuiteCases, load_cases
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+runner = CliRunner()
+THREE = ("negative", "neutral", "positive")
+STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
+UNNAMED = {"LABEL_0": "positive", "LABEL_1": "neutral", "LABEL_2": "negative"}
+nan = float("nan")
+Rows = Sequence[Mapping[str, Any]]
+
+
+def labels(predictions: Any, **options: Any) -> list[int]:
+    return labels_of_predictions(predictions, len(predictions), **options)[0].tolist()
+
+
+def answer(probabilities: Any, names: Any, most: int | None = None) -> list[dict[str, Any]]:
+    """What a pipeline with ``top_k=most`` says."""
+    said = [{"label": n, "score": p} for n, p in zip(names, probabilities, strict=True)]
+    return sorted(said, key=lambda one: -one["score"])[:most]
+
+
+@st.composite
+def of_models(draw: st.DrawFn) -> tuple[tuple[str, ...], list[list[float]]]:
+    """A model's classes, and probabilities that it gave; none of them ties."""
+    names = draw(st.sampled_from([("neg", "pos"), THREE, THREE[::-1], STARS]))
+    weights = st.lists(
+        st.integers(1, 10_000), min_size=len(names), max_size=len(names), unique=True
+    )
+    drawn = draw(st.lists(weights, min_size=1, max_size=6))
+    return names, [[weight / sum(row) for weight in row] for row in drawn]
+
+
+@given(of_models(), st.integers(1, 5), st.booleans())
+def test_what_a_row_leaves_out_never_changes_its_label(
+    model: tuple[tuple[str, ...], list[list[float]]], most: int, named: bool
+) -> None:
+    names, probabilities = model
+    whole = rule_for(names).labels(np.array(probabilities)).tolist()
+    said = [answer(row, names, most) for row in probabilities]
+    try:
+        found = labels(said, classes=names if named else None)
+    except ScoringError as error:
+        assert "top_k=None" in error.hint and most < len(names)
+        assert len(names) == 5 or not named
+        return
+    assert found == whole
+
+
+BAD_ROWS: list[Any] = [
+    True, None, 0.5, nan, 7, -1, "good-ish", b"positive", [], {}, [[0.5, 0.5]], ["positive"],
+    [True, False], [0.5, "0.5"], [0.1, 0.2, nan], [-0.1, 0.3, 0.8], [9.0, 5.0, 3.0],
+    [0.1, 0.1, 0.1], [0.5, 0.5, 0.5, -0.5], {"label": "positive"}, {"label": None, "score": 0.9},
+    {"label": "positive", "score": "0.9"}, {"label": "positive", "score": 17},
+    [{"label": "positive", "score": 0.9}, {"label": "positive", "score": 0.1}],
+    [{"label": "positive", "score": 0.9}, {"label": "negative", "score": 0.9}],
+    {"negative": 0.5, "positive": 0.9}, {"negative": 0.5}, object(), {0.1, 0.9},
+]  # fmt: skip
+GOOD_ROWS: list[Any] = [
+    0,
+    "negative",
+    [0.8, 0.1, 0.1],
+    answer([0.8, 0.1, 0.1], THREE),
+    {"negative": 0.8, "neutral": 0.1, "positive": 0.1},
+]
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS, ids=lambda bad: re.sub(" at 0x[0-9a-f]+", "", repr(bad)))
+def test_a_row_that_means_nothing_is_refused_by_its_number(bad: Any) -> None:
+    for good in GOOD_ROWS:
+        assert labels([good, good]) == [0, 0]
+        with pytest.raises(ScoringError, match=r"predictions\[[01]\]") as refused:
+            labels([good, bad])
+        assert refused.value.hint
+    with pytest.raises(ScoringError):
+        labels([bad])
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [
+        GOOD_ROWS[:3],
+        torch.full((3, 3, 1), 1 / 3),
+        torch.tensor([0.0, 1.0, 2.0]),
+        torch.tensor([True, False, True]),
+        np.array([[1.0, 2.0, 3.0]] * 3),
+        np.ma.masked_equal([0, 1, 2], 1),
+        np.array(1),
+        {"a": 1, "b": 2, "c": 0},
+        {0, 1, 2},
+        "neg",
+        None,
+        [0, 1],
+    ],
+    ids=repr,
+)
+def test_what_is_no_list_of_predictions_is_refused(predictions: Any) -> None:
+    with pytest.raises(ScoringError):
+        labels_of_predictions(predictions, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_tensors_of_any_precision_are_probabilities(dtype: torch.dtype) -> None:
+    logits = torch.tensor([[9.0, 5, 3], [1, 3, 2], [0.1, 0.3, 0.9]], requires_grad=True)
+    said = torch.softmax(logits, -1).to(dtype)
+    assert labels(said) == labels(list(said)) == labels(torch.tensor([0, 1, 2])) == [0, 1, 2]
+
+
+def test_numbers_and_columns_are_those_of_the_classes() -> None:
+    turned = THREE[::-1]
+    assert labels([0, 1, 2], classes=turned) == [2, 1, 0]
+    assert labels([0, 1], label_map={1: 2, 0: "Negative"}) == [0, 2]
+    assert labels([[0.7, 0.2, 0.1]], classes=turned) == [2]
+    for unclear in ([[0.7, 0.2, 0.1]], [0, 1, 2]):
+        with pytest.raises(ScoringError, match="nothing says which"):
+            labels(unclear, label_map=UNNAMED)
+
+
+@pytest.mark.parametrize(
+    "band", [(0.7, 0.3), (nan, 0.5), (-0.1, 0.5), (0.5, 1.1), (0.5,), "12", None, 0.5]
+)
+def test_a_neutral_band_that_is_none_is_refused(band: Any) -> None:
+    for use in (
+        lambda: labels([[0.5, 0.5]], neutral_band=band),
+        lambda: LabelRule(("neg", "pos"), (0, 2), band),
+    ):
+        with pytest.raises(ScoringError, match="neutral band"):
+            use()
+
+
+# Files
+
+
+@pytest.fixture(scope="module")
+def suite(suite_folder: Path) -> SuiteCases:
+    return load_cases(suite_folder)
+
+
+def write(path: Path, rows: Rows) -> Path:
+    """Rows as a file of the kind that its name says."""
+    if path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, [*rows[0]])
+            writer.writeheader()
+            writer.writerows(
+                {
+                    name: json.dumps(cell) if isinstance(cell, (list, dict)) else cell
+                    for name, cell in row.items()
+                }
+                for row in rows
+            )
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
+    return path
+
+
+def read(path: Path, suite: SuiteCases, **options: Any) -> list[int]:
+    return outcomes_of_predictions(path, suite, "org/mine", **options).said.tolist()
+
+
+def right(case: Case) -> int:
+    return min(case.passes)
+
+
+def labelled(cases: Sequence[Case], by: str = "id") -> list[dict[str, Any]]:
+    return [{by: getattr(case, by), "label": LABELS[right(case)]} for case in cases]
+
+
+def s2lct(*arguments: str | Path, code: int = 0) -> str:
+    done = runner.invoke(app, list(map(str, arguments)))
+    assert done.exit_code == code, done.output
+    return " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("by", ["id", "text"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda label: {"label": LABELS[label]},
+        lambda label: {"label": label},
+        lambda label: {"prediction": LABELS[label].upper()},
+        lambda label: {"probabilities": [0.8 if n == label else 0.1 for n in range(3)]},
+        lambda label: {"scores": {n: 0.8 if n == LABELS[label] else 0.1 for n in LABELS}},
+        lambda label: {n: 0.8 if n == LABELS[label] else 0.1 for n in LABELS},
+        lambda label: {"neg": 0.9 - 0.8 * (label / 2), "pos": 0.1 + 0.8 * (label / 2)},
+    ],
+    ids=["names", "numbers", "prediction", "list", "mapping", "columns", "two classes"],
+)
+def test_what_a_model_said_is_found_in_any_form_and_order(
+    suite: SuiteCases, tmp_path: Path, ending: str, by: str, said: Callable[[int], dict[str, Any]]
+) -> None:
+    rows = [{by: getattr(case, by), **said(right(case))} for case in suite.asked]
+    path = write(tmp_path / f"said.{ending}", rows[::-1])
+    assert read(path, suite) == [right(case) for case in suite.asked]
+
+
+def test_predictions_score_as_the_model_that_made_them(
+    suite: SuiteCases, suite_folder: Path, tmp_path: Path
+) -> None:
+    outcomes, out = score(load_classifier("vader"), suite), tmp_path / "results"
+    rows = [
+        {"id": case.id, "label": LABELS[label]}
+        for case, label in zip(outcomes.asked, outcomes.said, strict=True)
+    ]
+    path = write(tmp_path / "said.csv", rows)
+    s2lct("score", "vader", "--suite", suite_folder, "--out", out)
+    told = s2lct(
+        *("score", "--predictions", path, "--name", "team/model"),
+        *("--suite", suite_folder, "--out", out),
+    )
+    assert "said.csv" in told
+    (mine,) = out.glob("team*.json")
+    one, other = read_result(out / "vader.json"), recompute(mine)
+    assert (other.overall, other.capabilities) == (one.overall, one.capabilities)
+    assert other.model.name == "team/model" and not other.model.rescorable
+
+
+def test_contrasts_may_be_absent(suite: SuiteCases, suite_folder: Path, tmp_path: Path) -> None:
+    found = {}
+    for name, cases in (("whole", suite.asked), ("cases", suite.cases)):
+        path = write(tmp_path / f"{name}.csv", labelled(cases))
+        s2lct("score", "--predictions", path, "--suite", suite_folder, "--out", tmp_path / name)
+        found[name] = read_result(next((tmp_path / name).glob("*.json"))).overall
+    assert found["whole"].both_sides is not None and found["whole"].both_sides.share == 1
+    assert found["cases"].both_sides is None and found["cases"].failure_rate == 0
+    with pytest.warns(S2lctWarning, match="lacks 1 of"):
+        assert read(write(tmp_path / "some.csv", labelled(suite.asked[:-1])), suite)
+
+
+def test_rows_must_cover_the_cases_once(
+    suite: SuiteCases, suite_folder: Path, tmp_path: Path
+) -> None:
+    part, rows = suite.select(["LC4"]), labelled(suite.asked)
+    with pytest.raises(ScoringError) as error:
+        read(write(tmp_path / "few.csv", labelled(suite.cases[5:])), suite)
+    assert suite.cases[0].id in error.value.problem and "--limit" in error.value.hint
+    told = s2lct(
+        *("score", "--predictions", write(tmp_path / "part.csv", labelled(part.cases))),
+        *("--suite", suite_folder, "--capability", "LC4", "--out", tmp_path / "r"),
+    )
+    assert f"partial: {len(part.cases)} cases" in told
+    more = [*rows, rows[0], *({"id": f"x{n}", "label": "bogus"} for n in range(4))]
+    with pytest.warns(S2lctWarning, match="4 ids .*x0, x1, x2, …"):
+        found = read(write(tmp_path / "more.csv", more), suite)
+    assert found == [right(case) for case in suite.asked]
+    with pytest.raises(ScoringError, match=r"none\.csv"):
+        read(write(tmp_path / "none.csv", more[-4:]), suite)
+    other = {**rows[0], "label": next(label for label in LABELS if label != rows[0]["label"])}
+    with pytest.raises(ScoringError, match=rf"row 2 and twice\.csv, row {len(rows) + 2:,}"):
+        read(write(tmp_path / "twice.csv", [*rows, other]), suite)
+
+
+def test_the_suites_own_labels_are_not_taken_for_predictions(
+    suite: SuiteCases, suite_folder: Path, tmp_path: Path
+) -> None:
+    exported = tmp_path / "cases.csv"
+    s2lct("export", suite_folder, "--format", "csv", "--out", exported)
+    with pytest.raises(ScoringError, match=r"cases\.csv"):
+        read(exported, suite)
+    with exported.open(encoding="utf-8", newline="") as file:
+        rows = [row | {"prediction": "neutral"} for row in csv.DictReader(file)]
+    assert set(read(write(tmp_path / "predicted.csv", rows), suite)) == {1}
+
+
+def test_codes_of_two_classes_are_not_read_as_those_of_three(
+    suite_folder: Path, suite: SuiteCases, tmp_path: Path
+) -> None:
+    codes = [{"id": case.id, "label": min(1, right(case))} for case in suite.asked]
+    path = write(tmp_path / "codes.csv", codes)
+    told = ["score", "--predictions", path, "--suite", suite_folder, "--out", tmp_path / "r"]
+    assert "--label-map 0=negative,1=positive" in s2lct(*told, code=1)
+    assert not [*(tmp_path / "r").glob("*")]
+    s2lct(*told, "--label-map", "0=negative,1=positive")
+    s2lct(*told, "--label-map", "0=negative,1=neutral,2=positive")
+
+
+def test_a_text_of_another_case_than_its_id_is_named(suite: SuiteCases, tmp_path: Path) -> None:
+    rows = labelled(suite.asked)
+    texts = [{"text": case.text} | row for case, row in zip(suite.asked, rows, strict=True)]
+    read(write(tmp_path / "right.csv", texts), suite)
+    shifted = [one | {"text": texts[n - 1]["text"]} for n, one in enumerate(texts)]
+    with pytest.raises(ScoringError) as error:
+        read(write(tmp_path / "shifted.csv", shifted), suite)
+    assert "shifted.csv, row 2" in error.value.problem
+    assert suite.asked[0].id in error.value.problem
+
+
+def test_label_maps_say_what_classes_mean(suite: SuiteCases, tmp_path: Path) -> None:
+    names = {n: f"LABEL_{n}" for n in range(3)}
+    meant = {name: LABELS[number] for number, name in names.items()}
+    path = write(
+        tmp_path / "said.csv", [{"id": c.id, "label": names[right(c)]} for c in suite.asked]
+    )
+    with pytest.raises(ScoringError, match=r"^said\.csv, row 2: "):
+        read(path, suite)
+    assert read(path, suite, label_map=meant) == [right(case) for case in suite.asked]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"label": ""},
+        {"label": "sarcastic"},
+        {"negative": 0.5, "neutral": 0.1, "positive": 0.1},
+        {"negative": "half", "neutral": 0.1, "positive": 0.1},
+    ],
+)
+def test_a_row_that_is_no_prediction_is_named(
+    suite: SuiteCases, tmp_path: Path, row: dict[str, Any]
+) -> None:
+    good = {"label": "neutral"} if "label" in row else {"negative": 1, "neutral": 0, "positive": 0}
+    rows = [{"id": case.id} | (row if n == 1 else good) for n, case in enumerate(suite.asked)]
+    with pytest.raises(ScoringError, match=r"said\.csv, row 3"):
+        read(write(tmp_path / "said.csv", rows), suite)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "id,label\n", "id,id\n1,2\n", "name,label\na,positive\n", "id,colour\nID,red\n",
+     "id,label\na,positive,b\n"],
+)  # fmt: skip
+def test_a_file_of_something_else_is_refused(
+    suite: SuiteCases, tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "said.csv"
+    path.write_text(content.replace("ID", suite.cases[0].id))
+    with pytest.raises(ScoringError, match=r"said\.csv") as error:
+        read(path, suite)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["vader", "--predictions", "FILE"], "--predictions"),
+        (["vader", "--name", "x"], "--name"),
+        (["--predictions", "FILE", "--llm"], "--llm"),
+        (["--predictions", "FILE", "--name", "vader"], "--name"),
+        (["--predictions", "FILE", "--name", "random"], "--name"),
+        (["--predictions", "FILE", "--name", "my model"], "--name"),
+    ],
+)
+def test_what_excludes_each_other_is_told(
+    suite: SuiteCases, suite_folder: Path, tmp_path: Path, arguments: list[str], option: str
+) -> None:
+    path = write(tmp_path / "said.csv", labelled(suite.cases))
+    given = [str(path) if one == "FILE" else one for one in arguments]
+    done = runner.invoke(
+        app, ["score", *given, "--suite", str(suite_folder), "--out", str(tmp_path / "r")]
+    )
+    assert done.exit_code in (1, 2) and option in done.output
