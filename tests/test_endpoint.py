@@ -418,7 +418,6 @@ def test_a_submission_of_an_endpoint_is_a_claim_that_nobody_can_verify(
         ("url", "http://user:secret@host/v1", "is no address"),
         ("url", "javascript:alert(1)", "is no address"),
         ("url", "https://host/v1?key=1", "is no address"),
-        ("requests", 10**16, "too large"),
         ("last_day", "some day", "is no ISO date"),
     ],
 )

@@ -444,6 +444,7 @@ def outcomes_of(folder: Path, model: str, labels: int = 1, limit: int | None = N
         suite=suite,
         labels=said,
         failed=failed_cases(suite.cases, said),
+        counterpart_labels=np.full(len(suite.counterparts), labels),
     )
 
 
@@ -645,11 +646,13 @@ def test_the_leaderboard_is_a_page(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
     board = "s2lct-org/s2lct-leaderboard"
+    suite = "s2lct-org/s2lct"
     command = ("leaderboard", "--repo", board, "--results", RESULTS)
     assert RESULTS in publisher.refused(*command)
     path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
     publisher.done("results", path, "--to", RESULTS)
-    publisher.done(*command)
+    publisher.done("dataset", suite_folder, "--repo", suite)
+    publisher.done(*command, "--dataset", suite)
     files = publisher.server.files("space", board)
     assert b"vader" in files["leaderboard.csv"]
     assert b"vader" in files["index.html"]
