@@ -186,7 +186,7 @@ def test_curves_are_drawn_the_same_each_time(
         measure(name, texts, encoder, metrics, shuffles=2, points=3)
         for name, texts in (("<b>", TEXTS), ("few", TEXTS[:1]))
     ]
-    report = CoverageReport("tiny", encoder.fingerprint, "films", measured, ())
+    report = CoverageReport("tiny", encoder.fingerprint, "films", measured)
     for name in ("a.svg", "a.png", "b.png"):
         write_curves(report, tmp_path / name)
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
