@@ -1,4 +1,4 @@
-"""Means over cases, with bootstrap intervals of whole families; see `statistics.families_of`."""
+"""Means over cases, with bootstrap intervals of whole families; see `suite.families`."""
 
 from __future__ import annotations
 

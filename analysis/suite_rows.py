@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import AnalysisError
-from s2lct.suite.capability_ids import spelled
+from s2lct.suite.capability_ids import chosen
 from s2lct.suite.cases import Case, case_from, read_rows
 from s2lct.suite.rows import CaseRow
 from s2lct.suite.tables import KINDS
@@ -72,14 +72,9 @@ def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRo
     """The rows of some capabilities; all where None are named.
 
     Raises:
-        AnalysisError: the suite lacks one.
+        ScoringError: the suite lacks one.
     """
     if not capabilities:
         return suite
-    names = spelled(capabilities, suite.capabilities)
-    if unknown := [name for name in names if name not in suite.capabilities]:
-        raise AnalysisError(
-            f"suite {suite.name}: has no capability {', '.join(unknown)}",
-            hint=f"choose among {', '.join(suite.capabilities)}",
-        )
+    names = chosen(capabilities, suite.capabilities, suite.name)
     return replace(suite, rows=tuple(row for row in suite.rows if row.case.capability in names))

@@ -124,8 +124,6 @@ def build(
     capability: Annotated[
         list[str],
         typer.Option(
-            "--capability",
-            "--capabilities",
             help="Build this capability, an id or a YAML file with one of your own; may be given "
             r"again \[default: all].",
         ),

@@ -6,7 +6,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -82,13 +82,13 @@ def render_metric_page(repo: str) -> str:
 
 
 def render_leaderboard_card(results: str, dataset: str) -> str:
-    """The README of the leaderboard's Space; the Hub id of the suite is empty if not known."""
+    """The README of the leaderboard's Space."""
     return _render("leaderboard_card.md.jinja", results=results, dataset=dataset)
 
 
-def render_results_card(repo: str, results: Sequence[Mapping[str, Any]]) -> str:
-    """The README of a dataset of results: files' contents, each with its ``path`` in the repo."""
-    return _render("results_card.md.jinja", repo=repo, results=results)
+def render_results_card(repo: str) -> str:
+    """The README of a dataset of results."""
+    return _render("results_card.md.jinja", repo=repo)
 
 
 def markdown(text: str) -> str:

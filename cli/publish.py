@@ -34,7 +34,7 @@ _PUBLISHED: dict[str, tuple[Callable[..., Outcome], str]] = {
     "leaderboard": (
         commands.publish_leaderboard,
         "s2lct publish leaderboard --repo ORG/s2lct-leaderboard \\\n"
-        "    --results ORG/s2lct-results --dry-run",
+        "    --results ORG/s2lct-results --dataset ORG/s2lct --dry-run",
     ),
     "results": (
         commands.publish_results,

@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 _TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 _HIDDEN = "hf_…"
 _LONGEST = 200
 _SHORTEST = 8
 _CONNECT_SECONDS = 5.0
 _impatient = False
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether a name is that of a repository, ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
+    return _HUB_ID.fullmatch(name) is not None
 
 
 def without_token(text: str) -> str:

@@ -10,7 +10,7 @@ import typer
 from s2lct.command import command
 
 if TYPE_CHECKING:
-    from s2lct.dataset_script.hub import Outcome
+    from s2lct.dataset_script.hub import Hub, Outcome
     from s2lct.dataset_script.install import Installed
 
 _Repo = Annotated[str, typer.Option(help="Repository, as ORG/NAME; made if there is none.")]
@@ -22,6 +22,12 @@ _CreatePr = Annotated[
 _DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would be done; needs no token.")
 ]
+
+
+def _hub(private: bool, create_pr: bool, dry_run: bool) -> Hub:
+    from s2lct.dataset_script.hub import Hub
+
+    return Hub(private, create_pr, dry_run)
 
 
 @command
@@ -40,10 +46,9 @@ def publish_dataset(
     dry_run: _DryRun = False,
 ) -> Outcome:
     """Publish a suite: one commit, one tag, a changelog."""
-    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.dataset import publish_dataset as publish
 
-    return publish(suite, repo, Hub(private, create_pr, dry_run), version)
+    return publish(suite, repo, _hub(private, create_pr, dry_run), version)
 
 
 @command
@@ -59,10 +64,9 @@ def publish_metric(
     dry_run: _DryRun = False,
 ) -> Outcome:
     """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
-    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.space import publish_metric as publish
 
-    return publish(repo, Hub(private, create_pr, dry_run), dataset)
+    return publish(repo, _hub(private, create_pr, dry_run), dataset)
 
 
 @command
@@ -70,9 +74,7 @@ def publish_leaderboard(
     *,
     repo: _Repo,
     results: Annotated[str, typer.Option(help="Dataset with the results, as ORG/NAME.")],
-    dataset: Annotated[
-        str | None, typer.Option(help="The suite's dataset, which the leaderboard is for.")
-    ] = None,
+    dataset: Annotated[str, typer.Option(help="The suite's dataset, which the results are on.")],
     private: _Private = False,
     create_pr: _CreatePr = False,
     dry_run: _DryRun = False,
@@ -81,10 +83,9 @@ def publish_leaderboard(
 
     Give the same command again when results came in.
     """
-    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.space import publish_leaderboard as publish
 
-    return publish(repo, results, Hub(private, create_pr, dry_run), dataset)
+    return publish(repo, results, _hub(private, create_pr, dry_run), dataset)
 
 
 @command
@@ -100,10 +101,9 @@ def publish_results(
     dry_run: _DryRun = False,
 ) -> Outcome:
     """Publish result files, each checked against its cases."""
-    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.results import publish_results as publish
 
-    return publish(files, to, Hub(private, create_pr, dry_run))
+    return publish(files, to, _hub(private, create_pr, dry_run))
 
 
 @command
@@ -124,10 +124,9 @@ def publish_model_result(
 
     As .eval_results/s2lct.yaml.
     """
-    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.publish.model_result import publish_model_result as publish
 
-    return publish(result, Hub(create_pr=create_pr, dry_run=dry_run), dataset)
+    return publish(result, _hub(False, create_pr, dry_run), dataset)
 
 
 @command

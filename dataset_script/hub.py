@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -195,62 +195,51 @@ class Hub:
                 return None
         return Path(local).read_bytes()
 
-    def publish_checked(
-        self, checked: Sequence[str], unknown: str, publish: Callable[[], Outcome]
-    ) -> Outcome:
-        """Publish; a dry run goes on where the Hub cannot be asked, and says what is unknown then.
-
-        ``checked`` are lines on what was found right without the Hub, which a dry run shows.
-        """
-        try:
-            outcome = publish()
-        except UnreachableError as error:
-            if not self.dry_run:
-                raise
-            outcome = Outcome([f"not checked: {unknown}; {error.problem.partition('. ')[0]}"])
-        if self.dry_run:
-            outcome.lines[:0] = [f"checked: {line}" for line in checked]
-        return outcome
-
     def publish(self, wanted: Publication, state: RepoState | None) -> Outcome:
         """Commit a publication and tag the commit; leave out what is in the repository already.
 
         Raises:
             PublishError: the Hub refuses; the repository holds the old state or the new, whole.
         """
-        repo, outcome = wanted.repo, Outcome()
+        repo, kind = wanted.repo, wanted.kind
         if state is None and self.create_pr:
             raise PublishError(
-                f"{wanted.kind} {repo}: there is none, or the token may not see it",
+                f"{kind} {repo}: there is none, or the token may not see it",
                 hint="check its name; a new one is made without --create-pr",
             )
         if state is not None and self.private and not state.private:
             raise PublishError(
-                f"--private: {wanted.kind} {repo} is public already",
+                f"--private: {kind} {repo} is public already",
                 hint="make it private in its settings on the Hub, or leave out --private",
             )
         written, deleted = wanted.differs_from(state)
-        commit = state.commit if state else ""
+        lines = [f"write {path} ({len(wanted.files[path]):,} bytes)" for path in written]
+        lines += [f"delete {path}" for path in deleted]
+        if lines and self.create_pr and (url := self._proposed_in(wanted)):
+            return Outcome([f"proposed already: {url}"], url)
+        url, waits = "", bool(lines) and self.create_pr
+        if lines:
+            lines.insert(0, f"{'propose to' if self.create_pr else 'commit to'} {repo}")
         if state is None:
-            outcome.lines.append(self._create(wanted))
-        if written or deleted:
-            if self.create_pr and (url := self._proposed_in(wanted)):
-                return Outcome([f"proposed already: {url}"], url)
-            would = "would " if self.dry_run else ""
-            if self.dry_run:
-                where = "open a pull request at" if self.create_pr else "commit to"
-                outcome.lines.append(f"would {where} {repo}: {wanted.title}")
-            else:
-                commit, outcome.url = self._commit(wanted, commit, written, deleted)
-                done = "proposed" if self.create_pr else "committed"
-                outcome.lines.append(f"{done}: {outcome.url}")
-            outcome.lines += [
-                f"{would}write {path} ({len(wanted.files[path]):,} bytes)" for path in written
-            ]
-            outcome.lines += [f"{would}delete {path}" for path in deleted]
-        if wanted.tag:
-            outcome.lines.append(self._tag(wanted, wanted.tag, commit, outcome))
-        return outcome if outcome.lines else Outcome([f"nothing to do: {repo} holds all of it"])
+            lines.insert(0, f"create the {'private' if self.private else 'public'} {kind} {repo}")
+        if wanted.tag and not waits:
+            lines.append(f"set the tag {wanted.tag}")
+        if self.dry_run:
+            lines = [f"would {line}" for line in lines]
+        else:
+            if state is None:
+                self._create(wanted)
+            commit = state.commit if state else ""
+            if written or deleted:
+                commit, url = self._commit(wanted, commit, written, deleted)
+                lines.append(f"see {url}")
+            if wanted.tag and not waits:
+                failed = f"The tag {wanted.tag} is not set, and the same command sets it"
+                with self.asked_to(f"set the tag {wanted.tag} of", repo, failed):
+                    self.api.create_tag(repo, tag=wanted.tag, revision=commit, repo_type=kind)
+        if wanted.tag and waits:
+            lines.append(f"after the merge, the same command without --create-pr tags {wanted.tag}")
+        return Outcome(lines or [f"nothing to do: {repo} holds all of it"], url)
 
     def _proposed_in(self, wanted: Publication) -> str | None:
         """The open pull request that holds a publication already."""
@@ -264,10 +253,7 @@ class Hub:
                     return str(one.url)
         return None
 
-    def _create(self, wanted: Publication) -> str:
-        named = f"the {'private' if self.private else 'public'} {wanted.kind} {wanted.repo}"
-        if self.dry_run:
-            return f"would create {named}, or the token may not see it"
+    def _create(self, wanted: Publication) -> None:
         with self.asked_to("create", wanted.repo):
             self.api.create_repo(
                 wanted.repo,
@@ -276,12 +262,11 @@ class Hub:
                 exist_ok=True,
                 space_sdk="static" if wanted.kind == "space" else None,
             )
-        return f"created {named}"
 
     def _commit(
         self, wanted: Publication, parent: str, written: Sequence[str], deleted: Sequence[str]
     ) -> tuple[str, str]:
-        """The ids and the address of a new commit."""
+        """The id and the address of a new commit."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         with self.asked_to("publish", wanted.repo):
@@ -300,18 +285,6 @@ class Hub:
             )
         url = done.pr_url if self.create_pr else done.commit_url
         return str(done.oid), without_token(str(url))
-
-    def _tag(self, wanted: Publication, tag: str, commit: str, outcome: Outcome) -> str:
-        if self.create_pr and outcome.lines:
-            return (
-                f"the tag {tag} waits: after the merge, give the same command without --create-pr"
-            )
-        if self.dry_run:
-            return f"would set the tag {tag}"
-        failed = f"The tag {tag} is not set, and the same command sets it"
-        with self.asked_to(f"set the tag {tag} of", wanted.repo, failed):
-            self.api.create_tag(wanted.repo, tag=tag, revision=commit, repo_type=wanted.kind)
-        return f"set the tag {tag}"
 
 
 def _refusal(error: OSError, repo: str) -> tuple[str, str]:

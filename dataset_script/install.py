@@ -8,7 +8,6 @@ The suite's own files lie in the same cache, for whoever scores on "s2lct".
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from pathlib import Path
 from s2lct.dataset_script.hub import Hub
 from s2lct.errors import S2lctError, SuiteError
 from s2lct.files import write_text
-from s2lct.hub_calls import data_set, said_by
+from s2lct.hub_calls import data_set, is_hub_id, said_by
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
 from s2lct.suite.read import WrittenSuite, read_description, read_suite
@@ -29,7 +28,6 @@ NAME = "s2lct"
 METRIC_FILE = Path(__file__).parent / "metric" / f"{NAME}.py"
 # evaluate looks up a canonical metric in its cache under this name.
 METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
-_REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _REPLACED = "replaced"
 
 
@@ -78,7 +76,7 @@ def install(source: str | Path, version: str | None = None) -> Installed:
     with _workplace() as work:
         folder, called = Path(source).expanduser(), str(source)
         if not folder.is_dir():
-            if not _REPO.fullmatch(called):
+            if not is_hub_id(called):
                 raise InstallError(
                     f"{source}: neither a folder here nor a repository ORG/NAME",
                     hint="name a folder that `s2lct build` wrote, or a repository on the Hub",

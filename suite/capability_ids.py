@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from s2lct.plain_text import words
+from s2lct.errors import ScoringError
+from s2lct.plain_text import plain, words
 
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
 _LONGEST, _DIGITS = 31, 6
@@ -43,12 +44,12 @@ def capability_id_of(name: str) -> str:
     >>> capability_id_of("simple negations: not negative")
     'simple-negations-not-negative'
     """
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    told = re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-_")
-    if is_capability_id(told):
-        return told
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    hyphened = re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_name).strip("-_")
+    if is_capability_id(hyphened):
+        return hyphened
     digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    start = re.sub(r"^[^A-Za-z]+", "", told)[: _LONGEST - _DIGITS - 1].rstrip("-_")
+    start = re.sub(r"^[^A-Za-z]+", "", hyphened)[: _LONGEST - _DIGITS - 1].rstrip("-_")
     return f"{start or 'test'}-{digits}"
 
 
@@ -70,6 +71,22 @@ def spelled(asked: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
         return name if name in near or len(near) != 1 else near[0]
 
     return tuple(dict.fromkeys(map(of, asked)))
+
+
+def chosen(named: Iterable[str], known: Sequence[str], suite: str) -> tuple[str, ...]:
+    """The capabilities of a suite that are named, in any case, as they are spelled there.
+
+    Raises:
+        ScoringError: none is named, or one that the suite lacks.
+    """
+    names = spelled(map(str, named), known)
+    unknown = [plain(name, 80) for name in names if name not in known]
+    if unknown or not names:
+        raise ScoringError(
+            f"suite {suite}: has no capability {', '.join(unknown) or 'without a name'}",
+            hint=f"choose among {', '.join(known)}, or leave it out to take all",
+        )
+    return names
 
 
 def natural_order(capability: str) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from s2lct.errors import ScoringError, SuiteError
 from s2lct.files import is_folder, is_here
 from s2lct.hub_calls import causes_of, hub_call, said_by
 from s2lct.plain_text import plain
-from s2lct.suite.capability_ids import natural_order, spelled
+from s2lct.suite.capability_ids import chosen, natural_order
 from s2lct.suite.known_splits import memberships_of
 from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_folder, rows_of_spec
 from s2lct.suite.read import WrittenSuite, read_suite
@@ -35,9 +36,8 @@ class Case:
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
-        splits: what its source sentences are known to be in; see `memberships_of`. No part of
-            what makes cases equal: it is knowledge about them.
-        sources: which these are, ``CORPUS:ID`` each; empty where the suite does not tell.
+        splits: what its source sentences are known to be in; see `memberships_of`.
+        sources: which these are, ``CORPUS:ID`` each; empty where the suite does not say.
     """
 
     id: str
@@ -93,20 +93,20 @@ class SuiteCases:
         Raises:
             ScoringError: a capability that the suite lacks, or nothing is left.
         """
-        known = list(dict.fromkeys(case.capability for case in self.cases))
-        chosen = known if capabilities is None else self._named(capabilities, known)
         if kind is not None and kind not in KINDS:
             raise ScoringError(f"--kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
         if limit is not None and limit < 1:
             raise ScoringError(f"--limit {limit}: no case would be left", hint="pass 1 or more")
-        taken: dict[str, list[Case]] = {name: [] for name in chosen}
+        known = list(dict.fromkeys(case.capability for case in self.cases))
+        if capabilities is not None:
+            named = [capabilities] if isinstance(capabilities, str) else capabilities
+            known = list(chosen(named, known, self.name))
+        taken: Counter[str] = Counter()
         kept: list[Case] = []
         for case in self.cases:
-            of_capability = taken.get(case.capability)
-            if of_capability is None or kind not in (None, case.kind):
-                continue
-            if limit is None or len(of_capability) < limit:
-                of_capability.append(case)
+            wanted = case.capability in known and kind in (None, case.kind)
+            if wanted and (limit is None or taken[case.capability] < limit):
+                taken[case.capability] += 1
                 kept.append(case)
         if not kept:
             raise ScoringError(
@@ -120,21 +120,6 @@ class SuiteCases:
             partial=self.partial or len(kept) < len(self.cases),
             counterparts=tuple(case for case in self.counterparts if case.seed_id in seeds),
         )
-
-    def _named(self, capabilities: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-        asked = [capabilities] if isinstance(capabilities, str) else list(capabilities)
-        if not asked:
-            raise ScoringError(
-                f"suite {self.name}: no capability is named",
-                hint=f"choose among {', '.join(known)}, or leave them out to take all",
-            )
-        names = spelled(map(str, asked), known)
-        if unknown := [name for name in names if name not in known]:
-            raise ScoringError(
-                f"suite {self.name}: has no capability {', '.join(unknown)}",
-                hint=f"choose among {', '.join(known)}",
-            )
-        return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +274,7 @@ def _rows_in(data: Any) -> Iterator[Any]:
 
 def _of_others(name: str, rows: Sequence[Any]) -> CheckedRows:
     """A suite whose rows come without a ``suite.json``."""
-    checked, faults = checked_rows([("", None, rows)], built=False)
+    checked, faults = checked_rows([("", "", rows)], built=False)
     if faults:
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise ScoringError(

@@ -102,29 +102,26 @@ def import_checklist(source: Path, out: Path) -> Imported:
 def _lines_of(name: str, test: StandIn, info: Mapping[Any, Any]) -> list[Line]:
     """The lines of a test; a ValueError says why there are none."""
     state = _state(test)
-    type_ = next((one for one in (info.get("type"), test.class_name) if one in _TYPES), None)
-    capability = info.get("capability", state.get("capability"))
-    data = state.get("data")
-    if type_ is None or not isinstance(data, list):
+    type_ = info.get("type", test.class_name)
+    if type_ not in _TYPES or not isinstance(data := state.get("data"), list):
         raise ValueError("it is of no known type, or has no texts")
-    about = {
-        "test": name,
-        "capability": capability if isinstance(capability, str) else "",
-        "type": type_,
-    }
+    capability = str(info.get("capability", state.get("capability", "")))
+    about = {"test": name, "capability": capability, "type": type_}
+    words = _INVARIANCE if type_ == "INV" else _DIRECTIONS.get(name)
     lines: list[Line] = []
     if type_ == "MFT":
         for number, (texts, labels) in enumerate(_with_labels(data, state.get("labels"))):
             for text, label in zip(texts, labels, strict=False):
                 passes = _NOT_NEGATIVE if name in PASSES_NOT_NEGATIVE else _passing(label)
                 lines.append(about | {"case": number, "texts": [text], "expected": [*passes]})
+    elif words is None:
+        raise ValueError("what it expects is a function of its own")
     else:
-        words = _INVARIANCE if type_ == "INV" else _DIRECTIONS.get(name)
-        if words is None:
-            raise ValueError("what it expects is a function of its own")
-        for number, texts in enumerate(map(_texts, data)):
-            if 2 <= len(texts) <= MOST_TEXTS:
-                lines.append(about | {"case": number, "texts": texts, "expectation": words})
+        lines += (
+            about | {"case": number, "texts": texts, "expectation": words}
+            for number, texts in enumerate(map(_texts, data))
+            if 2 <= len(texts) <= MOST_TEXTS
+        )
     if not lines:
         raise ValueError("it has no texts of one sentence")
     return lines
@@ -160,17 +157,15 @@ def _pickle_in(source: Path) -> tuple[str, bytes]:
     """The one pickle of a suite of sentiment in a file, an archive or a folder, and its name."""
     try:
         if source.is_dir():
-            path = Path(_sentiment([str(path) for path in sorted(source.rglob("*.pkl"))], source))
+            path = Path(_sentiment([str(path) for path in source.rglob("*.pkl")], source))
             return str(path), regular_bytes(path, _MOST_BYTES)
         if not source.name.endswith((".tar.gz", ".tgz", ".tar")):
             return str(source), regular_bytes(source, _MOST_BYTES)
         with tarfile.open(source) as archive:
-            files = {one.name: one for one in archive if one.isreg() and one.name.endswith(".pkl")}
-            name = _sentiment(list(files), source)
-            file = archive.extractfile(files[name])
-            if file is None or files[name].size > _MOST_BYTES:
-                raise OSError(None, f"has more than {_MOST_BYTES >> 20} MiB")
-            return f"{source}, {plain(name, _SHOWN)}", file.read()
+            files = [one.name for one in archive if one.isreg() and one.name.endswith(".pkl")]
+            name = _sentiment(files, source)
+            file = archive.extractfile(name)
+            return f"{source}, {plain(name, _SHOWN)}", file.read(_MOST_BYTES) if file else b""
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise SuiteError(f"{source}: {plain(why, _SHOWN)}", hint=_HOW_TO_GET) from error
@@ -179,9 +174,7 @@ def _pickle_in(source: Path) -> tuple[str, bytes]:
 def _sentiment(names: Sequence[str], source: Path) -> str:
     """The name of the pickle of sentiment, or of the only one."""
     found = [name for name in names if "sentiment" in Path(name).name.lower()]
-    found = found or [name for name in names if "sentiment" in name.lower()]
-    if len(names) == 1 or len(found) != 1:
-        found = list(names)
+    found = found or [name for name in names if "sentiment" in name.lower()] or list(names)
     if len(found) != 1:
         raise SuiteError(
             f"{source}: not one pickle of a sentiment suite, but {len(found)}",
@@ -193,12 +186,8 @@ def _sentiment(names: Sequence[str], source: Path) -> str:
 class StandIn:
     """What stands for an object of a class, or for what a function gives.
 
-    What it is called with is dropped.
-
-    Attributes:
-        class_name: of the class or function.
-        state: what the object's attributes were set to.
-        items: what was set by key.
+    What it is called with is dropped; ``state`` is what its attributes were set to, ``items`` what
+    was set by key.
     """
 
     class_name = ""

@@ -213,8 +213,8 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
             **_metadata(cases),
         }
     with whole_folder(out, ours=ours) as folder:
-        for path, content in files.items():
-            write_text(folder / path, as_yaml(content))
+        for name, content in files.items():
+            write_text(folder / name, as_yaml(content))
         (folder / "data").mkdir()
         for capability, part in parts.items():
             path = folder / "data" / f"{capability}.parquet"

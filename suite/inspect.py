@@ -10,6 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from s2lct.labels import LABELS
+from s2lct.suite.capability_ids import chosen
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import COUNTERPART
 
@@ -25,11 +26,13 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
         n: most seeds of each, the same ones every time.
 
     Raises:
-        SuiteError: the folder holds no suite, a damaged one, or not that capability.
+        SuiteError: the folder holds no suite, or a damaged one.
+        ScoringError: it lacks a capability.
     """
     suite = read_suite(folder)
     found: dict[str, list[Family]] = {}
-    for name in suite.chosen(capabilities):
+    names = chosen(capabilities, list(suite.rows), str(folder)) if capabilities else suite.rows
+    for name in names:
         of_seed: dict[str, Family] = {}
         for row in sorted(suite.rows[name], key=lambda row: row["kind"] != "seed"):
             of_seed.setdefault(row["seed_id"], []).append(row)

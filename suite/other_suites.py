@@ -220,7 +220,7 @@ def _whole_rows(rows: Iterable[tuple[str, Row]]) -> list[Row]:
                 )
             continue
         labels_of_id.setdefault(id_, row["labels"])
-        made_up = {"kind": "seed", "seed_id": id_, "template": "", "sources": []}
+        made_up: Row = {"kind": "seed", "seed_id": id_, "template": "", "sources": []}
         whole.append(made_up | row | {"id": id_, "capability": capability})
     return whole
 

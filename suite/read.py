@@ -20,12 +20,11 @@ from s2lct.errors import SuiteError
 from s2lct.files import regular_bytes
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.plain_text import plain
-from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id, spelled
+from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.records import FormName
 from s2lct.suite.rows import (
     SHOWN,
     CaseRow,
-    Fault,
     Name,
     Text,
     checked_rows,
@@ -92,28 +91,22 @@ class _Description(_Described):
     files: dict[str, _File]
 
 
-def description_faults(described: Mapping[str, Any]) -> Iterator[Fault]:
+def description_faults(described: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with the contents of ``suite.json``."""
     try:
         checked = _Description.model_validate(described)
     except ValidationError as error:
-        yield from (Fault(SUITE_FILE, what) for what in faults_told(error))
+        yield from (f"{SUITE_FILE}: {what}" for what in faults_told(error))
         return
     ids = [capability.id for capability in checked.capabilities]
-    if len(set(ids)) < len(ids):
-        yield Fault(SUITE_FILE, "capabilities: one stands there twice")
-    for name in ids:
-        if not is_capability_id(name):
-            yield Fault(SUITE_FILE, f"capabilities: {name} is a name that is taken")
-        if name not in checked.counts:
-            yield Fault(SUITE_FILE, f"counts: {name} is missing")
+    if len(set(ids)) < len(ids) or not all(map(is_capability_id, ids)):
+        yield f"{SUITE_FILE}: capabilities: one stands there twice, or has a name that is taken"
+    if missing := set(ids) - set(checked.counts):
+        yield f"{SUITE_FILE}: counts: {', '.join(missing)} is missing"
     for name, file in checked.files.items():
-        shown = plain(name, SHOWN)
-        if name not in ids:
-            yield Fault(SUITE_FILE, f"files: it lists no capability {shown}, which has a file")
-        elif not re.fullmatch(f"data/{re.escape(name)}/{_DATA_FILE}", file.path):
-            path = plain(file.path, SHOWN)
-            yield Fault(SUITE_FILE, f"files.{name}.path: {path} is none of data/{name}/*.parquet")
+        if name not in ids or not re.fullmatch(f"data/{re.escape(name)}/{_DATA_FILE}", file.path):
+            name, path = plain(name, SHOWN), plain(file.path, SHOWN)
+            yield f"{SUITE_FILE}: files.{name}.path: {path} is none of a capability's files"
 
 
 @dataclass(frozen=True)
@@ -134,7 +127,7 @@ class WrittenSuite:
     tables: dict[str, pa.Table] = field(repr=False)
     rows: dict[str, list[dict[str, Any]]] = field(repr=False)
     checked: list[CaseRow] = field(repr=False)
-    faults: list[Fault]
+    faults: list[str]
 
     @property
     def version(self) -> str:
@@ -145,16 +138,6 @@ class WrittenSuite:
     def fingerprint(self) -> str:
         """Computed from its rows."""
         return rows_fingerprint(map(vars, self.checked))
-
-    def chosen(self, capabilities: Sequence[str] = ()) -> list[str]:
-        """The configs of the capabilities named, or all; a `SuiteError` names those it lacks."""
-        names = spelled(capabilities, self.rows) if capabilities else tuple(self.rows)
-        if unknown := [plain(name, SHOWN) for name in names if name not in self.rows]:
-            raise SuiteError(
-                f"--capability {', '.join(unknown)}: not in this suite",
-                hint=f"it has {', '.join(self.rows)}" if self.rows else "build one with more seeds",
-            )
-        return list(names)
 
 
 def read_suite(folder: Path, called: str | None = None) -> WrittenSuite:
@@ -186,17 +169,17 @@ def examine(folder: Path, called: str | None = None) -> WrittenSuite:
     tables: dict[str, pa.Table] = {}
     for name in in_order(described, list(files)):
         table, found = _table_in(folder, files[name])
-        faults += [Fault(files[name]["path"], what) for what in found]
+        faults += (f"{files[name]['path']}: {what}" for what in found)
         if table is not None:
             tables[name] = table
     rows = {name: table.to_pylist() for name, table in tables.items()}
-    checked, found_in_rows = checked_rows(
+    checked, in_rows = checked_rows(
         ((files[name]["path"], name, of_table) for name, of_table in rows.items()), built=True
     )
-    faults += found_in_rows
+    faults += in_rows
     every = [row for of_table in rows.values() for row in of_table]
     if len(tables) == len(files) and rows_fingerprint(every) != described["fingerprint"]:
-        faults.append(Fault(SUITE_FILE, "the fingerprint is not that of the rows"))
+        faults.append(f"{SUITE_FILE}: the fingerprint is not that of the rows")
     sound = {row.id for row in checked}
     kept = {name: [row for row in all_ if row["id"] in sound] for name, all_ in rows.items()}
     return WrittenSuite(folder, described, tables, kept, checked, faults)
@@ -235,36 +218,25 @@ def load_suite(folder: Path) -> dict[str, DatasetDict]:
     return configs
 
 
-def _refuse(faults: Sequence[Fault], folder: Path, called: str | None) -> None:
-    if not faults:
-        return
-    first = faults[0]
-    more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
-    row = f"{first.row}: " if first.row else ""
-    raise SuiteError(
-        f"{called or folder}/{first.file}: {row}{first.what}{more}",
-        hint="build or fetch the suite again"
-        + ("" if called else f"; `s2lct verify {folder} --quick` lists what is wrong"),
-    )
+def _refuse(faults: Sequence[str], folder: Path, called: str | None) -> None:
+    if faults:
+        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
+        raise SuiteError(
+            f"{called or folder}/{faults[0]}{more}",
+            hint="build or fetch the suite again"
+            + ("" if called else f"; `s2lct verify {folder} --quick` lists what is wrong"),
+        )
 
 
 def _read_json(folder: Path, called: str | None) -> dict[str, Any]:
     path = f"{called or folder}/{SUITE_FILE}"
     try:
-        content = regular_bytes(folder / SUITE_FILE, _MOST_DESCRIPTION_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        raise SuiteError(f"{called or folder}: no {SUITE_FILE} there", hint=_NO_SUITE) from None
-    except (OSError, ValueError) as error:
-        raise SuiteError(f"{path}: {_why(error)}", hint=_NO_SUITE) from error
-    return _parse_json(content, path)
-
-
-def _parse_json(content: bytes, path: str) -> dict[str, Any]:
-    try:
-        described = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise SuiteError(f"{path}: is no JSON ({_why(error)})", hint=_NO_SUITE) from error
-    if not isinstance(described, dict):
+        described = json.loads(regular_bytes(folder / SUITE_FILE, _MOST_DESCRIPTION_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
+        missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        why = "is missing" if missing else f"cannot be read ({_why(error)})"
+        raise SuiteError(f"{path}: {why}", hint=_NO_SUITE) from error
+    if not isinstance(described, dict) or not isinstance(described.get("files"), dict):
         raise SuiteError(f"{path}: describes no suite", hint=_NO_SUITE)
     return described
 

@@ -12,16 +12,10 @@ FormName = Literal["fluent", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A labelled sentence of a corpus.
+    """A labelled sentence of a corpus, by its id within the corpus.
 
-    Attributes:
-        corpus: name of the corpus, such as ``sst`` or ``embedded``.
-        id: the sentence's id within its corpus.
-        text: natural text, detokenised.
-        label: the author's sentiment.
-        split: the corpus's split (``train``, ``dev``, ``test``, …), empty if it has none.
-        score: sentiment in [0, 1] where the corpus gives one.
-        raw: the text as the corpus's file has it.
+    ``text`` is detokenised, ``raw`` as the corpus's file has it; ``split`` is empty if there is
+    none, ``score`` the sentiment in [0, 1] where the corpus gives one.
     """
 
     corpus: str
@@ -46,16 +40,10 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A sentence whose capability and passing labels are known.
+    """A sentence whose capability, passing labels and label to train on are known.
 
-    Attributes:
-        id: content hash, stable across builds.
-        capability: such as ``LC4``.
-        text: the sentence.
-        labels: the labels that pass.
-        label: the label to train on.
-        template: the template with its choices made, slots in braces; empty without template.
-        sources: the corpus sentences it was made from, in the order of their slots.
+    ``id`` is a content hash, ``template`` the template with its choices made and slots in braces
+    (empty without one), ``sources`` the corpus sentences in the order of their slots.
     """
 
     id: str
@@ -113,14 +101,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MaskedSentence:
-    """A seed with masks inserted (Algorithm 1).
+    """A seed with ``{mask}`` inserted at places of its text, from left to right (Algorithm 1).
 
-    Attributes:
-        seed_id: the seed it extends.
-        text: the seed's text with ``{mask}`` at each inserted place.
-        masks: one for each place, from left to right.
-        readings: what licensed the insertion, the most probable production first.
-        places: for each mask, the leaf index in the seed's tree before which it stands.
+    ``readings`` licensed the insertion, the most probable production first; ``places`` are, for
+    each mask, the leaf index in the seed's tree before which it stands.
     """
 
     seed_id: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -23,9 +22,8 @@ from s2lct.suite.capability_ids import is_capability_id
 from s2lct.suite.tables import COUNTERPART
 
 SHOWN = 80
-_NAMING = ("capability", "kind", "id")
 _LISTED = Field(max_length=1_000)
-_NEVER_EMPTY = ("label", "template", "sources", "inserted", "origin", "verdicts")
+_OPTIONAL = ("production", "score")
 Text = Annotated[str, Field(max_length=100_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -57,6 +55,12 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _none_if_empty(value: Any) -> Any:
+    """An empty struct, which some readers give where there is none."""
+    empty = isinstance(value, Mapping) and all(part is None for part in value.values())
+    return None if empty else value
+
+
 class SourceRow(_Part):
     """A corpus sentence that a case was made from; see `records.Sentence`."""
 
@@ -74,8 +78,6 @@ class ProductionRow(_Part):
 
     lhs: Name
     reference_rhs: Annotated[list[Name], _LISTED]
-    seed_rhs: Annotated[list[Name], _LISTED] = []
-    probability: FiniteFloat | None = None
 
 
 class InsertedRow(_Part):
@@ -93,12 +95,6 @@ class AnnotationRow(_Part):
     of: Literal["case", "sentence"]
     reader: Name
     natural: Annotated[int, Field(ge=0, le=2)]
-
-
-def _none_if_empty(value: Any) -> Any:
-    """An empty struct, which some readers give where there is none."""
-    empty = isinstance(value, Mapping) and all(part is None for part in value.values())
-    return None if empty else value
 
 
 class CaseRow(_Part):
@@ -121,17 +117,12 @@ class CaseRow(_Part):
     origin: Literal["", "masked", "phrase", "attested", "synonym"] | None = None
     verdicts: Annotated[Sequence[AnnotationRow] | None, _LISTED] = None
 
-    def faults(self, *, built: bool) -> Iterator[str]:
-        """What is wrong with it by itself.
-
-        Args:
-            built: whether it was built here: then it lacks nothing, and its id is the hash of what
-                it is. That binds capability and kind to the suite's fingerprint.
-        """
+    def faults(self) -> Iterator[str]:
+        """What is wrong with it by itself, whoever made it."""
         if not self.text.strip():
             yield "it has no text"
         if not is_capability_id(self.capability):
-            yield f"no capability can be called {plain(self.capability, SHOWN)!r}"
+            yield "its capability has a name that none can have"
         if len(set(self.labels)) < len(self.labels):
             yield f"its labels are {self.labels}"
         if self.label is not None and self.label not in self.labels:
@@ -139,39 +130,23 @@ class CaseRow(_Part):
         if self.kind == "seed" and self.seed_id != self.id:
             yield "a seed's seed_id is its own id"
         for word in self.inserted or ():
-            start, end = word.start, word.end
-            if start is None or end is None:
+            if word.start is None or word.end is None:
                 continue
-            if not 0 <= start < end or self.text[start:end] != word.word:
+            if not 0 <= word.start < word.end or self.text[word.start : word.end] != word.word:
                 yield "an inserted word is not at its offsets"
-        if built:
-            yield from self._faults_of_a_built_row()
 
-    def _faults_of_a_built_row(self) -> Iterator[str]:
-        if missing := [name for name in _NEVER_EMPTY if getattr(self, name) is None]:
-            yield f"it has no {', '.join(missing)}"
-        parts = [*(self.sources or ()), *(self.inserted or ())]
-        if any(value is None for part in parts for name, value in part if name != "score"):
-            yield "its sources or inserted words lack something"
+    def faults_if_built(self) -> Iterator[str]:
+        """What no row has that was built here: it is whole, and its id the hash of what it is.
+
+        That binds capability and kind to the suite's fingerprint.
+        """
+        parts = [self, *(self.sources or ()), *(self.inserted or ())]
+        if any(value is None for part in parts for name, value in part if name not in _OPTIONAL):
+            yield "it, a source or an inserted word lacks something"
         if self.id != content_id(self.kind, self.capability, self.text):
             yield "its id is not the hash of its capability and text"
-        if self.kind == "expansion" and self.production is None:
-            yield "it has no production"
-        if self.kind == "expansion" and not self.inserted:
-            yield "it has no inserted word"
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with a file of a suite, or with a row of it; rows may come from no file."""
-
-    file: str
-    what: str
-    row: str = ""
-
-    def __str__(self) -> str:
-        where = self.row or self.file
-        return f"{where}: {self.what}" if where else self.what
+        if self.kind == "expansion" and (self.production is None or not self.inserted):
+            yield "it has no production, or no inserted word"
 
 
 def faults_told(error: ValidationError) -> Iterator[str]:
@@ -179,46 +154,44 @@ def faults_told(error: ValidationError) -> Iterator[str]:
     for fault in error.errors(include_url=False, include_input=False):
         where = plain(".".join(map(str, fault["loc"])), SHOWN)
         what = fault["msg"].removeprefix("Value error, ")
-        what = what[:1].lower() + what[1:]
-        yield f"{where}: {what}" if where else what
+        yield f"{where}: {what[:1].lower()}{what[1:]}".removeprefix(": ")
 
 
 def checked_rows(
-    tables: Iterable[tuple[str, str | None, Sequence[Any]]], *, built: bool
-) -> tuple[list[CaseRow], list[Fault]]:
+    tables: Iterable[tuple[str, str, Sequence[Any]]], *, built: bool
+) -> tuple[list[CaseRow], list[str]]:
     """The sound rows of a suite, and what is wrong with the others or shows between rows.
 
     Args:
-        tables: of each file its name, the capability that all its rows must be of (None for any),
-            and its rows, which may be anything.
-        built: see `CaseRow.faults`.
+        tables: of each file its name and the capability of all its rows, both empty where rows
+            come from no file, and the rows, which may be anything.
+        built: whether it must be as it is built here; see `CaseRow.faults_if_built`.
     """
     sound: dict[str, tuple[str, CaseRow]] = {}
-    faults: list[Fault] = []
+    faults: list[str] = []
     named: set[str] = set()  # ids of all rows, sound or not
     for file, capability, rows in tables:
         for number, given in enumerate(rows):
             row, found = _checked(given, built=built)
-            if row is not None and capability not in (None, row.capability):
+            if row is not None and capability not in ("", row.capability):
                 found.append(f"it stands among the rows of {capability}")
             id_ = str(given.get("id")) if isinstance(given, Mapping) else ""
-            if id_ in named and id_:
+            if id_ and id_ in named:
                 found.append("its id stands there twice")
             named.add(id_)
-            faults += (Fault(file, what, _where(given, number)) for what in found)
+            where = _where(file, given, number)
+            faults += (f"{where}: {what}" for what in found)
             if row is not None and not found:
-                sound[row.id] = (file, row)
-    for file, row in sound.values():
+                sound[row.id] = (where, row)
+    for where, row in sound.values():
         if row.kind != "seed":
             _, seed = sound.get(row.seed_id, ("", None))
-            # What is said of a broken seed is enough.
-            missing = (
-                ()
-                if row.seed_id in named
-                else (f"its seed {plain(row.seed_id, SHOWN)} is not in the suite",)
-            )
-            found = missing if seed is None else _faults_between(row, seed, built=built)
-            faults += (Fault(file, what, _where(row.__dict__, 0)) for what in found)
+            if seed is not None:
+                found = list(_faults_between(row, seed, built=built))
+            else:  # of a broken seed enough was said
+                missing = f"its seed {plain(row.seed_id, SHOWN)} is not in the suite"
+                found = [] if row.seed_id in named else [missing]
+            faults += (f"{where}: {what}" for what in found)
     return [row for _, row in sound.values()], faults
 
 
@@ -229,21 +202,20 @@ def _checked(given: Any, *, built: bool) -> tuple[CaseRow | None, list[str]]:
         row = CaseRow.model_validate(given)
     except ValidationError as error:
         return None, list(faults_told(error))[:3]
-    return row, list(row.faults(built=built))
+    return row, [*row.faults(), *(row.faults_if_built() if built else ())]
 
 
-def _where(row: Any, number: int) -> str:
-    names = [row.get(name) if isinstance(row, Mapping) else None for name in _NAMING]
-    if all(isinstance(name, str) and name for name in names):
-        return plain(" ".join(map(str, names)), SHOWN)
-    return f"row {number}"
+def _where(file: str, row: Any, number: int) -> str:
+    columns = ("capability", "kind", "id")
+    names = [row.get(name) for name in columns] if isinstance(row, Mapping) else [None]
+    known = all(isinstance(name, str) and name for name in names)
+    told = plain(" ".join(map(str, names)), SHOWN) if known else f"row {number}"
+    return f"{file}, {told}" if file else told
 
 
 def _faults_between(row: CaseRow, seed: CaseRow, *, built: bool) -> Iterator[str]:
-    if seed.kind != "seed":
-        yield f"its seed is of kind {seed.kind}"
-    if seed.capability != row.capability:
-        yield f"its seed is of another capability, {plain(seed.capability, SHOWN)}"
+    if (seed.kind, seed.capability) != ("seed", row.capability):
+        yield "its seed is none, or of another capability"
     if row.kind != COUNTERPART and built:
         words = [(word.start or 0, word.end or 0) for word in row.inserted or ()]
         if without(row.text, words) != seed.text:

@@ -51,8 +51,7 @@ class Version(NamedTuple):
     @classmethod
     def of_tag(cls, tag: str) -> Version | None:
         """The version of a tag ``v1.0.0``; None for other tags."""
-        found = tag.startswith("v") and re.fullmatch(SEMANTIC_VERSION, tag[1:])
-        return cls.read(tag[1:]) if found else None
+        return cls.read(tag[1:]) if re.fullmatch(f"v{SEMANTIC_VERSION[1:]}", tag) else None
 
     @property
     def tag(self) -> str:

@@ -1,4 +1,4 @@
-"""What the tests' Hub keeps: accounts, and repositories with commits, refs and discussions."""
+"""What the tests' Hub keeps: accounts, and repositories with commits, refs and pull requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import yaml
 
 Kind = Literal["models", "datasets", "spaces"]
 Json = dict[str, Any]
-EVAL_RESULTS = re.compile(r"\.eval_results/[^/]+\.ya?ml")
 
 
 class HubError(Exception):
@@ -104,29 +103,13 @@ def described_folder(path: str) -> Json:
 
 
 @dataclass
-class Discussion:
+class Pull:
+    """A pull request."""
+
     num: int
     title: str
     author: str
-    is_pull_request: bool
-    created: str
     status: str = "open"
-    merged_as: str | None = None
-    events: list[Json] = field(default_factory=list)
-
-    def add_event(self, type: str, author: str, **data: Any) -> None:
-        self.events.append(
-            {
-                "id": f"{self.num}-{len(self.events)}",
-                "type": type,
-                "createdAt": now(),
-                "author": {"name": author},
-                "data": data,
-            }
-        )
-
-    def comment(self, author: str, text: str) -> None:
-        self.add_event("comment", author, edited=False, hidden=False, latest={"raw": text})
 
 
 @dataclass
@@ -141,7 +124,7 @@ class Repo:
     tags: dict[str, str] = field(default_factory=dict)
     pulls: dict[str, str] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
-    discussions: dict[int, Discussion] = field(default_factory=dict)
+    discussions: dict[int, Pull] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         attributes = File(b"*.parquet filter=lfs diff=lfs merge=lfs -text\n")
@@ -183,21 +166,15 @@ class Repo:
             commits.append(self.commits[parent])
         return commits
 
-    def open_discussion(
-        self, title: str, description: str, author: str, pull_request: bool
-    ) -> Discussion:
-        num = len(self.discussions) + 1
-        discussion = Discussion(num, title, author, pull_request, now())
-        if pull_request:
-            discussion.status = "draft"
-            self.pulls[f"refs/pr/{num}"] = self.branches["main"]
-        discussion.comment(author, description)
-        self.discussions[num] = discussion
-        return discussion
+    def open_pull(self, title: str, author: str) -> Pull:
+        pull = Pull(len(self.discussions) + 1, title, author)
+        self.pulls[f"refs/pr/{pull.num}"] = self.branches["main"]
+        self.discussions[pull.num] = pull
+        return pull
 
     def merge(self, num: int, author: str) -> None:
         """Lay a pull request's changes over the main branch."""
-        discussion = self.discussions[num]
+        pull = self.discussions[num]
         head = self.commit_at(f"refs/pr/{num}")
         main = {commit.id for commit in self.history("main")}
         base = next(commit for commit in self.history(head.id) if commit.id in main)
@@ -205,25 +182,14 @@ class Repo:
         for path in base.tree.keys() - head.tree.keys():
             tree.pop(path, None)
         tree |= {path: file for path, file in head.tree.items() if base.tree.get(path) != file}
-        title = f"{discussion.title} (#{num})"
+        title = f"{pull.title} (#{num})"
         merged = self.add_commit(self.branches["main"], tree, title, "", author)
-        self.branches["main"] = discussion.merged_as = merged.id
-        discussion.status = "merged"
-        discussion.add_event("status-change", author, status="merged")
+        self.branches["main"], pull.status = merged.id, "merged"
 
     def card(self, revision: str = "main") -> Json:
         """The YAML on top of README.md; empty where there is none."""
         readme = self.commit_at(revision).tree.get("README.md")
         return front_matter(readme.data.decode("utf-8", "replace")) if readme else {}
-
-    def eval_results(self, revision: str = "main") -> list[tuple[str, Json]]:
-        """Paths and entries of ``.eval_results/*.yaml``."""
-        return [
-            (path, entry)
-            for path, file in sorted(self.commit_at(revision).tree.items())
-            if EVAL_RESULTS.fullmatch(path)
-            for entry in yaml.safe_load(file.data)
-        ]
 
     def described(self, revision: str = "main", blobs: bool = False) -> Json:
         """What the info endpoints tell."""
@@ -238,83 +204,30 @@ class Repo:
             siblings.append(sibling)
         card = self.card(revision)
         return {
-            "_id": hashlib.sha1(self.id.encode()).hexdigest()[:24],
             "id": self.id,
             "author": self.id.split("/")[0],
             "sha": commit.id,
             "private": self.private,
             "gated": False,
             "disabled": False,
-            "downloads": 0,
-            "likes": 0,
             "tags": [str(tag) for tag in card.get("tags") or ()],
             "cardData": card or None,
             "createdAt": self.history("main")[-1].date,
             "lastModified": commit.date,
             "sdk": self.sdk,
             "siblings": siblings,
-            "evalResults": [
-                {"filename": path, "data": entry} for path, entry in self.eval_results(revision)
-            ],
         }
 
-    def described_discussion(self, num: int) -> Json:
-        discussion = self.discussions[num]
-        told: Json = {
-            "num": num,
-            "title": discussion.title,
-            "author": {"name": discussion.author},
-            "createdAt": discussion.created,
-            "status": discussion.status,
-            "isPullRequest": discussion.is_pull_request,
+    def described_pull(self, pull: Pull) -> Json:
+        return {
+            "num": pull.num,
+            "title": pull.title,
+            "author": {"name": pull.author},
+            "createdAt": now(),
+            "status": pull.status,
+            "isPullRequest": True,
             "repo": {"name": self.id, "type": self.kind.rstrip("s")},
-            "events": discussion.events,
         }
-        if discussion.is_pull_request:
-            told |= {
-                "changes": {"base": "refs/heads/main", "mergeCommitId": discussion.merged_as},
-                "filesWithConflicts": [],
-                "diff": "",
-            }
-        return told
-
-
-def leaderboard_of(dataset: Repo, models: list[Repo]) -> list[Json]:
-    """What models report on a benchmark, highest value first.
-
-    Results count from the main branch and from open pull requests, as on the Hub.
-    """
-    if "eval.yaml" not in dataset.commit_at("main").tree:
-        raise HubError(404, "This dataset does not have a leaderboard")
-    entries: list[Json] = []
-    for model in models:
-        told: set[str] = set()
-        open_pulls = {
-            discussion.num: f"refs/pr/{discussion.num}"
-            for discussion in model.discussions.values()
-            if discussion.is_pull_request and discussion.status in ("open", "draft")
-        }
-        for num, revision in [(None, "main"), *open_pulls.items()]:
-            for path, entry in model.eval_results(revision):
-                mark = json.dumps(entry, sort_keys=True, default=str)
-                if (entry.get("dataset") or {}).get("id") != dataset.id or mark in told:
-                    continue
-                told.add(mark)
-                author = {"type": "user", "name": model.id.split("/")[0], "fullname": ""}
-                entries.append(
-                    {
-                        "modelId": model.id,
-                        "value": entry["value"],
-                        "filename": path,
-                        "verified": False,
-                        "source": entry.get("source"),
-                        "author": author,
-                        "pullRequest": num,
-                        "notes": entry.get("notes"),
-                    }
-                )
-    entries.sort(key=lambda entry: (-float(entry["value"]), str(entry["modelId"])))
-    return [entry | {"rank": rank} for rank, entry in enumerate(entries, 1)]
 
 
 def front_matter(readme: str) -> Json:

@@ -1,7 +1,6 @@
 """A small server that speaks the Hub's API to the real client libraries.
 
-``python tests/hub_server.py PORT`` serves one for trying things out; tests take the fixture
-``hub``. It keeps everything in memory, and fails on demand.
+Tests take the fixture ``hub``. It keeps everything in memory, and fails on demand.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import hashlib
 import json
 import re
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +29,6 @@ from hub_repos import (
     Repo,
     described_folder,
     front_matter,
-    leaderboard_of,
 )
 
 MAINTAINER = Account("maintainer", "hf_MaintainerTokenOfTheTestHub0001", ("s2lct-org",))
@@ -71,7 +68,6 @@ class HubServer:
     Attributes:
         repos: by kind and id, e.g. ``("datasets", "s2lct-org/s2lct")``.
         requests: what was asked, oldest first.
-        upload_mode: ``lfs`` or ``regular`` for all files; None decides as the Hub does.
     """
 
     def __init__(
@@ -81,7 +77,6 @@ class HubServer:
         self.repos: dict[tuple[Kind, str], Repo] = {}
         self.blobs: dict[str, bytes] = {}
         self.requests: list[Request] = []
-        self.upload_mode: str | None = None
         self.lock = threading.RLock()
         self._faults: list[_Fault] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler_of(self))
@@ -332,21 +327,6 @@ class _Exchange:
 
     # Accounts and repositories
 
-    def whoami(self) -> _Answer:
-        account = self.signed_in()
-        token = {"role": "write", "displayName": "test"}
-        return _Answer(
-            body={
-                "type": "user",
-                "id": account.name,
-                "name": account.name,
-                "fullname": account.name,
-                "email": None,
-                "orgs": [{"type": "org", "name": name} for name in account.organizations],
-                "auth": {"type": "access_token", "accessToken": token},
-            }
-        )
-
     def validate_yaml(self) -> _Answer:
         try:
             card = front_matter(self.json()["content"])
@@ -372,10 +352,6 @@ class _Exchange:
     def repo_info(self, repo: Repo, revision: str = "main") -> _Answer:
         return _Answer(body=repo.described(revision, _is_true(self.query.get("blobs"))))
 
-    def leaderboard(self, repo: Repo) -> _Answer:
-        models = [one for one in self.hub.repos.values() if one.kind == "models"]
-        return _Answer(body=leaderboard_of(repo, [one for one in models if not one.private]))
-
     # Uploads and commits
 
     def preupload(self, repo: Repo, revision: str) -> _Answer:
@@ -396,7 +372,7 @@ class _Exchange:
 
     def upload_mode(self, path: str, size: int) -> str:
         large = LFS_NAMES.search(path) or size > LFS_BYTES
-        return self.hub.upload_mode or ("lfs" if large else "regular")
+        return "lfs" if large else "regular"
 
     def lfs_batch(self, repo: Repo) -> _Answer:
         self.signed_in()
@@ -426,9 +402,9 @@ class _Exchange:
 
     def commit(self, repo: Repo, revision: str) -> _Answer:
         proposes = _is_true(self.query.get("create_pr"))
-        pull = repo.pulls.get(revision)
-        account = self.signed_in() if proposes or pull else self.writer(repo.id)
-        if not proposes and pull is None and revision not in repo.branches:
+        pulled = revision in repo.pulls
+        account = self.signed_in() if proposes or pulled else self.writer(repo.id)
+        if not (proposes or pulled or revision in repo.branches):
             raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         operations = [json.loads(line) for line in self.raw.splitlines() if line.strip()]
         header = operations[0]["value"]
@@ -446,14 +422,11 @@ class _Exchange:
             "hookOutput": "",
         }
         if proposes:
-            discussion = repo.open_discussion(title, description, account.name, True)
-            discussion.status = "open"
-            revision = f"refs/pr/{discussion.num}"
-            told["pullRequestUrl"] = f"{url}/discussions/{discussion.num}"
+            pull = repo.open_pull(title, account.name)
+            revision = f"refs/pr/{pull.num}"
+            told["pullRequestUrl"] = f"{url}/discussions/{pull.num}"
         if revision in repo.pulls:
-            num = int(revision.rpartition("/")[2])
             repo.pulls[revision] = commit.id
-            repo.discussions[num].add_event("commit", account.name, subject=title, oid=commit.id)
         else:
             repo.branches[revision] = commit.id
         return _Answer(body=told)
@@ -570,46 +543,14 @@ class _Exchange:
         headers["Content-Range"] = f"bytes {start}-{last}/{len(file.data)}"
         return _Answer(206, file.data[start : last + 1], headers)
 
-    # Discussions
-
-    def discussions(self, repo: Repo) -> _Answer:
-        if self.method == "POST":
-            asked = self.json()
-            discussion = repo.open_discussion(
-                asked["title"],
-                asked.get("description") or "",
-                self.signed_in().name,
-                bool(asked.get("pullRequest")),
-            )
-            url = f"{self.web_url(repo)}/discussions/{discussion.num}"
-            return _Answer(body={"num": discussion.num, "url": url})
+    def pull_requests(self, repo: Repo) -> _Answer:
         listed = [
-            repo.described_discussion(num)
-            for num, discussion in sorted(repo.discussions.items(), reverse=True)
-            if self.query.get("author", discussion.author) == discussion.author
-            and (self.query.get("type") != "pull_request" or discussion.is_pull_request)
-            and (
-                self.query.get("status") != "open"  # drafts are open too
-                or discussion.status in ("open", "draft")
-            )
+            repo.described_pull(pull)
+            for pull in repo.discussions.values()
+            if self.query.get("status") != "open" or pull.status == "open"
         ]
         page = listed if self.query.get("p", "0") == "0" else []
         return _Answer(body={"discussions": page, "count": len(listed), "start": 0})
-
-    def discussion(self, repo: Repo, num: str, change: str = "") -> _Answer:
-        if int(num) not in repo.discussions:
-            raise HubError(404, "Discussion not found")
-        discussion = repo.discussions[int(num)]
-        if change == "comment":
-            discussion.comment(self.signed_in().name, self.json()["comment"])
-            return _Answer(body={"newMessage": discussion.events[-1]})
-        if change == "status":
-            discussion.status = self.json()["status"]
-            discussion.add_event("status-change", self.signed_in().name, status=discussion.status)
-            return _Answer(body={"newStatus": discussion.events[-1]})
-        if change == "merge":
-            repo.merge(int(num), self.writer(repo.id).name)
-        return _Answer(body=repo.described_discussion(int(num)))
 
 
 def _is_true(value: str | None) -> bool:
@@ -619,12 +560,10 @@ def _is_true(value: str | None) -> bool:
 _ROUTES: list[_Route] = [
     (methods, re.compile(pattern), respond)
     for methods, pattern, respond in (
-        ("GET", "/api/whoami-v2", _Exchange.whoami),
         ("POST", "/api/validate-yaml", _Exchange.validate_yaml),
         ("POST", "/api/repos/create", _Exchange.create_repo),
         ("GET", _API, _Exchange.repo_info),
         ("GET", rf"{_API}/revision/(?P<revision>[^/]+)", _Exchange.repo_info),
-        ("GET", rf"{_API}/leaderboard", _Exchange.leaderboard),
         ("POST", rf"{_API}/preupload/(?P<revision>[^/]+)", _Exchange.preupload),
         ("POST", rf"{_API}/commit/(?P<revision>[^/]+)", _Exchange.commit),
         ("POST", rf"{_API}/tag/(?P<revision>[^/]+)", _Exchange.create_tag),
@@ -632,13 +571,7 @@ _ROUTES: list[_Route] = [
         ("GET", rf"{_API}/commits/(?P<revision>[^/]+)", _Exchange.history),
         ("GET", rf"{_API}/tree/(?P<revision>[^/]+)(?:/(?P<folder>.*))?", _Exchange.tree),
         ("POST", rf"{_API}/paths-info/(?P<revision>[^/]+)", _Exchange.paths_info),
-        ("GET POST", rf"{_API}/discussions", _Exchange.discussions),
-        ("GET", rf"{_API}/discussions/(?P<num>\d+)", _Exchange.discussion),
-        (
-            "POST",
-            rf"{_API}/discussions/(?P<num>\d+)/(?P<change>comment|status|merge)",
-            _Exchange.discussion,
-        ),
+        ("GET", rf"{_API}/discussions", _Exchange.pull_requests),
         ("PUT", r"/lfs/(?P<oid>[0-9a-f]{64})", _Exchange.lfs_upload),
         ("POST", r"/lfs/(?P<oid>[0-9a-f]{64})/verify", _Exchange.lfs_verify),
         ("POST", rf"{_WEB}{_REPO}\.git/info/lfs/objects/batch", _Exchange.lfs_batch),
@@ -649,9 +582,3 @@ _ROUTES: list[_Route] = [
         ),
     )
 ]
-
-
-if __name__ == "__main__":
-    with HubServer(int(sys.argv[1])) as server, suppress(KeyboardInterrupt):
-        print(f"export HF_ENDPOINT={server.endpoint} HF_TOKEN={MAINTAINER.token}", flush=True)
-        threading.Event().wait()

@@ -28,17 +28,6 @@ from s2lct.cards import (
 )
 from s2lct.suite.tables import example_of
 
-RESULT = {
-    "path": "results/1.0.0-abc/vader--3.3.2.json",
-    "model": "vader",
-    "revision": "3.3.2",
-    "suite": "1.0.0",
-    "failure_rate": 0.25,
-    "ci": (0.2, 0.3),
-    "cases": 1234,
-    "date": "2026-11-21",
-}
-
 
 def described(folder: Path) -> dict[str, Any]:
     suite: dict[str, Any] = json.loads((folder / "suite.json").read_text())
@@ -63,8 +52,8 @@ def test_every_card_passes_the_hubs_validation(hub: HubClient, suite_folder: Pat
     cards = {
         "dataset": card_of(suite_folder, described(suite_folder)),
         "space": render_metric_card("s2lct-org/s2lct", "s2lct-org/s2lct"),
-        "leaderboard": render_leaderboard_card("a/results", ""),
-        "results": render_results_card("a/results", [RESULT]),
+        "leaderboard": render_leaderboard_card("a/results", "a/s2lct"),
+        "results": render_results_card("a/results"),
     }
     script = """
 import json, sys
@@ -76,74 +65,47 @@ for name, text in json.loads(sys.argv[1]).items():
 """
     hub.python(script, json.dumps(cards))
     assert len(hub.server.asked("/api/validate-yaml")) == len(cards)
-    broken = cards["dataset"].replace("configs:", "configs: [", 1)
-    script = (
-        "import sys; from huggingface_hub import DatasetCard; DatasetCard(sys.argv[1]).validate()"
-    )
-    with pytest.raises(AssertionError):
-        hub.python(script, broken)
 
 
-def test_a_suites_card_says_how_large_each_config_is(suite_folder: Path) -> None:
+def test_datasets_reads_a_suites_card_and_notices_another_build(
+    suite_folder: Path, tmp_path: Path
+) -> None:
     from datasets import load_dataset
+
+    def other_text(rows: list[dict[str, Any]]) -> None:
+        family = [row for row in rows if row["seed_id"] == rows[-1]["seed_id"]]
+        for row in family:
+            new_text(row, row["text"].swapcase())
+            row["seed_id"] = family[0]["id"]
 
     card = metadata((suite_folder / "README.md").read_text())
     suite = described(suite_folder)
     versions = {config["config_name"]: config["version"] for config in card["configs"]}
     assert versions == dict.fromkeys(["all", *suite["files"]], suite["version"])
-    told = {one["config_name"]: one for one in card["dataset_info"]}
-    assert set(told) == set(versions)
-    for name in told:
-        data = load_dataset(str(suite_folder), name, split="test")
-        (split,) = told[name]["splits"]
-        assert split["num_examples"] == len(data)
-        assert split["num_bytes"] == told[name]["dataset_size"] > 0
-    assert told["all"]["download_size"] == sum(one["bytes"] for one in suite["files"].values())
-
-
-def test_a_suite_built_again_is_not_served_from_the_cache(
-    suite_folder: Path, tmp_path: Path
-) -> None:
-    from datasets import load_dataset
-
-    def swap_word(rows: list[dict[str, Any]]) -> None:
-        seed = rows[-1]["seed_id"]
-        family = [row for row in rows if row["seed_id"] == seed]
-        for row in family:
-            new_text(row, row["text"].swapcase())
-            row["seed_id"] = family[0]["id"]
-
-    folder = tmp_path / "suite"
-    shutil.copytree(suite_folder, folder)
+    sizes = {one["config_name"]: one for one in card["dataset_info"]}
+    assert set(sizes) == set(versions)
+    folder = Path(shutil.copytree(suite_folder, tmp_path / "suite"))
     cache = str(tmp_path / "cache")
-    before = list(load_dataset(str(folder), "LC8", split="test", cache_dir=cache)["text"])
-    rewrite(folder, "LC8", swap_word)
-    suite = described(folder)
-    (folder / "README.md").write_text(card_of(folder, suite, None))
-    after = list(load_dataset(str(folder), "LC8", split="test", cache_dir=cache)["text"])
-    assert len(after) == len(before)
-    assert after == pq.read_table(folder / suite["files"]["LC8"]["path"])["text"].to_pylist()
-    assert after != before
+    before = load_dataset(str(folder), "LC8", split="test", cache_dir=cache)
+    (split,) = sizes["LC8"]["splits"]
+    assert split["num_examples"] == len(before)
+    rewrite(folder, "LC8", other_text)
+    (folder / "README.md").write_text(card_of(folder, described(folder), None))
+    after = load_dataset(str(folder), "LC8", split="test", cache_dir=cache)
+    assert list(after["id"]) != list(before["id"])
 
 
 @pytest.mark.parametrize(
     ("stated", "expected"),
-    [
-        ("none stated by its authors", "unknown"),
-        ("not stated", "unknown"),
-        ("MIT", "mit"),
-        ("cc-by-4.0", "cc-by-4.0"),
-        ("neutral sentences: CC0-1.0", "other"),
-    ],
+    [("not stated", "unknown"), ("MIT", "mit"), ("neutral sentences: CC0-1.0", "other")],
 )
 def test_the_suites_licence_follows_from_its_corpus(
     suite_folder: Path, stated: str, expected: str
 ) -> None:
-    assert hub_licence(stated) == expected
     suite = described(suite_folder)
     suite["corpus"]["licence"] = stated
     card = card_of(suite_folder, suite)
-    assert metadata(card)["license"] == expected
+    assert metadata(card)["license"] == expected == hub_licence(stated)
     assert ("license_name" in metadata(card)) == (expected == "other")
     assert f"| {stated} |" in card
 
@@ -154,42 +116,24 @@ def test_a_suites_card_has_every_section(suite_folder: Path, corpus: str, form: 
     suite = described(suite_folder)
     suite["corpus"]["name"], suite["options"]["templates"] = corpus, form
     card = card_of(suite_folder, suite)
-    for title in (
-        "Source and licence",
-        "Data statement",
-        "Quality of the cases",
-        "Intended use",
-        "Known limits",
-    ):
+    for title in ("Source and licence", "Data statement", "Quality of the cases", "Known limits"):
         section = card.split(f"\n## {title}\n")[1].split("\n## ")[0]
         assert len(section.split()) > 15, title
     assert "None" not in card
-    assert "**Not read.**" in card
-    assert ("s2lct curate" in card) == (form == "fluent")
-    assert ("What is the paper's and what is not:" in card) == (form == "paper")
-    assert ("wording is the S²LCT paper's" in card) == (form == "paper")
-    assert "the S²LCT authors" in card
     assert 'load_dataset("s2lct-org/s2lct", "LC4", split="test", revision="v1.0.0")' in card
 
 
-@pytest.mark.parametrize("unread", [0, 3])
-def test_a_suites_card_says_who_read_it_and_how_much_nobody_did(
-    suite_folder: Path, unread: int
-) -> None:
+def test_a_suites_card_says_how_much_was_read_and_by_whom(suite_folder: Path) -> None:
     suite = described(suite_folder)
     cases = sum(file["rows"] for file in suite["files"].values())
-    readers = {"Ann": cases - unread, "a|model": 7}
-    suite["reading"] = {"read": cases - unread, "readers": readers}
+    assert "**Not read.**" in card_of(suite_folder, suite)
+    suite["reading"] = {"read": cases - 3, "readers": {"Ann": cases - 3, "a|model": 7}}
     card = card_of(suite_folder, suite)
-    assert "Not read." not in card
-    assert f"Ann ({cases - unread})" in card
-    assert "a\\|model (7)" in card
-    assert (f"Of {cases} cases {cases - unread} were read" in card) == bool(unread)
-    assert "vader" in card
-    assert "by more than 0.3" in card
+    for words in (f"Ann ({cases - 3})", "a\\|model (7)", f"Of {cases} cases {cases - 3} were read"):
+        assert words in card
 
 
-def test_a_suites_card_counts_counterparts_and_origins(suite_folder: Path) -> None:
+def test_a_suites_card_counts_contrasts_and_origins(suite_folder: Path) -> None:
     suite = described(suite_folder)
     rows = [
         row
@@ -199,24 +143,9 @@ def test_a_suites_card_counts_counterparts_and_origins(suite_folder: Path) -> No
     kinds = Counter(row["kind"] for row in rows)
     origins = Counter(row["origin"] for row in rows if row["kind"] == "expansion")
     card = (suite_folder / "README.md").read_text()
-    assert kinds["counterpart"] > 0
-    assert f"stand {kinds['counterpart']} counterparts" in card
     totals = f"| {kinds['seed']} | {kinds['expansion']} | {kinds['counterpart']} |"
     assert f"| all | {totals}" in " ".join(card.split())
-    assert set(origins) == {"masked", "attested"}
     assert f"{origins['masked']} have words of a masked" in card
-    assert f" and {origins['attested']} are their author's own" in card
-    assert "phrase that" not in card
-    for name in suite["files"]:
-        suite["counts"][name]["counterparts"] = 0
-        suite["files"][name]["origins"] = {"phrase": 1_000}
-    card = card_of(suite_folder, suite)
-    assert "counterparts" not in card
-    assert f"expansions, {len(suite['files'])},000 a phrase" in card
-
-
-def test_a_card_of_a_suite_that_names_no_origins_says_nothing_of_them(suite_folder: Path) -> None:
-    suite = described(suite_folder)
     for name in suite["files"]:
         del suite["files"][name]["origins"], suite["counts"][name]["counterparts"]
     card = card_of(suite_folder, suite)
@@ -237,35 +166,22 @@ def test_metadata_survives_words_that_yaml_or_tables_read_otherwise(suite_folder
 
 
 def test_an_example_shows_inserted_words(suite_folder: Path) -> None:
-    suite = described(suite_folder)
-    shown = 0
-    for file in suite["files"].values():
+    for file in described(suite_folder)["files"].values():
         rows = pq.read_table(suite_folder / file["path"]).to_pylist()
-        example = example_of(rows)
-        texts = {row["text"]: row for row in rows}
-        assert texts[example["seed"]]["kind"] == "seed"
+        example, texts = example_of(rows), {row["text"]: row for row in rows}
         if "expansion" in example:
             row = texts[example["expansion"].replace("**", "")]
             assert row["seed_id"] == texts[example["seed"]]["id"]
             assert example["expansion"].count("**") == 2 * len(row["inserted"])
-            shown += 1
-    assert shown
 
 
 @given(st.text(max_size=40))
-def test_a_model_may_be_called_anything_in_a_table(name: str) -> None:
+def test_anything_may_stand_in_a_table(name: str) -> None:
     cell = markdown(name)
     assert "\n" not in cell
     assert "<" not in cell
     for sign in "|[]`*":
         assert cell.count(sign) == cell.count("\\" + sign)
-
-
-def test_a_results_card_lists_models_or_says_that_there_are_none() -> None:
-    assert "| 25.0 % [20, 30] | 1,234 |" in render_results_card("a/results", [RESULT])
-    hostile = RESULT | {"path": "results/x/a b>(1).json"}
-    assert "(<results/x/a%20b%3E%281%29.json>)" in render_results_card("a/results", [hostile])
-    assert "no results yet" in render_results_card("a/results", [])
 
 
 @pytest.mark.parametrize(

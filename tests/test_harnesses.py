@@ -31,8 +31,8 @@ from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.leaderboard.scoring.statistics import families_of
 from s2lct.suite.cases import load_cases
+from s2lct.suite.families import families_of
 from s2lct.suite.harness import ANSWER, export_lm_eval, harness_rows, harness_splits, shared_answer
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -327,7 +327,7 @@ def test_answers_that_are_none_pass_no_case(suite_folder: Path, tmp_path: Path) 
         ({"suite": "none/such"}, "neither a folder here nor a data set"),
         ({"capability": "LC77"}, "has no capability LC77"),
         ({"prompt": "Good?"}, "has no {text}"),
-        ({"limit": 0}, "takes a whole number from 1 on"),
+        ({"limit": 0}, "--limit 0"),
     ],
 )
 def test_inspect_says_what_is_wrong_with_a_task(

@@ -22,7 +22,7 @@ from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER, HubServer
 
 from s2lct.builder.verify import verify_suite
-from s2lct.leaderboard.results.read import read_result
+from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.suite.cases import load_cases
@@ -261,25 +261,15 @@ def test_a_private_repository_is_made_private(
     assert "--private" in publisher.refused("results", result, "--to", REPO, "--private")
 
 
-def test_a_dry_run_says_what_it_checked_without_a_network_too(
-    hub: HubClient, suite_folder: Path, tmp_path: Path
-) -> None:
-    result = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
+def test_without_a_network_it_says_so(hub: HubClient, suite_folder: Path) -> None:
+    command = ("publish", "dataset", suite_folder, "--repo", REPO)
     for client in (hub.offline_now(), hub.cut_off()):
-        for command in (
-            ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0"),
-            ("results", result, "--to", REPO),
-            ("metric", "--repo", REPO),
-        ):
-            told = client.s2lct("publish", *command, "--dry-run")
-            assert told.startswith("checked: ")
-            assert "not checked: " in told
-            refused = client.try_s2lct("publish", *command)
-            assert refused.returncode == 1
-            assert "HF_ENDPOINT" in refused.stderr
-            assert MAINTAINER.token not in refused.stdout + refused.stderr
-    wrong = ("dataset", suite_folder, "--repo", REPO, "--version", "1.0", "--dry-run")
-    assert hub.offline_now().try_s2lct("publish", *wrong).returncode == 1
+        refused = client.try_s2lct(*command)
+        assert refused.returncode == 1
+        assert "HF_ENDPOINT" in refused.stderr
+        assert MAINTAINER.token not in refused.stdout + refused.stderr
+    wrong = hub.offline_now().try_s2lct(*command, "--version", "1.0")
+    assert "--version 1.0" in wrong.stderr
     assert not hub.server.repos
 
 
@@ -444,64 +434,36 @@ def outcomes_of(folder: Path, model: str, labels: int = 1, limit: int | None = N
         suite=suite,
         labels=said,
         failed=failed_cases(suite.cases, said),
+        counterpart_labels=np.full(len(suite.counterparts), labels),
     )
 
 
-def test_results_are_published_in_pairs_and_listed(
+def test_results_are_published_in_pairs_and_still_follow_from_their_cases(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
+    outcomes = outcomes_of(suite_folder, "stranger/__x__")
     paths = [
-        write_result(outcomes_of(suite_folder, name, labels), tmp_path / "results")
-        for labels, name in enumerate(["stranger/__x__", "vader"])
+        write_result(outcomes, tmp_path / "plain"),
+        write_result(replace(outcomes, neutral_band=(0.4, 0.6)), tmp_path / "band"),
+        write_result(outcomes_of(suite_folder, "vader", 0), tmp_path / "vader"),
     ]
     publisher.done("results", *paths, "--to", RESULTS)
     files = publisher.server.files("dataset", RESULTS)
     published = sorted(path for path in files if path.startswith("results/"))
-    assert len(published) == 4
-    for path in published[::2]:
-        result = json.loads(files[path])
-        assert f"{Path(path).parent}/{result['outcomes']['path']}" in published
-        assert result["suite"]["name"] == suite_folder.name
-        assert str(tmp_path).encode() not in files[path]
-    card = files["README.md"].decode()
-    assert r"stranger/\_\_x\_\_" in card
-    table = [line for line in card.splitlines() if line.startswith("| [")]
-    assert len(table) == 2
-    assert all(line.replace("\\|", "").count("|") == 7 for line in table)
+    assert len(published) == 6
+    for path, content in files.items():
+        assert str(tmp_path).encode() not in content
+        (tmp_path / "back" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "back" / path).write_bytes(content)
+    rates = {read_result(path).overall.failure_rate for path in paths}
+    back = [tmp_path / "back" / path for path in published if path.endswith(".json")]
+    found = [recompute(path, Suites([suite_folder])) for path in back]
+    assert {result.overall.failure_rate for result in found} == rates
     assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
     hostile = write_result(outcomes_of(suite_folder, "stranger/<script>|`x`"), tmp_path / "results")
     publisher.refused("results", hostile, "--to", RESULTS)
-
-
-def test_results_with_options_of_their_own_have_a_place_of_their_own(
-    publisher: Publisher, suite_folder: Path, tmp_path: Path
-) -> None:
-    outcomes = outcomes_of(suite_folder, MODEL)
-    paths = [
-        write_result(outcomes, tmp_path / "plain"),
-        write_result(replace(outcomes, neutral_band=(0.4, 0.6)), tmp_path / "band"),
-        write_result(replace(outcomes, neutral_band=(0.3, 0.6)), tmp_path / "other"),
-    ]
-    publisher.done("results", *paths, "--to", RESULTS)
-    names = [path for path in publisher.server.files("dataset", RESULTS) if path.endswith(".json")]
-    assert len(names) == 3
-    assert sum(name.endswith("tiny-sentiment--c0ffeec0ffee.json") for name in names) == 1
     again = write_result(outcomes, tmp_path / "again")
     publisher.refused("results", paths[0], again, "--to", RESULTS)
-
-
-def test_published_results_still_follow_from_their_cases(
-    publisher: Publisher, suite_folder: Path, tmp_path: Path
-) -> None:
-    from s2lct.leaderboard.results.read import Suites, recompute
-
-    path = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "results")
-    publisher.done("results", path, "--to", RESULTS)
-    for name, content in publisher.server.files("dataset", RESULTS).items():
-        (tmp_path / "back" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "back" / name).write_bytes(content)
-    (back,) = (tmp_path / "back").glob("results/*/*.json")
-    assert recompute(back, Suites([suite_folder])).overall == read_result(path).overall
 
 
 def test_figures_that_do_not_follow_are_refused(
@@ -511,28 +473,23 @@ def test_figures_that_do_not_follow_are_refused(
     told = json.loads(path.read_text())
     told["overall"]["failure_rate"] = 0.01
     path.write_text(json.dumps(told))
-    refused = publisher.refused("results", path, "--to", RESULTS)
-    assert "overall.failure_rate" in refused
+    assert "overall.failure_rate" in publisher.refused("results", path, "--to", RESULTS)
     assert not publisher.server.repos
 
 
-def test_a_stranger_proposes_results_and_the_card_follows_after_the_merge(
+def test_a_stranger_proposes_results(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
     ours = write_result(outcomes_of(suite_folder, "vader"), tmp_path / "ours")
     theirs = write_result(outcomes_of(suite_folder, MODEL, 2), tmp_path / "theirs")
-    publisher.refused("results", theirs, "--to", RESULTS, "--create-pr")
+    proposal = ("results", theirs, "--to", RESULTS, "--create-pr")
+    publisher.refused(*proposal)
     publisher.done("results", ours, "--to", RESULTS)
-    publisher.done("results", theirs, "--to", RESULTS, "--create-pr", token=STRANGER.token)
-    repo = publisher.server.repo("dataset", RESULTS)
-    repo.merge(1, "maintainer")
-    assert (
-        MODEL.split("/")[1] not in publisher.server.files("dataset", RESULTS)["README.md"].decode()
-    )
-    publisher.done("results", ours, "--to", RESULTS)
-    card = publisher.server.files("dataset", RESULTS)["README.md"].decode()
-    assert "tiny-sentiment" in card
-    assert "vader" in card
+    publisher.done(*proposal, token=STRANGER.token)
+    publisher.server.repo("dataset", RESULTS).merge(1, "maintainer")
+    files = publisher.server.files("dataset", RESULTS)
+    assert sum("tiny-sentiment" in path for path in files) == 2
+    assert sum("vader" in path for path in files) == 2
 
 
 # Results of a model, in its own repository
@@ -645,7 +602,8 @@ def test_the_leaderboard_is_a_page(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
     board = "s2lct-org/s2lct-leaderboard"
-    command = ("leaderboard", "--repo", board, "--results", RESULTS)
+    publisher.done("dataset", suite_folder, "--repo", REPO)
+    command = ("leaderboard", "--repo", board, "--results", RESULTS, "--dataset", REPO)
     assert RESULTS in publisher.refused(*command)
     path = write_result(outcomes_of(suite_folder, "vader"), tmp_path)
     publisher.done("results", path, "--to", RESULTS)

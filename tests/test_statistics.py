@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from s2lct.leaderboard.results import comparison
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.score import failed_cases
-from s2lct.suite.cases import Case, case_of
+from s2lct.suite.cases import Case, case_from
+from s2lct.suite.families import families_of
+from s2lct.suite.rows import CaseRow
 
 Z = 1.959963984540054
 
@@ -184,33 +186,34 @@ def test_intervals_hold_the_true_rate_as_often_as_they_say(share: float, alikene
 
 
 def test_seeds_of_the_same_sentences_are_one_family() -> None:
-    def row(seed: str, ids: list[str], capability: str = "LC4") -> dict[str, object]:
-        return {
-            "id": seed, "capability": capability, "kind": "seed", "seed_id": seed, "text": seed,
+    def seed(name: str, ids: list[str], capability: str = "LC4") -> Case:
+        row = {
+            "id": name, "capability": capability, "kind": "seed", "seed_id": name, "text": name,
             "labels": [2, 1],
             "sources": [
                 {"text": "Made up .", "corpus": "sst", "id": one, "split": "train"} for one in ids
             ],
         }  # fmt: skip
+        return case_from(CaseRow.model_validate(row))
 
     def expansion(seed: Case, number: int) -> Case:
         return replace(seed, id=f"{seed.id}+{number}", kind="expansion")
 
-    is_not, isnt = case_of(row("is not", ["7"])), case_of(row("isn't", ["7"]))
+    is_not, isnt = seed("is not", ["7"]), seed("isn't", ["7"])
     assert is_not.sources == ("sst:7",)
-    other = case_of(row("other", ["8"]))
-    two, swapped = case_of(row("two", ["7", "8"])), case_of(row("swapped", ["8", "7"]))
-    elsewhere = case_of(row("elsewhere", ["7"], "LC5"))
+    other = seed("other", ["8"])
+    two, swapped = seed("two", ["7", "8"]), seed("swapped", ["8", "7"])
+    elsewhere = seed("elsewhere", ["7"], "LC5")
     unknown = [replace(is_not, id=f"u{n}", seed_id=f"u{n}", sources=()) for n in range(2)]
     cases = [is_not, expansion(is_not, 1), isnt, expansion(isnt, 1), other, two, swapped]
-    numbers = statistics.families_of([*cases, elsewhere, *unknown]).tolist()
+    numbers = families_of([*cases, elsewhere, *unknown]).tolist()
     assert numbers == [0, 0, 0, 0, 1, 2, 2, 3, 4, 5]
     compared = comparison.compare(cases, np.ones(7, bool), np.zeros(7, bool))
     assert compared["LC4"].families == 3
     assert compared["LC4"].p_value == pytest.approx(2 / 2**3)
     half = rate([is_not, isnt], np.array([True, True]))
     assert half.ci == pytest.approx(rate([is_not], np.array([True])).ci)
-    assert case_of(row("none", [""])).sources == ()
+    assert seed("none", [""]).sources == ()
 
 
 def test_a_family_is_resampled_whole() -> None:

@@ -30,6 +30,8 @@ def test_no_figure_is_cut_at_any_width(columns: int, digits: int, width: int, na
     shown = printed(table, width)
     assert all(figure in shown.split() for figure in figures)
     assert max(map(len, shown.splitlines())) <= width
+    short = printed(Table(table.columns, [["LC10", *figures]]), width)
+    assert "LC10" in short.split()
 
 
 def test_a_page_escapes_what_it_shows_and_a_spreadsheet_runs_nothing() -> None:

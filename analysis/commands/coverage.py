@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.minimize import Reduced, Reduction
 
-NEURONS = "What counts"
 SHUFFLES = 10
 """Orders that curves average over."""
 MASKS_FILE, REPORT_FILE = "masks.safetensors", "masks.json"
@@ -47,27 +46,21 @@ Reference = Annotated[
 ]
 ReferenceCases = Annotated[
     Annotated[int, Field(ge=2)] | None,
-    typer.Option(help="Only so many random sentences set bounds.", rich_help_panel=NEURONS),
+    typer.Option(help="Only so many random sentences set bounds."),
 ]
 MasksOf = Annotated[
     Path | None,
-    typer.Option(
-        help="What `s2lct masks` learned, for mncover.",
-        exists=True,
-        dir_okay=False,
-        rich_help_panel=NEURONS,
-    ),
+    typer.Option(help="What `s2lct masks` learned, for mncover.", exists=True, dir_okay=False),
 ]
 ConventionOf = Annotated[
     Literal["paper", "reached"],
     typer.Option(
-        help="cover, mncover: of all neurons of 128 places, or of those that bounds are of.",
-        rich_help_panel=NEURONS,
+        help="cover, mncover: of all neurons of 128 places, or of those that bounds are of."
     ),
 ]
 By = Annotated[
     Literal["mncover", "cover", "boundary"],
-    typer.Option(help="The coverage that has to grow.", rich_help_panel=NEURONS),
+    typer.Option(help="The coverage that has to grow."),
 ]
 Seed = Annotated[RandomSeed, typer.Option(help="Seed of every random draw.")]
 
@@ -86,7 +79,7 @@ def coverage(
     reference: Reference,
     metric: Annotated[
         str,
-        typer.Option(help="Of boundary, cover, mncover; commas between.", rich_help_panel=NEURONS),
+        typer.Option(help="Of boundary, cover, mncover; commas between."),
     ] = "boundary,cover",
     masks: MasksOf = None,
     convention: ConventionOf = "paper",
@@ -143,7 +136,6 @@ def coverage(
         fingerprint=encoder.fingerprint,
         reference=f"{reference} ({len(bounds):,} sentences)",
         measured=measured,
-        notes=encoder.notes,
     )
     if curve is not None:
         write_curves(report, curve)

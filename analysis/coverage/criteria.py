@@ -71,17 +71,14 @@ class Coverage(ABC):
 
     Attributes:
         name: of the main figure.
-        model: fingerprint of the model.
         low, high: ranges of the neurons on the reference corpus, by part.
         state: what is covered, as bits, by part; of the shape of the ranges.
-        texts: how many texts were added.
     """
 
     name: str
     bits_type: npt.DTypeLike = np.uint8
 
-    def __init__(self, model: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        self.model, self.texts = model, 0
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.low: dict[str, Floats] = {
             part: np.full(shape, np.inf, dtype=np.float32) for part, shape in shapes.items()
         }
@@ -126,7 +123,6 @@ class Coverage(ABC):
 
     def add(self, marks: Marks) -> None:
         """Cover what a text covers."""
-        self.texts += 1
         for part, (where, bits) in marks.items():
             self.state[part][where] |= bits
 
@@ -140,14 +136,12 @@ class Coverage(ABC):
         """The same criterion, nothing covered."""
         other = copy(self)
         other.state = {part: np.zeros_like(bits) for part, bits in self.state.items()}
-        other.texts = 0
         return other
 
     def merge(self: Same, other: Coverage) -> Same:
         """Cover what the same criterion has covered elsewhere, and return itself."""
         for part, bits in other.state.items():
             self.state[part] |= bits
-        self.texts += other.texts
         return self
 
 
@@ -158,7 +152,7 @@ class BoundaryCoverage(Coverage):
 
     def __init__(self, encoder: EncoderModel) -> None:
         width = int(encoder.model.config.hidden_size)
-        super().__init__(encoder.fingerprint, {"corners": (encoder.layers, width)})
+        super().__init__({"corners": (encoder.layers, width)})
 
     def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
         """Each dimension's least and greatest value at any token."""
@@ -206,7 +200,7 @@ class SectionCoverage(Coverage):
             "words": (layers + 1 - self._first, places, int(config.hidden_size)),
             "pairs": (layers, heads, places, places),
         }
-        super().__init__(encoder.fingerprint, shapes)
+        super().__init__(shapes)
         self.places, self.convention = places, convention
         self.name, self._entries = "COVER", np.zeros(0, dtype=np.int64)
         self._masks: Masks | None = None

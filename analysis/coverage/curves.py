@@ -169,7 +169,6 @@ class CoverageReport:
     fingerprint: str
     reference: str  # name of the corpus that set bounds, and how many of its sentences did
     measured: Sequence[Measured]  # each suite
-    notes: Sequence[str]  # what was changed in order to look into the model
 
     @cached_property
     def rows(self) -> list[Measured]:

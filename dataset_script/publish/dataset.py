@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import io
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from s2lct.cards import hub_licence, render_dataset_card
+from s2lct.cards import render_dataset_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError, ScoringError, SuiteError, VersionError
 from s2lct.labels import SLOT, TASK
@@ -28,7 +27,7 @@ from s2lct.suite.harness import (
 from s2lct.suite.read import WrittenSuite, read_suite
 from s2lct.suite.tables import ALL, HARNESS, KINDS, SPLIT, SUITE_FILE, example_of
 from s2lct.suite.variety import variety_of
-from s2lct.suite.versions import Version, changelog_with, check_bump, compare, counted
+from s2lct.suite.versions import Bump, Version, changelog_with, check_bump, compare, counted
 
 CARD = "README.md"
 CHANGELOG = "CHANGELOG.md"
@@ -68,28 +67,15 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
             hint="build it again; `s2lct verify DIR` lists every fault",
         )
     suite = read_suite(folder)
-    files = _files(suite, repo, wanted or _FIRST)
-    licence = suite.described["corpus"]["licence"]
-    checked = [
-        f"{folder} keeps its invariants ({len(_cases(suite)):,} cases; what needs the models "
-        "is checked by s2lct verify)",
-        f"{repo} can be a repository's name",
-        f"{wanted} is a semantic version" if wanted else "no version is named",
-        f"{len(files)} files, {sum(map(len, files.values())):,} bytes",
-        f"the card's licence is {hub_licence(licence)} (corpus: {licence})",
-    ]
-    unknown = f"what {repo} holds, and which version follows from it"
-    return hub.publish_checked(checked, unknown, partial(_published, hub, suite, repo, wanted))
-
-
-def _published(hub: Hub, suite: WrittenSuite, repo: str, wanted: Version | None) -> Outcome:
     state = hub.state(repo, "dataset")
     released = hub.versions(repo) if state else {}
     last = max(released, default=None)
     if last is None:
-        version, bump, changelog = wanted or _FIRST, None, ""
+        new = wanted or _FIRST
+        bump: Bump | None = None
+        changelog = ""
         lines = [f"{name}: {counted(rows)}" for name, rows in suite.rows.items()]
-        headline = f"{version}, the first version:"
+        headline = f"{new}, the first version:"
     else:
         # Whatever the changelog says, the last version may hold this very suite.
         same = Publication(repo, "dataset", "", _files(suite, repo, last), part=_DATA)
@@ -101,25 +87,25 @@ def _published(hub: Hub, suite: WrittenSuite, repo: str, wanted: Version | None)
                 )
             return Outcome([f"nothing to do: {last.tag} of {repo} is this suite"])
         change = compare(_rows_of_version(repo, last), suite.rows)
-        version, bump, lines = wanted or last.after(change.bump), change.bump, [*change.changes]
-        if version in released:
+        new, bump, lines = wanted or last.after(change.bump), change.bump, [*change.changes]
+        if new in released:
             raise VersionError(
-                f"--version {version}: {repo} has released it with other contents, and a released "
+                f"--version {new}: {repo} has released it with other contents, and a released "
                 f"tag never moves (since {last}{change.shortly() or ': its card differs'})",
                 hint=f"publish it with --version {last.after(bump)}",
             )
-        check_bump(last, version, change)
+        check_bump(last, new, change)
         changelog = (hub.read(repo, "dataset", CHANGELOG, last.tag) or b"").decode()
-        headline = f"{last} → {version}: {bump.value}"
-    changelog = changelog_with(changelog, version, bump, lines)
+        headline = f"{last} → {new}: {bump.value}"
+    changelog = changelog_with(changelog, new, bump, lines)
     publication = Publication(
         repo,
         "dataset",
-        f"S²LCT {version}",
-        _files(suite, repo, version) | {CHANGELOG: changelog.encode()},
+        f"S²LCT {new}",
+        _files(suite, repo, new) | {CHANGELOG: changelog.encode()},
         description="\n".join(f"- {line}" for line in lines),
         part=_DATA,
-        tag=version.tag,
+        tag=new.tag,
     )
     outcome = hub.publish(publication, state)
     outcome.lines[:0] = [headline, *(f"  {line}" for line in lines)]

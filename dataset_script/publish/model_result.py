@@ -10,8 +10,10 @@ import yaml
 
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.dataset_script.publish.dataset import task_id
-from s2lct.dataset_script.publish.results import HUB_ID, whole_result
+from s2lct.dataset_script.publish.results import whole_result
 from s2lct.errors import PublishError, ScoringError, SuiteError
+from s2lct.hub_calls import is_hub_id
+from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.leaderboard.results.record import Result
 from s2lct.suite.cases import published_suite
 from s2lct.suite.read import read_description
@@ -55,22 +57,18 @@ def publish_model_result(path: Path, hub: Hub, dataset: str | None = None) -> Ou
         require_repo("--dataset", dataset)
     repo = result.model.name
 
-    def publish() -> Outcome:
-        state = hub.state(repo, "model") if HUB_ID.fullmatch(repo) else None
-        if state is None:
-            raise PublishError(
-                f"{path}: there is no model {repo} on the Hub, or the token may not see it",
-                hint="score the model by its Hub id, as ORG/NAME",
-            )
-        suite = _suite_of(hub, path, result, dataset)
-        known = hub.read(repo, "model", EVAL_RESULTS_FILE, state.commit) or b""
-        files = {EVAL_RESULTS_FILE: _eval_results(known, result, suite).encode()}
-        title = f"Add S²LCT {suite.version} results"
-        description = f"Failure rates on {suite.repo} at v{suite.version}."
-        return hub.publish(Publication(repo, "model", title, files, description), state)
-
-    checked = [f"{path}: every figure follows from its cases"]
-    return hub.publish_checked(checked, f"what {repo} and its suite hold", publish)
+    state = hub.state(repo, "model") if is_hub_id(repo) else None
+    if state is None:
+        raise PublishError(
+            f"{path}: there is no model {repo} on the Hub, or the token may not see it",
+            hint="score the model by its Hub id, as ORG/NAME",
+        )
+    suite = _suite_of(hub, path, result, dataset)
+    known = hub.read(repo, "model", EVAL_RESULTS_FILE, state.commit) or b""
+    files = {EVAL_RESULTS_FILE: _eval_results(known, result, suite).encode()}
+    title = f"Add S²LCT {suite.version} results"
+    description = f"Failure rates on {suite.repo} at v{suite.version}."
+    return hub.publish(Publication(repo, "model", title, files, description), state)
 
 
 def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> PublishedSuite:
@@ -80,7 +78,7 @@ def _suite_of(hub: Hub, path: Path, result: Result, dataset: str | None) -> Publ
         PublishError: there is none, or its rows are others.
     """
     named = result.suite.name.partition("@")[0]
-    repo = dataset or (named if HUB_ID.fullmatch(named) and not Path(named).exists() else "")
+    repo = dataset or (named if on_hub(named) else "")
     if not repo:
         raise PublishError(
             f"{path}: it was scored on {result.suite.name}, which names no dataset of the Hub",

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from s2lct.cards import render_results_card
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, RepoState, require_repo
+from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError
 from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import (
-    MOST_TABLE_BYTES,
-    RefusedError,
-    bytes_of,
-    faults_of_names,
-    faults_of_words,
-    names_of,
-    parse_result,
-)
-from s2lct.leaderboard.results.write import FOLDER, repository_path, suite_folder
+from s2lct.leaderboard.results.untrusted import faults_of_names, names_of
+from s2lct.leaderboard.results.write import repository_path
 from s2lct.plain_text import plain
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SHORT = 12
-_LARGEST_JSON = 4_000_000
-_MOST_IN_CARD = 1000
 
 
 class NoSubmissionError(PublishError):
@@ -71,7 +59,7 @@ class CheckedResult:
         target = repository_path(result)
         outcomes = read.outcomes.model_copy(update={"path": PurePosixPath(_table(target)).name})
         result = result.model_copy(update={"outcomes": outcomes})
-        return cls(result, target, bytes_of(path.parent / read.outcomes.path, MOST_TABLE_BYTES))
+        return cls(result, target, (path.parent / read.outcomes.path).read_bytes())
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -109,16 +97,13 @@ def whole_result(path: Path) -> Result:
 
 def _without_place(name: str) -> str:
     """A folder's own name; Hub ids and names of baselines as they are."""
-    if HUB_ID.fullmatch(name.partition("@")[0]) and not Path(name).exists():
+    if on_hub(name):
         return name
     return PurePosixPath(name.replace("\\", "/")).name or name
 
 
 def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
     """Publish result files with their Parquet files, all in one commit.
-
-    The card lists every result of the repository; a pull request leaves it alone, so that pull
-    requests do not stand in each other's way.
 
     Args:
         paths: JSON files that `s2lct score` wrote.
@@ -147,66 +132,16 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> Outcome:
             hint="give one of them",
         )
 
-    def publish() -> Outcome:
-        state = hub.state(repo, "dataset")
-        files = {path: data for one in results.values() for path, data in one.files.items()}
-        if not hub.create_pr:
-            listed = {path: one.result for path, one in results.items()}
-            if state is not None:
-                listed |= dict(_known_results(hub, repo, state, without=listed))
-            files["README.md"] = _card(repo, listed).encode()
-        lines = [_line(one.result) for one in results.values()]
-        models = ", ".join(plain(one.result.model.name) for one in results.values())
-        title = f"Add results of {models}" if len(results) < 4 else f"Add {len(results)} results"
-        description = "\n".join(f"- {line}" for line in lines)
-        outcome = hub.publish(Publication(repo, "dataset", title, files, description), state)
-        return Outcome([*lines, *outcome.lines], outcome.url)
-
-    checked = [f"{path}: every figure follows from its cases" for path in read]
-    outcome = hub.publish_checked(checked, f"what {repo} holds", publish)
-    outcome.lines[:0] = [f"left out {error.problem}" for error in left_out]
+    files = {path: data for one in results.values() for path, data in one.files.items()}
+    files["README.md"] = render_results_card(repo).encode()
+    lines = [_line(one.result) for one in results.values()]
+    models = ", ".join(plain(one.result.model.name) for one in results.values())
+    title = f"Add results of {models}" if len(results) < 4 else f"Add {len(results)} results"
+    description = "\n".join(f"- {line}" for line in lines)
+    publication = Publication(repo, "dataset", title, files, description)
+    outcome = hub.publish(publication, hub.state(repo, "dataset"))
+    outcome.lines[:0] = [*(f"left out {error.problem}" for error in left_out), *lines]
     return outcome
-
-
-def _known_results(
-    hub: Hub, repo: str, state: RepoState, without: Collection[str]
-) -> Iterator[tuple[str, Result]]:
-    """The results that a repository holds, by path; what is none is left out."""
-    wanted = [
-        path
-        for path in sorted(state.hashes)
-        if path.startswith(f"{FOLDER}/") and path.endswith(".json") and path not in without
-    ]
-    for path in wanted[:_MOST_IN_CARD]:
-        content = hub.read(repo, "dataset", path, state.commit)
-        if content is None or len(content) > _LARGEST_JSON:
-            continue
-        try:
-            result = parse_result(content)
-        except RefusedError:
-            continue
-        if not [*faults_of_words(result), *faults_of_names(names_of(result))]:
-            yield path, result
-
-
-def _card(repo: str, results: dict[str, Result]) -> str:
-    """The card: newest suite first, best model first."""
-    ranked = sorted(results.items(), key=lambda item: (item[1].overall.failure_rate, item[0]))
-    ranked.sort(key=lambda item: suite_folder(item[1]), reverse=True)
-    rows = [
-        {
-            "path": path,
-            "model": result.model.name,
-            "revision": result.model.revision[:_SHORT],
-            "suite": _version(result),
-            "failure_rate": result.overall.failure_rate,
-            "ci": result.overall.ci,
-            "cases": result.overall.cases,
-            "date": result.date[:10],
-        }
-        for path, result in ranked
-    ]
-    return render_results_card(repo, rows)
 
 
 def _version(result: Result) -> str:

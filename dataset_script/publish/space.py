@@ -57,14 +57,14 @@ def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> Outcome:
     return _publish_space(repo, "Publish the metric", files, hub)
 
 
-def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str | None = None) -> Outcome:
+def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str) -> Outcome:
     """Publish the leaderboard's page as it is now.
 
     Args:
         repo: ``ORG/NAME`` of the Space.
         results: Hub id of the dataset with the results.
         hub: where and how.
-        dataset: Hub id of the suite that the leaderboard is for, if it is for one.
+        dataset: Hub id of the suite that the leaderboard is for.
 
     Raises:
         PublishError: the Hub refuses.
@@ -72,30 +72,23 @@ def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str | None =
     """
     require_repo("--repo", repo)
     require_repo("--results", results)
-    if dataset:
-        require_repo("--dataset", dataset)
+    require_repo("--dataset", dataset)
     with TemporaryDirectory() as folder:
         site = Path(folder)
-        build_leaderboard(results=results, suite=[dataset] if dataset else [], out=site)
+        build_leaderboard(results=results, suite=[dataset], out=site)
         files = {path.name: path.read_bytes() for path in sorted(site.iterdir())}
-    files["README.md"] = render_leaderboard_card(results, dataset or "").encode()
+    files["README.md"] = render_leaderboard_card(results, dataset).encode()
     return _publish_space(repo, "Publish the leaderboard", files, hub)
 
 
 def _publish_space(repo: str, title: str, files: Mapping[str, bytes], hub: Hub) -> Outcome:
     space = Publication(repo, "space", title, files, part=_PACKAGE)
 
-    def publish() -> Outcome:
-        outcome = hub.publish(space, hub.state(repo, "space"))
-        lines = [line for line in outcome.lines if f" {_PACKAGE}" not in line]
-        if packed := len(outcome.lines) - len(lines):
-            would = "would write" if hub.dry_run else "write"
-            lines.append(f"{would} s2lct itself: {packed} files of {_PACKAGE}")
-        return Outcome(lines, outcome.url)
-
-    size = sum(map(len, files.values()))
-    checked = [f"{repo} can be a repository's name", f"{len(files)} files, {size:,} bytes"]
-    return hub.publish_checked(checked, f"what {repo} holds", publish)
+    outcome = hub.publish(space, hub.state(repo, "space"))
+    lines = [line for line in outcome.lines if f" {_PACKAGE}" not in line]
+    if packed := len(outcome.lines) - len(lines):
+        lines.append(f"… and s2lct itself: {packed} files of {_PACKAGE}")
+    return Outcome(lines, outcome.url)
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:

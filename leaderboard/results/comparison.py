@@ -16,6 +16,7 @@ from scipy.signal import fftconvolve
 from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case
+from s2lct.suite.families import families_of
 
 LEVEL = 0.05
 """A difference whose adjusted p-value lies below is shown."""
@@ -137,7 +138,7 @@ def compare(
     return {
         capability: Comparison(
             cases=len(own),
-            families=len(set(statistics.families_of([cases[n] for n in own]).tolist())),
+            families=len(set(families_of([cases[n] for n in own]).tolist())),
             first_only=int((first[own] & ~second[own]).sum()),
             second_only=int((second[own] & ~first[own]).sum()),
             p_value=p_value,
@@ -159,7 +160,7 @@ def compare_means(
     weights = np.zeros(len(cases))
     for own in numbers.values():
         weights[own] = round(_WEIGHT * most / len(own))
-    family = statistics.families_of(cases, across=True)
+    family = families_of(cases, across=True)
     change = np.bincount(family, weights * (first.astype(int) - second.astype(int)))
     (p_value,) = sign_flip_p_values(change.astype(np.int64)[None]).tolist()
     return Comparison(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
-from s2lct.hub_calls import hub_call, said_by
+from s2lct.hub_calls import hub_call, is_hub_id, said_by
 from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import SUITE_FILE
@@ -18,8 +17,6 @@ from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
-
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 
 
 def hub_api() -> HfApi:
@@ -46,7 +43,7 @@ def named_hub_errors(name: str) -> Iterator[None]:
 
 def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Path:
     """Files of a dataset ``ORG/NAME[@REVISION]``."""
-    if not HUB_ID.fullmatch(name):
+    if not is_hub_id(name):
         raise ScoringError(
             f"{name}: neither a folder nor a Hub dataset",
             hint="name a folder of result files, or ORG/NAME",
@@ -62,7 +59,7 @@ def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Pa
 
 def on_hub(name: str) -> bool:
     """Whether a name is that of a dataset on the Hub, and of nothing here."""
-    return HUB_ID.fullmatch(name) is not None and not Path(name).exists()
+    return is_hub_id(name) and not Path(name).exists()
 
 
 def suites_named(names: Sequence[str]) -> list[SuiteCases]:

@@ -15,11 +15,11 @@ import numpy as np
 from markupsafe import Markup
 
 from s2lct.files import check_folder_out, write_bytes
+from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import SAID
 from s2lct.leaderboard.results.collection import Collection
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
-from s2lct.leaderboard.results.hub_results import HUB_ID
 from s2lct.leaderboard.results.standings import (
     Standing,
     SuiteStandings,
@@ -230,7 +230,7 @@ def hub_page(name: str, revision: str) -> str | None:
     """
     from huggingface_hub.constants import ENDPOINT
 
-    on_hub = HUB_ID.fullmatch(name) and "@" not in name and _COMMIT.fullmatch(revision)
+    on_hub = is_hub_id(name) and "@" not in name and _COMMIT.fullmatch(revision)
     return f"{ENDPOINT}/{name}" if on_hub else None
 
 
