@@ -70,7 +70,7 @@ class Suites:
             raise ScoringError(
                 f"{path}: was scored on the suite {told.name} {told.version} "
                 f"({told.fingerprint[:12] or 'unknown'}), which is not here",
-                hint="name it: --suite DIR, --suite ORG/NAME@REVISION, or what it was read from",
+                hint=f"name it: --suite {plain(told.name, LONGEST_NAME)}, or where it is now",
             )
         return self._known[told.fingerprint]
 
