@@ -100,7 +100,8 @@ class RayEngine(Generic[Worker]):
     Args:
         make: makes a worker; can be pickled, such as a function of a module or a partial of one.
         address: ``auto`` or HOST:PORT of a running cluster; None starts one on this machine, which
-            ends with the block, unless RAY_ADDRESS names one. What the caller has initialised already is used in any case.
+            ends with the block, unless RAY_ADDRESS names one. What the caller has initialised
+            already is used in any case.
         workers: how many; None: as many as the cluster has CPUs, or GPUs for.
         gpus_per_worker: GPUs of a worker; a part such as 0.5 lets several share one. None: one
             where the cluster has some.
