@@ -147,7 +147,7 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
                 note(f"{path} is partial ({one.result.selection}): no figure is the suite's.")
         if gate.detectable:
             show(f"no worse: of these cases the test sees {gate.detectable}, four times of five")
-        rows = []
+        rows: list[list[str | Cell]] = []
         for check in gate.checks:
             passed = Cell("pass: better" if check.better else "pass")
             verdict = passed if check.passed else Cell("fail", kind="bold")

@@ -328,6 +328,8 @@ def _quiet() -> Iterator[None]:
     """Let Ray neither print nor call home while it is imported or started."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
+    # What nodes say of workers that died.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -13,6 +13,7 @@ from s2lct.plain_text import spreadsheet_cell
 if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table as RichTable
 
 _GAP = 3
 _WIDEST_NAME = 0.45
@@ -118,13 +119,13 @@ class Table:
         most = int(_WIDEST_NAME * width / max(1, self.names))
         return min(needed, most) if column < self.names else needed
 
-    def _drawn(self, block: Sequence[int], width: int) -> object:
+    def _drawn(self, block: Sequence[int], width: int) -> RichTable:
         from rich import box
-        from rich.table import Table as Drawn
+        from rich.table import Table as RichTable
         from rich.text import Text
 
         numbers = [*range(self.names), *block]
-        drawn = Drawn(
+        drawn = RichTable(
             box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold",
             padding=(0, 1),
         )  # fmt: skip

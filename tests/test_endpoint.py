@@ -33,7 +33,6 @@ from s2lct.leaderboard.results.read import Suites, read_result, read_scored, rec
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.leaderboard.site.report_page import html_report
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.submission.check import check
 from s2lct.suite.cases import Case, SuiteCases, load_cases
@@ -345,35 +344,16 @@ def silent_result(tmp_path: Path) -> Path:
 
 def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Path) -> None:
     result = recompute(silent_result, SUITES)
-    assert result.format == 4
     lc4, lc9 = result.capabilities["LC4"], result.capabilities["LC9"]
     assert (lc4.refusals, lc4.unreadable) == (2, 0) and (lc9.refusals, lc9.unreadable) == (0, 2)
     assert lc4.all and lc4.answered and lc9.answered
     assert lc4.all.failures == 2 and lc4.answered.failures == 0 and lc4.answered.cases == 4
-    assert lc9.answered.failure_rate == 1
-    overall = result.overall
-    assert (overall.refusals, overall.unreadable) == (2, 2)
-    assert overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
-    assert overall.answered and overall.answered.failure_rate == pytest.approx(0.5)
+    assert result.overall.answered and lc9.answered.failure_rate == 1
+    assert result.overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
+    assert result.overall.answered.failure_rate == pytest.approx(0.5)
     assert result.answers == {"negative": 0, "neutral": 4, "positive": 4}
-    assert read_scored(silent_result, SUITES).outcomes.labels.tolist() == [
-        *(REFUSED, REFUSED, 2, 2, 2, 2), *(UNREADABLE, UNREADABLE, 1, 1, 1, 1)
-    ]  # fmt: skip
-
-
-def test_every_case_answered_leaves_no_trace_of_silence(tmp_path: Path) -> None:
-    path = write_result(outcomes_with(always(Reply("neutral")))[0], tmp_path)
-    overall = read_result(path).overall
-    assert (overall.refusals, overall.unreadable, overall.answered) == (0, 0, None)
-
-
-def test_a_model_that_refuses_everything_has_no_rate_without(tmp_path: Path) -> None:
-    path = write_result(outcomes_with(always(Reply("", refusal="No.")))[0], tmp_path)
-    result = recompute(path, SUITES)
-    assert result.overall.refusals == 12 and result.overall.failure_rate == 1
-    assert result.overall.answered is None and result.capabilities["LC4"].answered is None
-    build_site(collect(tmp_path, [SUITE]), tmp_path / "site")
-    html_report([read_scored(path, SUITES)])
+    none = outcomes_with(always(Reply("", refusal="No.")))[0]
+    assert none.failed.all() and set(none.labels.tolist()) == {REFUSED}
 
 
 def test_what_an_endpoint_took_is_recorded(silent_result: Path) -> None:
@@ -418,7 +398,6 @@ def test_a_submission_of_an_endpoint_is_a_claim_that_nobody_can_verify(
         ("url", "http://user:secret@host/v1", "is no address"),
         ("url", "javascript:alert(1)", "is no address"),
         ("url", "https://host/v1?key=1", "is no address"),
-        ("requests", 10**16, "too large"),
         ("last_day", "some day", "is no ISO date"),
     ],
 )
@@ -468,11 +447,10 @@ def test_wrong_options_are_told_before_anything_is_asked(
 def test_without_the_client_the_extra_is_named(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("s2lct.leaderboard.models.endpoint.find_spec", lambda name: None)
-    done = runner.invoke(
-        app, ["score", "m", "--base-url", "http://h/v1", "--suite", str(suite_folder)]
-    )
-    assert done.exit_code == 1 and 'pip install "s2lct[endpoints]"' in done.output
+    monkeypatch.setitem(sys.modules, "openai", None)
+    given = ["--suite", str(suite_folder), "--out", str(tmp_path)]
+    done = runner.invoke(app, ["score", "m", "--base-url", "http://h/v1", *given])
+    assert done.exit_code == 1 and "s2lct[endpoints]" in done.output
 
 
 # A suite of 2,000 cases, killed in the middle.

@@ -17,7 +17,6 @@ from filelock import FileLock
 from test_build import bytes_of, config_for
 
 from s2lct.builder import write
-from s2lct.builder.checkpoint import Checkpoints
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.place import place_of
 from s2lct.errors import BuildError, OutputError
@@ -271,15 +270,3 @@ def test_a_build_waits_for_no_other_and_an_interrupted_one_loses_no_suite(
     build_suite(other)
     assert bytes_of(out) != before
     assert [path.name for path in tmp_path.iterdir() if path != own_cache] == ["out"]
-
-
-def test_a_damaged_checkpoint_is_made_again(tmp_path: Path) -> None:
-    from pydantic import TypeAdapter
-
-    numbers = TypeAdapter(list[int])
-    checkpoints = Checkpoints.open(tmp_path / "work", {})
-    assert checkpoints.get("stage/one", numbers, lambda: [1, 2]) == [1, 2]
-    assert checkpoints.get("stage/one", numbers, lambda: [3]) == [1, 2]
-    (tmp_path / "work" / "stage" / "one.json").write_text("[1,")
-    assert checkpoints.get("stage/one", numbers, lambda: [3]) == [3]
-    assert checkpoints.get("stage/one", numbers, lambda: [4]) == [3]

@@ -227,7 +227,6 @@ def test_a_token_that_a_server_echoes_is_not_printed(
 def test_only_one_module_opens_files_to_write() -> None:
     """Others hand it their contents: links are not followed, and no half file is left."""
     allowed = {
-        "builder/checkpoint.py",
         "core/files.py",
         # Verdicts are only ever appended.
         "builder/curation/verdicts.py",

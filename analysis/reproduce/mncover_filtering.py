@@ -24,7 +24,6 @@ from s2lct.analysis.reproduce import printed
 from s2lct.analysis.reproduce.mncover_tables import (
     COUNTED,
     COVER,
-    METRICS,
     MNCOVER,
     Neurons,
     neurons_of,
@@ -220,7 +219,7 @@ def _tables(
             "cover, ranges too."
         )
         notes = (COUNTED, neurons.about_masks, started)
-        tables += [paper_form(title, model, shown, figures, notes), beside(title, model, shown)]
+        tables.append(paper_form(title, model, shown, figures, notes))
         verdicts.append(f"{model}: {verdict(shown)}")
     return Reproduction(tables, "\n\n".join(verdicts))
 
@@ -243,12 +242,11 @@ def paper_form(
     figures: Mapping[str, printed.Row],
     notes: Sequence[str],
 ) -> PaperTable:
-    """The table as the paper prints it, the paper's own figures behind ours."""
+    """The table as the paper prints it, chance and the paper's own figures beside it."""
     columns = ["test", "n", "D"]
     for name in NAMES.values():
-        columns += [f"{name} {what}" for what in ("max", "mean", "Δ max", "Δ mean")]
-    columns += [f"smaller, {name}" for name in NAMES.values()]
-    columns += [f"of whole, {name}" for name in NAMES.values()]
+        columns += [f"{name} {what}" for what in ("max", "mean", "max by chance", "mean by chance")]
+        columns += [f"{name} kept at 0", f"smaller, {name}", f"of whole, {name}"]
     columns += ["paper D", "paper COVER", "paper MNCOVER", "paper smaller"]
     rows: list[list[Cell]] = []
     for one, by_metric in shown:
@@ -256,13 +254,10 @@ def paper_form(
         cells: list[Cell] = [one.name, n, 100 * one.rate]
         for left in by_metric.values():
             if left is None:
-                cells += [None] * 4
+                cells += [None] * 4 + [0, None, None]
                 continue
-            greatest, mean = left.figures
-            cells += [100 * f for f in (greatest, mean, greatest - one.rate, mean - one.rate)]
-        first = [None if left is None else left.sizes[0] for left in by_metric.values()]
-        for whole in (n, one.whole):
-            cells += [None if size is None else 100 * (1 - size / whole) for size in first]
+            cells += [100 * figure for figure in (*left.figures, *left.control)]
+            cells += [left.kept, *(100 * (1 - left.sizes[0] / whole) for whole in (n, one.whole))]
         rows.append([*cells, *_printed(figures.get(one.name.removesuffix(".")))])
     means: list[Cell] = ["mean of rows", None]
     for number in range(2, len(columns) - 4):
@@ -277,8 +272,11 @@ def paper_form(
         (
             "D is the whole of the cases tried; max and mean are over the ten deciles of the "
             "increments; smaller is the subset at the first decile, of the cases tried and of the "
-            "whole test. The last row averages rows: its max is the mean of the rows' maxima, "
-            "which no one suite has. The paper's figures are of BERT-base on SST-2 (Table 6: QQP).",
+            "whole test. By chance: the same sizes, of cases drawn at random, nested alike, "
+            f"{SHUFFLES} times; the maximum, too, is the greatest of ten rates. The last row "
+            "averages rows: its max is the mean of the rows' maxima, which no one suite has, and "
+            "of the paper its differences from D. The paper's figures are of BERT-base on SST-2 "
+            "(Table 6: QQP).",
             *notes,
         ),
     )
@@ -298,48 +296,6 @@ def _printed_means(rows: Sequence[printed.Row]) -> list[str]:
     smaller = np.mean([row.smaller for row in rows], axis=0)
     told = [f"Δ {greatest:+.2f}/{mean:+.2f}" for greatest, mean in deltas]
     return [*told, f"{smaller[0]:.2f}, {smaller[1]:.2f}"]
-
-
-def beside(title: str, model: str, shown: Shown) -> PaperTable:
-    """Sizes of the subsets that the figures come from, and the control."""
-    columns = ["test"]
-    for name in NAMES.values():
-        columns += [f"{name} kept at 0", f"{name} sizes", f"{name} size of max"]
-        columns += [f"{name} {what}" for what in ("control max", "control mean")]
-        columns += [f"{name} {what}" for what in ("max − control", "mean − control")]
-    rows: list[list[Cell]] = []
-    for one, by_metric in shown:
-        cells: list[Cell] = [one.name]
-        for left in by_metric.values():
-            if left is None:
-                cells += [0, *[None] * 6]
-                continue
-            size = left.sizes[left.rates.index(max(left.rates))]
-            cells += [left.kept, f"{left.sizes[0]} … {left.sizes[-1]}", size]
-            cells += [100 * value for value in left.control]
-            cells += [
-                100 * (figure - control)
-                for figure, control in zip(left.figures, left.control, strict=True)
-            ]
-        rows.append(cells)
-    last: list[Cell] = ["all, or mean ± 95 %"]
-    for metric in METRICS:
-        left_of = [left for _, by in shown if (left := by[metric]) is not None]
-        last += [sum(left.kept for left in left_of), f"{len(left_of)} tests keep any", None]
-        control = np.mean([left.control for left in left_of], axis=0) if left_of else [None] * 2
-        last += [None if value is None else 100 * float(value) for value in control]
-        last += [_told(values) for values in _above_control(left_of)]
-    rows.append(last)
-    return PaperTable(
-        f"Beside {title}, {model}: sizes of the subsets, and what chance gives, %",
-        columns,
-        rows,
-        (
-            f"Control: the same sizes, of cases drawn at random, nested alike, {SHUFFLES} times; "
-            "its maximum, too, is the greatest of ten rates. Size of max: the largest subset with "
-            "the greatest rate. ± is half of the 95 % t-interval over tests.",
-        ),
-    )
 
 
 def _above_control(left_of: Sequence[Filtered]) -> list[list[float]]:

@@ -124,13 +124,7 @@ def retraining(inputs: Inputs) -> Reproduction:
             "Retrained on a capability, tested on that of the other suite",
             COLUMNS,
             [*(one.row() for one in crossed), *_printed()],
-            notes,
-        ),
-        PaperTable(
-            "The same, capabilities together",
-            COLUMNS,
-            [one.row() for one in _pooled(outcomes)],
-            accuracies,
+            [*notes, *accuracies],
         ),
         PaperTable(
             "Every training on every test", COLUMNS, [one.row() for one in outcomes], in_page=False
@@ -167,24 +161,6 @@ def _outcomes(model: str, matrix: Matrix) -> Iterator[Outcome]:
             of = tuple(one for to, one in row.unseen.items() if to.endswith(MARK) == marked)
             if of:
                 yield Outcome(model, row.name, ALL + MARK * marked, of)
-
-
-def _pooled(outcomes: Sequence[Outcome]) -> Iterator[Outcome]:
-    """What trainings on one capability, and on all of a suite, changed together."""
-    parts: dict[tuple[str, str, str], tuple[Change, ...]] = {}
-    for one in outcomes:
-        on, to = (
-            "CheckList" if name.endswith(MARK) else "S²LCT"
-            for name in (one.trained_on, one.tested_on)
-        )
-        if one.of_all:
-            key = (one.model, f"{on}: all capabilities", f"{to}: all capabilities")
-        else:
-            which = "the same" if one.same else "the others"
-            key = (one.model, f"{on}: each capability", f"{to}: {which}")
-        parts[key] = parts.get(key, ()) + one.changes
-    for key in sorted(parts, reverse=True):
-        yield Outcome(*key, parts[key])
 
 
 def _printed() -> Iterator[list[Cell]]:

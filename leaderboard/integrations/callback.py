@@ -65,19 +65,13 @@ class CapabilityCallback(TrainerCallback):
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-        both_sides = BOTH_SIDES in best.split("/")
-        less_is_better = not both_sides and best.rpartition("/")[2] not in _MORE_IS_BETTER
-        if best.startswith(PREFIX) and args.greater_is_better and less_is_better:
+        parts = best.split("/")
+        more_is_better = BOTH_SIDES in parts or parts[-1] in _MORE_IS_BETTER
+        if best.startswith(PREFIX) and bool(args.greater_is_better) != more_is_better:
             raise ScoringError(
-                f"metric_for_best_model={best} with greater_is_better=True would keep the model "
-                "that fails most",
-                hint="pass TrainingArguments(..., greater_is_better=False)",
-            )
-        if best.startswith(PREFIX) and not args.greater_is_better and both_sides:
-            raise ScoringError(
-                f"metric_for_best_model={best} with greater_is_better=False would keep the model "
-                "that is least often right on both sides",
-                hint="pass TrainingArguments(..., greater_is_better=True)",
+                f"metric_for_best_model={best} with greater_is_better={args.greater_is_better} "
+                "would keep the model that does worst",
+                hint=f"pass TrainingArguments(..., greater_is_better={more_is_better})",
             )
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -51,7 +51,7 @@ def load_classifier(
         return baseline
     usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
-        return Embedded(name)
+        return Embedded(name, device)
     if not Path(name).exists():
         if "/" not in name:
             _refuse_misspelt(name)

@@ -308,7 +308,8 @@ def junit_xml(model: str, checks: Sequence[Check], properties: Mapping[str, str]
     failures = sum(not check.passed for check in checks)
     counts = {"tests": str(len(checks)), "failures": str(failures), "errors": "0", "skipped": "0"}
     root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(root, "testsuite", name=plain(f"s2lct {model}"), **counts)
+    named = {"name": plain(f"s2lct {model}")}
+    suite = ElementTree.SubElement(root, "testsuite", named | counts)
     facts = ElementTree.SubElement(suite, "properties")
     for name, value in properties.items():
         if value:

@@ -130,17 +130,12 @@ def _stem(
     plain = None if partial else plain_path(model, folder)
     if plain and (not os.path.lexists(plain) or _is_of(plain, model, suite, len(cases))):
         return plain.stem
-    written = {"generate", "max_tokens"}  # without these, files are called as they always were
-    exclude = None if model.options.generate else written
-    options = model.options.model_dump(mode="json", exclude=exclude)
-    rows = [case.id for case in cases]
-    identity: list[object] = [model.name, model.revision, model.weights_sha256, options]
+    told = {"name", "revision", "weights_sha256", "options", "dtype", "predictions"}
+    identity: list[object] = [model.model_dump(mode="json", include=told)]
     if model.endpoint is not None:
         identity += [model.endpoint.url, model.endpoint.max_tokens]
-    if model.predictions is not None:
-        identity.append(model.predictions.sha256)
-    identity += filter(None, [record.other_dtype(model)])
-    digest = _digest_of(json.dumps([identity, suite.fingerprint, rows], sort_keys=True))
+    identity += [suite.fingerprint, [case.id for case in cases]]
+    digest = _digest_of(json.dumps(identity, sort_keys=True))
     # A part of a file name on any system: not too long, ASCII, no leading dot.
     name = Path(model.name).resolve().name if is_folder(Path(model.name)) else model.name
     name = re.sub(r"[^A-Za-z0-9_.-]+", "--", name)[:_LONGEST_SLUG].strip("-.") or "model"

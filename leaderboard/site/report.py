@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from s2lct.labels import LABELS
@@ -273,5 +273,5 @@ def _verdict_cells(one: Comparison, names: tuple[str, str]) -> list[str]:
     return [f"{shown_p(one.adjusted):.3g}", better]
 
 
-def _verdict(compared: Sequence[Comparison] | Iterator[Comparison]) -> str:
+def _verdict(compared: Iterable[Comparison]) -> str:
     return "better on {}, worse on {}, undecided on {}".format(*verdicts([*compared]))
