@@ -81,7 +81,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(client: HubClient, corpus: Path, out: Path, capabilities: tuple[str, ...]) -> None:
     chosen = [option for name in capabilities for option in ("--capability", name)]
-    sizes = "--seeds 4 --masks 5 --expansions 4".split()
+    sizes = ["--seeds", "4", "--masks", "5", "--expansions", "4"]
     client.s2lct("build", "--corpus", f"csv:{corpus}", "--out", out, *chosen, *sizes)
 
 
