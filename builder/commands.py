@@ -126,6 +126,7 @@ def build(
         typer.Option(
             "--capability",
             "--capabilities",
+            metavar="ID|FILE",
             help="Build this capability, an id or a YAML file with one of your own; may be given "
             r"again \[default: all].",
         ),
@@ -303,9 +304,9 @@ def curate(
         ),
     ] = "",
 ) -> Curated:
-    """Have people or language models annotate what a build would draw.
+    """Have people or language models annotate a corpus.
 
-    People fill the sheets that it writes; language models annotate at once.
+    It gives them what a build would draw. People fill the sheets that it writes; language models annotate at once.
     `build --verdicts` keeps what two annotators passed.
     """
     from s2lct.builder.curate import LanguageModels

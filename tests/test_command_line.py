@@ -276,8 +276,6 @@ def test_numbers_out_of_range_are_usage_errors(
     ("arguments", "option"),
     [
         (["build", "--out", "o", "--exclude", "none.json"], "--exclude"),
-        (["build", "--out", "o", "--capabilities", "folder"], "--capabilities"),
-        (["build", "--out", "o", "--sentiwordnet", "none.txt"], "--sentiwordnet"),
         (["score", "vader", "--suite", "s", "--out", "file"], "--out"),
         (["report", "none.json"], "results"),
         (["compare", "none.json", "none.json"], "first"),
