@@ -20,16 +20,20 @@ from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages import attested, compose, confirm, extend, search
-from s2lct.builder.stages.compose import PAIRINGS, ComposedExpansion, ComposedSeed
-from s2lct.builder.stages.counterparts import Counterpart, counterpart_of
+from s2lct.builder.stages.compose import (
+    PAIRINGS,
+    ComposedExpansion,
+    ComposedSeed,
+    Counterpart,
+    counterpart_of,
+)
 from s2lct.builder.stages.fill import SUGGESTIONS
 from s2lct.builder.stages.judge import Extended, Judge
-from s2lct.builder.stages.search import TaggedSentence
 from s2lct.builder.stages.variety import choose
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 from s2lct.progress import bar
-from s2lct.suite.records import Sentence, Token
+from s2lct.suite.records import Sentence
 
 SHORTER_FORMS = 4
 """Of a sentence, those that seeds may use."""
@@ -120,15 +124,12 @@ class FluentForm:
 
     def select(self, slot: Slot, some: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
-        tokens = self.models.tagger.tag([sentence.text for sentence in some])
-        tagged = [TaggedSentence(*both) for both in zip(some, tokens, strict=True)]
-        met = search.find(tagged, slot.rules, self.lexicon)
-        trees = self.models.parser.parse([found.tokens for found, _ in met])
+        models = self.models
+        fit = search.that_fit(
+            some, slot.rules, models.tagger, models.parser, self.lexicon, parsed=True
+        )
         return [
-            Source(found.sentence, found.sentence.text, found.tokens, tree)
-            for (found, rule), tree in zip(met, trees, strict=True)
-            if tree is not None
-            and (not rule.needs_tree or search.meets_tree(read_tree(tree), found.tokens, rule))
+            Source(one.sentence, one.sentence.text, one.tokens, tree) for one, tree in fit if tree
         ]
 
     def passes(self, id: str, label: Label) -> bool:
@@ -170,15 +171,6 @@ class FluentForm:
                 made.setdefault(source.text, []).append(shorter)
         return made
 
-    def keeps_rule(self, form: Form, source: Source, text: str, tokens: Sequence[Token]) -> bool:
-        """Whether a text of a sentence, shortened or extended, still meets the search rule."""
-        (rules,) = form.search.values()
-        return any(
-            rule.label == source.sentence.label
-            and search.meets_text(text, tokens, rule, self.lexicon)
-            for rule in rules
-        )
-
     def compose(
         self, capability: Capability, pools: Mapping[str, Iterable[Source]], counts: Counter[str]
     ) -> list[ComposedSeed]:
@@ -190,8 +182,9 @@ class FluentForm:
             if seed.id in excluded:
                 counts["excluded"] += 1
                 return False
-            if form.keep_search_rule and not all(
-                self.keeps_rule(form, one, one.text, one.tokens) for one in seed.sources
+            if not all(
+                search.still_meets(form, one.sentence.label, one.text, one.tokens, self.lexicon)
+                for one in seed.sources
             ):
                 return False
             if self.verdicts is None or not seed.template:
@@ -315,8 +308,9 @@ class FluentForm:
                 for one in judge.usable(tried, self.config.expansions):
                     analysis = Analysis(one.extension.text, one.tokens, read_tree(one.tree))
                     expansion = None
-                    if not form.keep_search_rule or self.keeps_rule(
-                        form, source, one.extension.text, one.tokens
+                    label = source.sentence.label
+                    if search.still_meets(
+                        form, label, one.extension.text, one.tokens, self.lexicon
                     ):
                         expansion = compose.expansion_of(
                             seed, template, slot, one.extension, analysis

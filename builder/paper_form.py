@@ -31,19 +31,22 @@ def families_in_paper_form(
     """The families of each capability; ``counted`` takes the counts of the closing table."""
     forms = {capability.id: capability.form("paper") for capability in capabilities}
     excluded = config.excluded.ids
-    matches = search.search(sentences, forms, models.tagger, lexicon)
-    trees = search.Trees(lambda: models.parser)
     left_out: set[tuple[str, str]] = set()
     seeds: list[Seed] = []
     progress = bar("transform", len(capabilities))
     for capability in capabilities:
-        found = search.draw(
-            [match for match in matches if match.capability == capability.id],
-            forms[capability.id],
-            trees,
-            most=max(config.most_seeds, PAIRINGS),
-            seed=config.seed,
-        )
+        found = {
+            slot: search.draw(
+                sentences,
+                rules,
+                models.tagger,
+                models.parser,
+                lexicon,
+                most=max(config.most_seeds, PAIRINGS),
+                seed=config.seed,
+            )
+            for slot, rules in forms[capability.id].search.items()
+        }
         counted[capability.id]["found"] = sum(map(len, found.values()))
         own, without = transform.transform_without(
             found,

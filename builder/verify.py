@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from s2lct.builder.capabilities.schema import Capability, Form, Template
 from s2lct.builder.curation.verdicts import LEAST_READERS, LENIENT
 from s2lct.builder.language.lexicon import is_polarity_shifter
-from s2lct.builder.stages.compose import labels_of
 from s2lct.builder.stages.transform import text_of
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
@@ -186,7 +185,7 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
         templates = [one.counterpart for one in templates if one.counterpart is not None]
     sources = [LABELS[source["label"]] for source in row["sources"]]
     allowed = [
-        labels_of(template, dict(zip(template.slots, sources, strict=True)))
+        template.passing(dict(zip(template.slots, sources, strict=True)))
         for template in templates
         if len(template.slots) == len(sources)
     ]

@@ -19,7 +19,6 @@ from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.minimize import Reduced, Reduction, minimize, reductions, write_reduced
 from s2lct.analysis.coverage.suites import (
-    drawn,
     given,
     load_test_suite,
     named_suites,
@@ -257,14 +256,6 @@ def test_pairs_of_texts_are_covered_as_pairs(
     metric = build_metrics(["cover"], encoder, reference)["cover"]
     together_ = metric.emptied().cover(encoder, texts).value
     assert 0 < together_ != metric.emptied().cover(encoder, sum(texts, ())).value
-
-
-def test_drawn_cases_are_distinct_and_the_same_each_time() -> None:
-    assert [case.id for case in drawn(CASES, None, 0)] == ["c", "b", "d", "e", "f", "g"]
-    few = drawn(CASES, 3, 1)
-    assert len({case.text for case in few}) == 3
-    assert few == drawn(CASES, 3, 1)
-    assert any(drawn(CASES, 3, seed) != few for seed in range(2, 6))
 
 
 def test_a_corpus_is_parted_into_reference_and_tests(tmp_path: Path) -> None:

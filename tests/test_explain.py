@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,6 @@ from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite.cases import Case
 
@@ -74,19 +73,21 @@ def row(text: str, name: str = "a", **changed: Any) -> SuiteRow:
     return SuiteRow(case, 2, "", (text,), ())
 
 
-def says_negative_if(rule: Callable[[set[str]], bool]) -> Judge:
-    def labels(texts: list[str]) -> list[int]:
-        return [0 if rule({word.text for word in words_of(text)}) else 2 for text in texts]
+class Rule:
+    """A classifier that says negative of texts whose words meet a condition, positive of others."""
 
-    return Judge(Function(labels, "rule"))
+    name, revision, fingerprint, classes = "rule", "", "", ("negative", "neutral", "positive")
+
+    def __init__(self, condition: Callable[[set[str]], bool]) -> None:
+        self._condition = condition
+
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+        negative = [self._condition({word.text for word in words_of(text)}) for text in texts]
+        yield list(range(len(texts))), np.eye(3)[[0 if one else 2 for one in negative]]
 
 
-def test_classes_of_a_function_are_mapped() -> None:
-    def classes(texts: list[str]) -> list[str]:
-        return ["bad" if "dull" in text else "good" for text in texts]
-
-    judge = Judge(Function(classes), label_map={"bad": "negative", "good": "positive"})
-    assert judge.labels(["a dull film", "a film"]).tolist() == [0, 2]
+def says_negative_if(condition: Callable[[set[str]], bool]) -> Judge:
+    return Judge(Rule(condition))
 
 
 def kept_words(explanation: Explanation) -> list[str]:

@@ -20,6 +20,7 @@ from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, Drawn, FluentForm, Pool,
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.tree import read_tree
 from s2lct.builder.sources import Source
 from s2lct.builder.stages import search
 from s2lct.suite.records import Sentence, Token
@@ -81,12 +82,15 @@ def slot_of(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> Slot:
 
 def searched(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> list[Sentence]:
     """What the whole corpus holds, in drawing order."""
-    tagger, trees = StubTagger(), search.Trees(StubParser)
-    tokens = tagger.tag([one.text for one in sentences])
+    tokens = StubTagger().tag([one.text for one in sentences])
     tagged = [search.TaggedSentence(*pair) for pair in zip(sentences, tokens, strict=True)]
     found = search.find(tagged, rules, Lexicon.load())
-    meet = trees.meet(found)
-    fitting = [one.sentence for (one, _), meets in zip(found, meet, strict=True) if meets]
+    trees = StubParser().parse([one.tokens for one, _ in found])
+    fitting = [
+        one.sentence
+        for (one, rule), tree in zip(found, trees, strict=True)
+        if tree and (not rule.needs_tree or search.meets_tree(read_tree(tree), one.tokens, rule))
+    ]
     return search.in_drawing_order(fitting, 0, "LC4")
 
 

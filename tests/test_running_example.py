@@ -43,8 +43,11 @@ def parsed(form: Form) -> ParsedSeed:
         Sentence("example", "1", TEXT, "neutral"),
         Sentence("example", "2", "Or both wonderful actors.", "neutral"),
     ]
-    matches = search.search(sentences, {"LC1": form}, load_tagger(), Lexicon.load())
-    found = search.draw(matches, form, search.Trees(load_parser), most=10, seed=0)
+    models = load_tagger(), load_parser(), Lexicon.load()
+    found = {
+        slot: search.draw(sentences, rules, *models, most=10, seed=0)
+        for slot, rules in form.search.items()
+    }
     (seed,) = transform(found, load_capabilities(["LC1"])[0], form, seeds=10, seed=0)
     assert (seed.text, seed.template, seed.labels) == (TEXT, "", ("neutral",))
     (result,) = parse([seed], load_tagger(), load_parser())

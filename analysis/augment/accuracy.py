@@ -55,7 +55,7 @@ def accuracies(
     """
     loaded = load_model(model, device=device)
     judge = Judge(loaded)
-    if not isinstance(loaded, Network) or judge.rule is None:
+    if not isinstance(loaded, Network):
         raise AnalysisError(
             f"model {model}: has no weights to train", hint="pass a sequence classifier"
         )

@@ -56,7 +56,7 @@ def _integrated_gradients(judge: Judge, texts: Sequence[str], labels: Sequence[i
     from captum.attr import LayerIntegratedGradients
 
     network, rule = judge.model, judge.rule
-    assert isinstance(network, Network) and rule is not None
+    assert isinstance(network, Network)
     tokenizer, model = network.tokenizer, network.model
     meanings = torch.tensor(rule.meanings, device=model.device)
     middle = sum(rule.neutral_band) / 2

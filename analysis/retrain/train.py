@@ -83,7 +83,7 @@ class Retrainer:
         options: TrainOptions,
         save_to: Path | None = None,
     ) -> None:
-        if not isinstance(judge.model, Network) or judge.rule is None:
+        if not isinstance(judge.model, Network):
             raise AnalysisError(
                 f"model {judge.model.name}: has no weights to train",
                 hint="pass embedded-2class, embedded-3class, or the folder or Hub id of a "

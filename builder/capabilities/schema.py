@@ -283,6 +283,10 @@ class Template(_Specified):
         """The slot whose label passes, if any."""
         return (self.passes.removeprefix("label of "),) if isinstance(self.passes, str) else ()
 
+    def passing(self, labels: Mapping[str, Label]) -> tuple[Label, ...]:
+        """The labels that pass, given those of the slots' sentences."""
+        return (labels[self.labelled_by[0]],) if isinstance(self.passes, str) else self.passes
+
     @property
     def slots(self) -> tuple[str, ...]:
         """Slots in the order of the text, without those that only reply to one."""

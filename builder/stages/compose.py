@@ -213,7 +213,7 @@ class _Drawing:
             applied += 1
             if applied > WORDINGS_TRIED:
                 return None
-            labels = labels_of(template, {s: f.sentence.label for s, f in filled.items()})
+            labels = template.passing({slot: one.sentence.label for slot, one in filled.items()})
             seed = ComposedSeed(
                 content_id("seed", self._capability, composed.text),
                 self._capability,
@@ -264,13 +264,6 @@ def _tuples(columns: Sequence[Iterable[Source]], most: int) -> Iterator[tuple[So
         yield from ((first, *others) for others in islice(zip(*partners, strict=False), PARTNERS))
 
 
-def labels_of(template: Template, labels: Mapping[str, Label]) -> tuple[Label, ...]:
-    """The labels that pass, given those of the slots' sentences."""
-    if isinstance(template.passes, str):
-        return (labels[template.labelled_by[0]],)
-    return template.passes
-
-
 def expansion_of(
     seed: ComposedSeed,
     template: Template,
@@ -317,4 +310,41 @@ def expansion_of(
         inserted=tuple(inserted),
         extension=extension,
         slot=slot,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """The same sentence with the opposite answer."""
+
+    id: str
+    seed_id: str
+    text: str
+    labels: tuple[Label, ...]
+    template: str
+
+
+def counterpart_of(seed: ComposedSeed, form: Form) -> Counterpart | None:
+    """The counterpart of a seed; None where its template has none, or it cannot be composed."""
+    template = form.templates[seed.number]
+    opposite = template.counterpart
+    if opposite is None:
+        return None
+    wording = opposite.wording_beside(template, seed.wording)
+    sentences = {
+        slot: source.analysis for slot, source in zip(seed.slots, seed.sources, strict=True)
+    }
+    try:
+        composed = compose(opposite, wording, sentences)
+    except NotApplicableError:
+        return None
+    labels = opposite.passing(
+        {slot: one.sentence.label for slot, one in zip(seed.slots, seed.sources, strict=True)}
+    )
+    return Counterpart(
+        content_id("counterpart", seed.capability, composed.text),
+        seed.id,
+        composed.text,
+        labels,
+        composed.shown,
     )

@@ -7,7 +7,7 @@ lexicon, rules on syntax a parse tree; the cheap ones are decided first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
@@ -15,9 +15,10 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.identity import shuffle_key
+from s2lct.labels import Label
 from s2lct.suite.records import Sentence, Token
 
-TREES_AT_ONCE = 64
+DRAWN_AT_ONCE = 256
 _CLAUSES = frozenset({"S", "SINV", "SQ", "SBARQ"})
 _SUBJECTS = frozenset({"NP", "SBAR", "S"})
 _FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
@@ -61,98 +62,91 @@ def in_drawing_order(sentences: Sequence[Sentence], seed: int, *purpose: str) ->
     return sorted(sentences, key=lambda one: shuffle_key(seed, *purpose, one.corpus, one.id))
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A sentence that a capability's slot could take, and which of the slot's rules it meets."""
-
-    capability: str
-    slot: str
-    rule: int
-    tagged: TaggedSentence
-
-
-def search(
-    sentences: Sequence[Sentence], forms: Mapping[str, Form], tagger: Tagger, lexicon: Lexicon
-) -> list[Match]:
-    """What the rules of every capability find, as far as words go.
+def that_fit(
+    sentences: Sequence[Sentence],
+    rules: Sequence[SearchRule],
+    tagger: Tagger,
+    parser: ConstituencyParser,
+    lexicon: Lexicon,
+    *,
+    parsed: bool,
+) -> list[tuple[TaggedSentence, str | None]]:
+    """Sentences that meet one of a slot's rules, in their order, with their trees.
 
     Args:
-        sentences: of the corpus.
-        forms: the capabilities' forms by capability id.
+        sentences: each text once.
+        rules: the rules.
         tagger: the tagger.
+        parser: the parser.
         lexicon: the lexicon.
+        parsed: whether all need a tree, and not only those whose rule asks for one.
     """
     tokens = tagger.tag([sentence.text for sentence in sentences])
-    tagged = [TaggedSentence(s, t) for s, t in zip(sentences, tokens, strict=True)]
-    matches: list[Match] = []
-    for capability, form in forms.items():
-        for slot, rules in form.search.items():
-            found = find(tagged, rules, lexicon)
-            matches += [Match(capability, slot, rules.index(rule), one) for one, rule in found]
-    return matches
-
-
-class Trees:
-    """Parse trees of corpus sentences, each parsed once however many capabilities look at it."""
-
-    def __init__(self, parser: Callable[[], ConstituencyParser]) -> None:
-        self._parser = parser
-        self._trees: dict[str, str | None] = {}
-
-    def meet(self, some: Sequence[tuple[TaggedSentence, SearchRule]]) -> list[bool]:
-        """For each sentence, whether its tree meets its rule; a rule may need no tree."""
-        self.parse([tagged for tagged, rule in some if rule.needs_tree])
-        return [not rule.needs_tree or self._meets(tagged, rule) for tagged, rule in some]
-
-    def parse(self, some: Sequence[TaggedSentence]) -> None:
-        """Parse what was not parsed yet."""
-        missing = {
-            tagged.sentence.text: tagged.tokens
-            for tagged in some
-            if tagged.sentence.text not in self._trees
-        }
-        if missing:
-            self._trees |= zip(missing, self._parser().parse(list(missing.values())), strict=True)
-
-    def of(self, text: str) -> str | None:
-        """The tree of a sentence that was parsed; None where the parser gave none."""
-        return self._trees[text]
-
-    def _meets(self, tagged: TaggedSentence, rule: SearchRule) -> bool:
-        tree = self._trees[tagged.sentence.text]
-        return tree is not None and meets_tree(read_tree(tree), tagged.tokens, rule)
+    found = find(
+        [TaggedSentence(*both) for both in zip(sentences, tokens, strict=True)], rules, lexicon
+    )
+    wanted = [one.tokens for one, rule in found if parsed or rule.needs_tree]
+    trees = iter(parser.parse(wanted))
+    fit: list[tuple[TaggedSentence, str | None]] = []
+    for one, rule in found:
+        tree = next(trees) if parsed or rule.needs_tree else None
+        if tree is None:
+            fits = not (parsed or rule.needs_tree)
+        else:
+            fits = not rule.needs_tree or meets_tree(read_tree(tree), one.tokens, rule)
+        if fits:
+            fit.append((one, tree))
+    return fit
 
 
 def draw(
-    matches: Sequence[Match], form: Form, trees: Trees, *, most: int, seed: int
-) -> dict[str, tuple[Sentence, ...]]:
-    """For each slot of a capability the first ``most`` sentences whose trees fit too.
-
-    A text that occurs twice is taken as it stands first.
-    """
-    drawn: dict[str, tuple[Sentence, ...]] = {}
-    for slot, rules in form.search.items():
-        of_text = {
-            match.tagged.sentence.text: (match.tagged, rules[match.rule])
-            for match in reversed(matches)
-            if match.slot == slot
-        }
-        ordered = in_drawing_order([tagged.sentence for tagged, _ in of_text.values()], seed)
-        drawn[slot] = _first_that_fit([of_text[one.text] for one in ordered], trees, most)
-    return drawn
-
-
-def _first_that_fit(
-    ordered: Sequence[tuple[TaggedSentence, SearchRule]], trees: Trees, most: int
+    sentences: Sequence[Sentence],
+    rules: Sequence[SearchRule],
+    tagger: Tagger,
+    parser: ConstituencyParser,
+    lexicon: Lexicon,
+    *,
+    most: int,
+    seed: int,
 ) -> tuple[Sentence, ...]:
+    """The first ``most`` sentences of a corpus that meet one of a slot's rules.
+
+    They are taken in an order that is random, but fixed by the seed and each sentence. A text that
+    occurs twice is taken as it stands first.
+    """
+    of_text: dict[str, Sentence] = {}
+    for sentence in sentences:
+        if any(may_meet(sentence, rule) for rule in rules):
+            of_text.setdefault(sentence.text, sentence)
+    ordered = in_drawing_order(list(of_text.values()), seed)
     taken: list[Sentence] = []
-    for start in range(0, len(ordered), TREES_AT_ONCE):
+    for start in range(0, len(ordered), DRAWN_AT_ONCE):
         if len(taken) >= most:
             break
-        some = ordered[start : start + TREES_AT_ONCE]
-        meet = trees.meet(some)
-        taken += [tagged.sentence for (tagged, _), meets in zip(some, meet, strict=True) if meets]
+        some = ordered[start : start + DRAWN_AT_ONCE]
+        fit = that_fit(some, rules, tagger, parser, lexicon, parsed=False)
+        taken += [tagged.sentence for tagged, _ in fit]
     return tuple(taken[:most])
+
+
+def still_meets(
+    form: Form, label: Label, text: str, tokens: Sequence[Token], lexicon: Lexicon
+) -> bool:
+    """Whether a text made of a sentence still meets the rule that found the sentence.
+
+    So it is where the capability does not ask for it.
+
+    Args:
+        form: of the capability.
+        label: of the sentence.
+        text: of a shortened or extended sentence, or of a seed without template.
+        tokens: of the text.
+        lexicon: the lexicon.
+    """
+    if not form.keep_search_rule:
+        return True
+    (rules,) = form.search.values()
+    return any(rule.label == label and meets_text(text, tokens, rule, lexicon) for rule in rules)
 
 
 def meets_words(

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from s2lct.builder.capabilities.schema import Capability, Form, Template, operations_of
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, shuffle_key
-from s2lct.labels import Label
 from s2lct.plain_text import plain
 from s2lct.suite.records import Seed, Sentence
 
@@ -202,7 +201,7 @@ def fill_template(
         shown += slot_shown
     text += template.text[last:]
     shown += template.text[last:]
-    labels = _labels(template, filled)
+    labels = template.passing({slot: one.label for slot, one in filled.items()})
     return Seed(
         id=content_id("seed", capability, text),
         capability=capability,
@@ -212,12 +211,6 @@ def fill_template(
         template="" if shown == f"{{{template.slots[0]}}}" else shown,
         sources=tuple(filled[slot] for slot in template.slots),
     )
-
-
-def _labels(template: Template, filled: Mapping[str, Sentence]) -> tuple[Label, ...]:
-    if isinstance(template.passes, str):
-        return (filled[template.labelled_by[0]].label,)
-    return template.passes
 
 
 _SHOWN_FIELD = re.compile(

@@ -16,7 +16,7 @@ from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.models import Tagger
 from s2lct.builder.models.masked_lm import MASK
-from s2lct.builder.stages.search import meets_text
+from s2lct.builder.stages.search import still_meets
 from s2lct.identity import content_id
 from s2lct.suite.records import (
     Expansion,
@@ -164,12 +164,7 @@ def _reject(
         for word, token in found
     ):
         return Rejection.NOT_NEUTRAL
-    if form.keep_search_rule:
-        (rules,) = form.search.values()
-        label = parsed.seed.sources[0].label
-        if not any(
-            rule.label == label and meets_text(candidate.text, tokens, rule, lexicon)
-            for rule in rules
-        ):
-            return Rejection.SPECIFICATION
+    label = parsed.seed.sources[0].label
+    if not still_meets(form, label, candidate.text, tokens, lexicon):
+        return Rejection.SPECIFICATION
     return None
