@@ -306,8 +306,8 @@ def curate(
 ) -> Curated:
     """Have people or language models annotate a corpus.
 
-    It gives them what a build would draw. People fill the sheets that it writes; language models annotate at once.
-    `build --verdicts` keeps what two annotators passed.
+    It gives them what a build would draw. People fill the sheets that it writes; language models
+    annotate at once. `build --verdicts` keeps what two annotators passed.
     """
     from s2lct.builder.curate import LanguageModels
     from s2lct.builder.curate import curate as curate_corpus
