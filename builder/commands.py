@@ -124,9 +124,6 @@ def build(
     capability: Annotated[
         list[str],
         typer.Option(
-            "--capability",
-            "--capabilities",
-            metavar="ID|FILE",
             help="Build this capability, an id or a YAML file with one of your own; may be given "
             r"again \[default: all].",
         ),
@@ -304,7 +301,7 @@ def curate(
         ),
     ] = "",
 ) -> Curated:
-    """Have people or language models annotate a corpus.
+    """Have people or models annotate what a build draws.
 
     It gives them what a build would draw. People fill the sheets that it writes; language models
     annotate at once. `build --verdicts` keeps what two annotators passed.
