@@ -115,7 +115,8 @@ class RayEngine(Generic[Worker]):
         gpus_per_worker: float | None = 0.0,
     ) -> None:
         self._make, self._address, self._workers = make, address, workers
-        self._gpus = gpus_per_worker
+        self._gpus: float = gpus_per_worker or 0.0
+        self._finds_gpus = gpus_per_worker is None
         self._ready: list[Any] = []
         self._starting: dict[Any, Any] = {}
 
@@ -133,8 +134,8 @@ class RayEngine(Generic[Worker]):
             if self._is_ours:
                 with _quiet():
                     _connect(ray, self._address, self._workers, self._folder)
-            if self._gpus is None:
-                self._gpus = min(1.0, ray.cluster_resources().get("GPU", 0.0))
+            if self._finds_gpus:
+                self._gpus = min(1.0, self._ray.cluster_resources().get("GPU", 0.0))
             self._actors = self._ray.remote(_worker_class()).options(
                 num_cpus=1,
                 num_gpus=self._gpus,

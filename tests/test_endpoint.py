@@ -300,28 +300,20 @@ def test_spellings_of_an_address_are_one_that_results_may_have(
     assert verdict.accepted, verdict.reasons
 
 
-def test_another_question_model_or_server_is_asked_anew(tmp_path: Path) -> None:
-    cache = tmp_path / "kept.sqlite"
-    with SentimentServer(always(Reply())) as server, SentimentServer(always(Reply())) as other:
-        for asked, place, name, prompt, tokens in (
-            (12, server, "a", PROMPT, 32), (13, server, "a", PROMPT, 32),
-            (25, server, "b", PROMPT, 32), (37, server, "a", "Say of: {text}", 32),
-            (49, server, "a", PROMPT, 64), (12, other, "a", PROMPT, 32),
-        ):  # fmt: skip
-            model = EndpointModel(name, LabelPrompt(prompt), Server(place.base_url, tokens))
-            score(model, SUITE, cache=cache)
-            assert len(place.bodies) == asked
-
-
-def test_kept_answers_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_kept_by_question_model_and_server_and_read_anew(tmp_path: Path) -> None:
     cache = tmp_path / "kept.sqlite"
     with SentimentServer(always(Reply("Grade: bad"))) as server:
         place = Server(server.base_url)
         first = score(EndpointModel("m", LabelPrompt(PROMPT), place), SUITE, cache=cache)
         words = LabelPrompt(PROMPT, ("bad", "so-so", "good"))
         second = score(EndpointModel("m", words, place), SUITE, cache=cache)
-    assert set(first.labels) == {UNREADABLE} and set(second.labels) == {0}
-    assert len(server.bodies) == 13  # the first question is asked again
+        assert set(first.labels) == {UNREADABLE} and set(second.labels) == {0}
+        assert len(server.bodies) == 13  # the first question is asked again
+        for name, prompt, tokens in (("b", PROMPT, 32), ("m", "{text}?", 32), ("m", PROMPT, 64)):
+            before = len(server.bodies)
+            model = EndpointModel(name, LabelPrompt(prompt), Server(server.base_url, tokens))
+            score(model, SUITE, cache=cache)
+            assert len(server.bodies) == before + 12
 
 
 def silent(text: str, before: int) -> Reply:

@@ -66,12 +66,8 @@ class LoadedElsewhere:
     answers = probabilities
 
 
-@dataclass(frozen=True)
-class Described:
-    """A model with a prompt, and in what pieces it is asked texts, as numbers of these."""
-
-    model: LoadedElsewhere
-    pieces: tuple[tuple[int, ...], ...]
+Described = tuple[LoadedElsewhere, tuple[tuple[int, ...], ...]]
+"""A model with a prompt, and in what pieces it is asked texts, as numbers of these."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class LoadedModels:
         source, texts = given
         try:
             return tuple(
-                Described(LoadedElsewhere(model), tuple(self._pieces(model, texts)))
+                (LoadedElsewhere(model), tuple(self._pieces(model, texts)))
                 for model in self._models(source)
             )
         except Exception as error:  # somebody's model may fail in any way
@@ -185,11 +181,11 @@ def spread(
             if isinstance(described, Exception):
                 found[source.name] = described
                 continue
-            found[source.name] = [one.model for one in described]
-            for prompt, one in enumerate(described):
-                key = key_of(one.model)
+            found[source.name] = [model for model, _ in described]
+            for prompt, (model, parts) in enumerate(described):
+                key = key_of(model)
                 known = kept.kept(key, distinct)
-                for numbers in one.pieces:
+                for numbers in parts:
                     some = tuple(distinct[n] for n in numbers)
                     if not all(text in known for text in some):
                         pieces.append(Piece(source, prompt, key, some))
