@@ -8,31 +8,18 @@ import numpy as np
 
 from s2lct.leaderboard.answers.label_rules import NEUTRAL, NEUTRAL_BAND, POSITIVE, Labels, rule_for
 from s2lct.leaderboard.answers.predictions import Array
-from s2lct.leaderboard.models.built_in import Embedded
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier
+from s2lct.leaderboard.models.classifier import Classifier
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.network import Network, usable_device
 from s2lct.leaderboard.scoring.ask import probabilities_of
 
 
 def load_model(name: str, *, device: str = "auto") -> Classifier:
-    """A classifier by name, in single precision; networks, the embedded ones too, give gradients.
+    """A classifier by name, in single precision; networks give gradients.
 
     Raises:
         ScoringError: there is no such model, or it cannot be used.
     """
-    if name not in EMBEDDED_MODELS:
-        return load_classifier(name, device=device, dtype="float32")
-    import torch
-
-    from s2lct.leaderboard.models.sentiment_head import embedded_network
-
-    shipped = Embedded(name)
-    tokenizer, model = embedded_network(name)
-    torch.nn.Module.to(model, usable_device(device))
-    network = Network(tokenizer, model, name)
-    network.revision, network.fingerprint = shipped.revision, shipped.fingerprint
-    return network
+    return load_classifier(name, device=device, dtype="float32")
 
 
 class Judge:

@@ -18,7 +18,7 @@ from s2lct.labels import TASK
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.curate import Curated
-    from s2lct.builder.curation.agreement import Agreement
+    from s2lct.builder.curation.verdicts import Agreement
     from s2lct.builder.models.inventory import ModelEntry
     from s2lct.builder.write import CapabilityCounts
 
@@ -124,8 +124,6 @@ def build(
     capability: Annotated[
         list[str],
         typer.Option(
-            "--capability",
-            "--capabilities",
             help="Build this capability, an id or a YAML file with one of your own; may be given "
             r"again \[default: all].",
         ),
@@ -303,10 +301,10 @@ def curate(
         ),
     ] = "",
 ) -> Curated:
-    """Have people or language models annotate what a build would draw.
+    """Have people or models annotate what a build draws.
 
-    People fill the sheets that it writes; language models annotate at once.
-    `build --verdicts` keeps what two annotators passed.
+    It gives them what a build would draw. People fill the sheets that it writes; language models
+    annotate at once. `build --verdicts` keeps what two annotators passed.
     """
     from s2lct.builder.curate import LanguageModels
     from s2lct.builder.curate import curate as curate_corpus
@@ -362,8 +360,8 @@ def agreement(
 
     Labels and grades of naturalness, with Krippendorff's α.
     """
-    from s2lct.builder.curation.agreement import agreement as agreement_of
     from s2lct.builder.curation.verdicts import Verdicts
+    from s2lct.builder.curation.verdicts import agreement as agreement_of
     from s2lct.extras import require
 
     require("krippendorff")

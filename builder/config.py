@@ -34,6 +34,8 @@ def _label_map(value: Any) -> Any:
 
 
 def _number_of_seeds(value: Any) -> Any:
+    if value == "0":
+        raise ValueError("give a number from 1 on, or all")
     return ALL if value == "all" else value
 
 

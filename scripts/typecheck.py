@@ -34,7 +34,7 @@ if __name__ == "__main__":
         subprocess.run(
             [sys.executable, "-m", "mypy", str(package), "scripts", *sys.argv[1:]],
             cwd=ROOT,
-            env=os.environ | {"MYPYPATH": str(links)},
+            env=os.environ | {"MYPYPATH": os.pathsep.join(map(str, (links, ROOT / "scripts")))},
             check=False,
         ).returncode
     )

@@ -250,7 +250,7 @@ def check_same_suite(fingerprints: Mapping[str, str]) -> None:
     for name, fingerprint in others:
         if fingerprint != of_first:
             raise ScoringError(
-                f"{first} and {name}: of two suites ({of_first[:12]} and {fingerprint[:12]})",
+                f"{first} and {name}: of different suites ({of_first[:12]} and {fingerprint[:12]})",
                 hint="score both on one suite",
             )
 

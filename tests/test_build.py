@@ -338,7 +338,7 @@ def test_verdicts_hold_beside_a_capability_of_ones_own(tmp_path: Path) -> None:
     assert both["LC12"]
     assert not any(row["verdicts"] for row in both["LC12"])
     assert verify_suite(config.out) == []
-    flags = f"--out {config.out} --seeds 2 --capability LC2 --capability LC12 --capabilities {path}"
+    flags = f"--out {config.out} --seeds 2 --capability LC2 --capability {path}"
     assert "Nobody has read the cases of LC12" in run(*flags.split()).output
 
 

@@ -81,18 +81,8 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(client: HubClient, corpus: Path, out: Path, capabilities: tuple[str, ...]) -> None:
     chosen = [option for name in capabilities for option in ("--capability", name)]
-    client.s2lct(
-        "build",
-        "--corpus",
-        f"csv:{corpus}",
-        "--out",
-        out,
-        *chosen,
-        "--seeds",
-        "4",
-        "--expansions",
-        "4",
-    )
+    sizes = ["--seeds", "4", "--masks", "5", "--expansions", "4"]
+    client.s2lct("build", "--corpus", f"csv:{corpus}", "--out", out, *chosen, *sizes)
 
 
 def ids_of(client: HubClient, folder: Path, capability: str) -> list[str]:

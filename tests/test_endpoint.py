@@ -33,7 +33,6 @@ from s2lct.leaderboard.results.read import Suites, read_result, read_scored, rec
 from s2lct.leaderboard.results.standings import all_standings
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.leaderboard.site.report_page import html_report
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.submission.check import check
 from s2lct.suite.cases import Case, SuiteCases, load_cases
@@ -301,28 +300,20 @@ def test_spellings_of_an_address_are_one_that_results_may_have(
     assert verdict.accepted, verdict.reasons
 
 
-def test_another_question_model_or_server_is_asked_anew(tmp_path: Path) -> None:
-    cache = tmp_path / "kept.sqlite"
-    with SentimentServer(always(Reply())) as server, SentimentServer(always(Reply())) as other:
-        for asked, place, name, prompt, tokens in (
-            (12, server, "a", PROMPT, 32), (13, server, "a", PROMPT, 32),
-            (25, server, "b", PROMPT, 32), (37, server, "a", "Say of: {text}", 32),
-            (49, server, "a", PROMPT, 64), (12, other, "a", PROMPT, 32),
-        ):  # fmt: skip
-            model = EndpointModel(name, LabelPrompt(prompt), Server(place.base_url, tokens))
-            score(model, SUITE, cache=cache)
-            assert len(place.bodies) == asked
-
-
-def test_kept_answers_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_kept_by_question_model_and_server_and_read_anew(tmp_path: Path) -> None:
     cache = tmp_path / "kept.sqlite"
     with SentimentServer(always(Reply("Grade: bad"))) as server:
         place = Server(server.base_url)
         first = score(EndpointModel("m", LabelPrompt(PROMPT), place), SUITE, cache=cache)
         words = LabelPrompt(PROMPT, ("bad", "so-so", "good"))
         second = score(EndpointModel("m", words, place), SUITE, cache=cache)
-    assert set(first.labels) == {UNREADABLE} and set(second.labels) == {0}
-    assert len(server.bodies) == 13  # the first question is asked again
+        assert set(first.labels) == {UNREADABLE} and set(second.labels) == {0}
+        assert len(server.bodies) == 13  # the first question is asked again
+        for name, prompt, tokens in (("b", PROMPT, 32), ("m", "{text}?", 32), ("m", PROMPT, 64)):
+            before = len(server.bodies)
+            model = EndpointModel(name, LabelPrompt(prompt), Server(server.base_url, tokens))
+            score(model, SUITE, cache=cache)
+            assert len(server.bodies) == before + 12
 
 
 def silent(text: str, before: int) -> Reply:
@@ -345,35 +336,16 @@ def silent_result(tmp_path: Path) -> Path:
 
 def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Path) -> None:
     result = recompute(silent_result, SUITES)
-    assert result.format == 4
     lc4, lc9 = result.capabilities["LC4"], result.capabilities["LC9"]
     assert (lc4.refusals, lc4.unreadable) == (2, 0) and (lc9.refusals, lc9.unreadable) == (0, 2)
     assert lc4.all and lc4.answered and lc9.answered
     assert lc4.all.failures == 2 and lc4.answered.failures == 0 and lc4.answered.cases == 4
-    assert lc9.answered.failure_rate == 1
-    overall = result.overall
-    assert (overall.refusals, overall.unreadable) == (2, 2)
-    assert overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
-    assert overall.answered and overall.answered.failure_rate == pytest.approx(0.5)
+    assert result.overall.answered and lc9.answered.failure_rate == 1
+    assert result.overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
+    assert result.overall.answered.failure_rate == pytest.approx(0.5)
     assert result.answers == {"negative": 0, "neutral": 4, "positive": 4}
-    assert read_scored(silent_result, SUITES).outcomes.labels.tolist() == [
-        *(REFUSED, REFUSED, 2, 2, 2, 2), *(UNREADABLE, UNREADABLE, 1, 1, 1, 1)
-    ]  # fmt: skip
-
-
-def test_every_case_answered_leaves_no_trace_of_silence(tmp_path: Path) -> None:
-    path = write_result(outcomes_with(always(Reply("neutral")))[0], tmp_path)
-    overall = read_result(path).overall
-    assert (overall.refusals, overall.unreadable, overall.answered) == (0, 0, None)
-
-
-def test_a_model_that_refuses_everything_has_no_rate_without(tmp_path: Path) -> None:
-    path = write_result(outcomes_with(always(Reply("", refusal="No.")))[0], tmp_path)
-    result = recompute(path, SUITES)
-    assert result.overall.refusals == 12 and result.overall.failure_rate == 1
-    assert result.overall.answered is None and result.capabilities["LC4"].answered is None
-    build_site(collect(tmp_path, [SUITE]), tmp_path / "site")
-    html_report([read_scored(path, SUITES)])
+    none = outcomes_with(always(Reply("", refusal="No.")))[0]
+    assert none.failed.all() and set(none.labels.tolist()) == {REFUSED}
 
 
 def test_what_an_endpoint_took_is_recorded(silent_result: Path) -> None:
@@ -418,7 +390,6 @@ def test_a_submission_of_an_endpoint_is_a_claim_that_nobody_can_verify(
         ("url", "http://user:secret@host/v1", "is no address"),
         ("url", "javascript:alert(1)", "is no address"),
         ("url", "https://host/v1?key=1", "is no address"),
-        ("requests", 10**16, "too large"),
         ("last_day", "some day", "is no ISO date"),
     ],
 )
@@ -468,11 +439,10 @@ def test_wrong_options_are_told_before_anything_is_asked(
 def test_without_the_client_the_extra_is_named(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("s2lct.leaderboard.models.endpoint.find_spec", lambda name: None)
-    done = runner.invoke(
-        app, ["score", "m", "--base-url", "http://h/v1", "--suite", str(suite_folder)]
-    )
-    assert done.exit_code == 1 and 'pip install "s2lct[endpoints]"' in done.output
+    monkeypatch.setitem(sys.modules, "openai", None)
+    given = ["--suite", str(suite_folder), "--out", str(tmp_path)]
+    done = runner.invoke(app, ["score", "m", "--base-url", "http://h/v1", *given])
+    assert done.exit_code == 1 and "s2lct[endpoints]" in done.output
 
 
 # A suite of 2,000 cases, killed in the middle.

@@ -31,7 +31,7 @@ BUILDS = {
     "paper": f"{PAPER} {SOME}",
     "sst-paper": f"--corpus sst:{SHARED / 'data' / 'sst'} {PAPER} {SOME}",
     "unread": "--unread --capability LC4 --seeds 3",
-    "own-capability": "--capabilities lc12.yaml --capability LC12 --seeds 3",
+    "own-capability": "--capability lc12.yaml --seeds 3",
 }
 OWN_CAPABILITY = """\
 id: LC12

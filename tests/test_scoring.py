@@ -78,91 +78,60 @@ CASES = SuiteCases(
 )
 
 
-@pytest.mark.parametrize(
-    ("positive", "label"), [(0.2, 0), (1 / 3, 0), (0.34, 1), (0.66, 1), (2 / 3, 2), (0.9, 2)]
-)
-def test_binary_models_answer_neutral_between_a_third_and_two_thirds(
-    positive: float, label: int
-) -> None:
-    rule = rule_for(["NEGATIVE", "POSITIVE"])
-    assert rule.labels(np.array([[1 - positive, positive]])).tolist() == [label]
+BANDED = [(0.2, 0), (1 / 3, 0), (0.34, 1), (0.66, 1), (2 / 3, 2), (0.9, 2)]
+STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
 
 
-def test_the_neutral_band_is_an_option() -> None:
-    rule = rule_for(["neg", "pos"], neutral_band=(0.5, 0.5))
-    assert rule.labels(np.array([[0.51, 0.49], [0.5, 0.5], [0.49, 0.51]])).tolist() == [0, 0, 2]
-
-
-def test_five_stars_fold_to_three_labels() -> None:
-    rule = rule_for(["1 star", "2 stars", "3 stars", "4 stars", "5 stars"])
-    said = rule.labels(np.array([[0.3, 0.3, 0.4, 0, 0], [0, 0.1, 0.4, 0.3, 0.2]]))
-    assert said.tolist() == [0, 2]
-
-
-def test_labels_without_meaning_are_refused_with_the_mend() -> None:
-    with pytest.raises(ScoringError, match=r"--label-map LABEL_0=negative\|neutral\|positive"):
-        rule_for(["LABEL_0", "LABEL_1"], model="somebody/model")
-
-
-def test_well_known_models_and_a_label_map_give_the_meaning() -> None:
+def test_a_rule_says_what_probabilities_mean() -> None:
+    binary, halves = (
+        rule_for(["NEGATIVE", "POSITIVE"]),
+        rule_for(["neg", "pos"], neutral_band=(0.5, 0.5)),
+    )
+    rows = np.array([[1 - positive, positive] for positive, _ in BANDED])
+    assert binary.labels(rows).tolist() == [label for _, label in BANDED]
+    assert halves.labels(np.array([[0.51, 0.49], [0.5, 0.5], [0.49, 0.51]])).tolist() == [0, 0, 2]
+    folded = rule_for(STARS).labels(np.array([[0.3, 0.3, 0.4, 0, 0], [0, 0.1, 0.4, 0.3, 0.2]]))
+    assert folded.tolist() == [0, 2]
     known = rule_for(["LABEL_0", "LABEL_1"], model="textattack/bert-base-uncased-SST-2")
     mapped = rule_for(["LABEL_0", "LABEL_1"], label_map={"0": "positive", "LABEL_1": "negative"})
-    assert known.meanings == (0, 2)
-    assert mapped.meanings == (2, 0)
-    assert "--label-map" in str(mapped)
+    assert (known.meanings, mapped.meanings) == ((0, 2), (2, 0)) and "--label-map" in str(mapped)
+    with pytest.raises(ScoringError) as refused:
+        rule_for(["LABEL_0", "LABEL_1"], model="somebody/model")
+    assert "--label-map LABEL_0=" in refused.value.hint
+    for classes in (["a", "b", "c", "d", "e", "f"], ["only"], ["neutral", "positive"]):
+        with pytest.raises(ScoringError):
+            rule_for(classes)
 
 
-@pytest.mark.parametrize(
-    ("classes", "problem"),
+THREE_WAYS: list[Any] = [
+    [0, 1, 2],
+    np.array([0, 1, 2]),
+    ["negative", "neutral", "positive"],
+    [[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]],
+    [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]],
+    [[0.5, 0.3, 0.2, 0, 0], [0, 0.2, 0.8, 0, 0], [0, 0, 0.1, 0.2, 0.7]],
+    [{"negative": 1 - p, "positive": p} for p in (0.2, 0.5, 0.9)],
     [
-        (["a", "b", "c", "d", "e", "f"], "6 classes"),
-        (["only"], "1 classes"),
-        (["neutral", "positive"], "lack negative"),
+        [{"label": "POSITIVE", "score": p}, {"label": "NEGATIVE", "score": 1 - p}]
+        for p in (0.1, 0.5, 0.9)
     ],
-)
-def test_classes_that_are_no_sentiment_are_refused(classes: list[str], problem: str) -> None:
-    with pytest.raises(ScoringError, match=problem):
-        rule_for(classes)
+]
+MEANINGLESS: list[Any] = [
+    [0, 1],
+    [0, 1, 7],
+    ["good-ish", "neutral", "positive"],
+    [[0.1] * 4] * 3,
+    [[0.1, float("nan")]] * 3,
+    [{"label": "LABEL_1", "score": 1.0}] * 3,
+]
 
 
-@pytest.mark.parametrize(
-    "predictions",
-    [
-        [0, 1, 2],
-        ["negative", "neutral", "positive"],
-        [[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]],
-        [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]],
-        [[0.5, 0.3, 0.2, 0, 0], [0, 0.2, 0.8, 0, 0], [0, 0, 0.1, 0.2, 0.7]],
-        [
-            {"negative": 0.8, "positive": 0.2},
-            {"negative": 0.5, "positive": 0.5},
-            {"positive": 0.9, "negative": 0.1},
-        ],
-        [
-            [{"label": "POSITIVE", "score": p}, {"label": "NEGATIVE", "score": 1 - p}]
-            for p in (0.1, 0.5, 0.9)
-        ],
-        np.array([0, 1, 2]),
-    ],
-)
-def test_predictions_of_any_shape_mean_the_same(predictions: Any) -> None:
-    assert labels_of_predictions(predictions, 3)[0].tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("predictions", "problem"),
-    [
-        ([0, 1], "2 predictions for 3 references"),
-        ([0, 1, 7], "7 is no label id"),
-        (["good-ish", "neutral", "positive"], "good-ish"),
-        ([[0.1] * 4] * 3, r"shape \(3, 4\)"),
-        ([[0.1, float("nan")]] * 3, "not a number"),
-        ([{"label": "LABEL_1", "score": 1.0}] * 3, "LABEL_1"),
-    ],
-)
-def test_predictions_that_mean_nothing_are_refused(predictions: Any, problem: str) -> None:
-    with pytest.raises(ScoringError, match=problem):
-        labels_of_predictions(predictions, 3)
+def test_predictions_of_any_shape_mean_the_same_or_are_refused() -> None:
+    for predictions in THREE_WAYS:
+        assert labels_of_predictions(predictions, 3)[0].tolist() == [0, 1, 2]
+    for predictions in MEANINGLESS:
+        with pytest.raises(ScoringError):
+            labels_of_predictions(predictions, 3)
 
 
 def test_the_word_lists_score_a_suite(suite_folder: Path) -> None:

@@ -12,7 +12,7 @@ from s2lct.errors import PublishError
 from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import faults_of_names, names_of
+from s2lct.leaderboard.results.untrusted import faults_of_names
 from s2lct.leaderboard.results.write import repository_path
 from s2lct.plain_text import plain
 
@@ -52,7 +52,7 @@ class CheckedResult:
             for part, record in (("suite", read.suite), ("model", read.model))
         }
         result = read.model_copy(update=named)
-        if fault := next(faults_of_names(names_of(result)), ""):
+        if fault := next(faults_of_names(result), ""):
             raise PublishError(
                 f"{path}: {fault}", hint="rename the model's folder and score it again"
             )

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.labels import TASK, Task, check_label_map
+from s2lct.labels import LABELS, TASK, check_label_map
 
-NEUTRAL, POSITIVE, NEUTRAL_BAND = TASK.middle, TASK.high, TASK.middle_band
+NEGATIVE, NEUTRAL, POSITIVE, NEUTRAL_BAND = TASK.low, TASK.middle, TASK.high, TASK.middle_band
 MOST_CLASSES = 5
 TOLERANCE = 1e-2
 """How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
@@ -36,15 +36,13 @@ class LabelRule:
     """What each class of a model means: the number of a label.
 
     In a model without a neutral class, p(positive) strictly within the neutral band is neutral.
-    ``origin`` says where the meanings were taken from. The middle of another task stands for
-    neutral, its high end for positive.
+    ``origin`` says where the meanings were taken from.
     """
 
     classes: tuple[str, ...]
     meanings: tuple[int, ...]
     neutral_band: tuple[float, float] = NEUTRAL_BAND
     origin: str = "the model's id2label"
-    task: Task = TASK
 
     def __post_init__(self) -> None:
         checked_band(self.neutral_band)
@@ -52,27 +50,27 @@ class LabelRule:
     @property
     def has_neutral(self) -> bool:
         """Whether a class means neutral."""
-        return self.task.middle in self.meanings
+        return NEUTRAL in self.meanings
 
     def __str__(self) -> str:
         if self.has_neutral:
             return f"{self.told_meanings}; probabilities summed, the largest wins"
-        (low, high), labels = self.neutral_band, self.task.labels
+        low, high = self.neutral_band
         return (
-            f"{self.told_meanings}; {labels[self.task.middle]} where "
-            f"{low:.3g} < p({labels[self.task.high]}) < {high:.3g}"
+            f"{self.told_meanings}; {LABELS[NEUTRAL]} where "
+            f"{low:.3g} < p({LABELS[POSITIVE]}) < {high:.3g}"
         )
 
     @property
     def told_meanings(self) -> str:
         """What each class means, and where that was taken from."""
         pairs = zip(self.classes, self.meanings, strict=True)
-        told = ", ".join(f"{name} → {self.task.labels[meaning]}" for name, meaning in pairs)
+        told = ", ".join(f"{name} → {LABELS[meaning]}" for name, meaning in pairs)
         return f"{told} (from {self.origin})"
 
     def folded(self, probabilities: Array) -> Array:
         """Probabilities of the labels, shape (texts, labels), of those of the classes."""
-        folded = np.zeros((len(probabilities), len(self.task.labels)))
+        folded = np.zeros((len(probabilities), len(LABELS)))
         for column, meaning in enumerate(self.meanings):
             folded[:, meaning] += probabilities[:, column]
         return folded
@@ -97,13 +95,13 @@ class LabelRule:
         folded = self.folded(probabilities)
         if self.has_neutral:
             return np.asarray(folded.argmax(axis=1), dtype=np.int64)
-        return self.banded(folded[:, self.task.high])
+        return self.banded(folded[:, POSITIVE])
 
     def banded(self, positive: Array) -> Labels:
         """Labels of a model without a neutral class by its p(positive), shape (texts,)."""
-        (low, high), task = self.neutral_band, self.task
-        labels = np.where(positive >= high, task.high, task.middle)
-        return np.where(positive <= low, task.low, labels).astype(np.int64)
+        low, high = self.neutral_band
+        labels = np.where(positive >= high, POSITIVE, NEUTRAL)
+        return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
 
     def could_be(
         self, labels: Labels, probabilities: Array, margin: float
@@ -117,11 +115,9 @@ class LabelRule:
         if self.has_neutral:
             own = folded[np.arange(len(labels)), labels]
             return np.asarray(folded.max(axis=1) - own <= margin)
-        positive = folded[:, self.task.high]
-        place = np.empty(len(self.task.labels), dtype=np.int64)
-        place[[self.task.low, self.task.middle, self.task.high]] = range(3)
+        positive = folded[:, POSITIVE]
         lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
-        return np.asarray((place[lowest] <= place[labels]) & (place[labels] <= place[highest]))
+        return np.asarray((lowest <= labels) & (labels <= highest))
 
 
 def _check_probabilities(table: Array, called: str) -> None:
@@ -153,11 +149,6 @@ def checked_band(neutral_band: Any) -> tuple[float, float]:
             hint="give two numbers, 0 ≤ low ≤ high ≤ 1, such as (1/3, 2/3)",
         )
     return float(band[0]), float(band[1])
-
-
-def band_of(neutral_band: Any, task: Task) -> tuple[float, float]:
-    """`checked_band` of a band; the task's where the default was left."""
-    return checked_band(task.middle_band if neutral_band is NEUTRAL_BAND else neutral_band)
 
 
 def check_classes(classes: Any) -> tuple[str, ...]:
@@ -200,12 +191,11 @@ def rule_for(
     model: str = "",
     label_map: Mapping[Any, Any] | None = None,
     neutral_band: tuple[float, float] = NEUTRAL_BAND,
-    task: Task = TASK,
     origin: str = "the model's id2label",
 ) -> LabelRule:
     """The rule of a model by the names of its classes.
 
-    ``model`` is looked up in the task's ``known_models``; a user's ``label_map`` (see
+    ``model`` is looked up among the task's ``known_models``; a user's ``label_map`` (see
     `check_label_map`) comes first. Raises a ScoringError for fewer than two or more than five
     classes, classes without a meaning, or a map of classes that the model lacks.
     """
@@ -216,37 +206,36 @@ def rule_for(
             f"model {called}: has {len(names)} classes",
             hint=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
         )
-    band = band_of(neutral_band, task)
-    meanings = [meaning_of(name, task) for name in names]
-    known = task.known_models.get(model, ())
-    if (mapping := check_label_map(label_map, task)) is not None:
-        meanings, origin = _mapped(names, mapping, called, task), "--label-map"
+    meanings = [meaning_of(name) for name in names]
+    known = TASK.known_models.get(model, ())
+    if (mapping := check_label_map(label_map)) is not None:
+        meanings, origin = _mapped(names, mapping, called), "--label-map"
     elif len(known) == len(names) and all(
         own in (None, meaning) for own, meaning in zip(meanings, known, strict=True)
     ):
         meanings, origin = list(known), "the table of well-known models"
     if unknown := [name for name, found in zip(names, meanings, strict=True) if found is None]:
-        example = ",".join(f"{name}={'|'.join(task.labels)}" for name in unknown)
+        example = ",".join(f"{name}={'|'.join(LABELS)}" for name in unknown)
         raise ScoringError(
             f"model {called}: nothing says what {', '.join(unknown)} means",
             hint=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
         )
     told = tuple(meaning for meaning in meanings if meaning is not None)
-    if not {task.low, task.high} <= set(told):
+    if not {NEGATIVE, POSITIVE} <= set(told):
         raise ScoringError(
-            f"model {called}: classes {', '.join(names)} lack {' or '.join(task.ends)}",
-            hint=f"pass a {task.name} model, or say what its classes mean with --label-map",
+            f"model {called}: classes {', '.join(names)} lack {' or '.join(TASK.ends)}",
+            hint=f"pass a {TASK.name} model, or say what its classes mean with --label-map",
         )
-    return LabelRule(names, told, band, origin, task)
+    return LabelRule(names, told, checked_band(neutral_band), origin)
 
 
 def _plain_name(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name.strip().lower())
 
 
-def meaning_of(name: str, task: Task = TASK) -> int | None:
+def meaning_of(name: str) -> int | None:
     """The label that the name of a class means; None where it says nothing."""
-    return task.class_names.get(_plain_name(name))
+    return TASK.class_names.get(_plain_name(name))
 
 
 def numbers_of(name: str, classes: Sequence[str]) -> list[int]:
@@ -256,9 +245,7 @@ def numbers_of(name: str, classes: Sequence[str]) -> list[int]:
     return exact or (alike if len(alike) == 1 else [])
 
 
-def _mapped(
-    names: Sequence[str], label_map: Mapping[str, str], called: str, task: Task
-) -> list[int | None]:
+def _mapped(names: Sequence[str], label_map: Mapping[str, str], called: str) -> list[int | None]:
     labels: list[int | None] = [None] * len(names)
     for key, label in label_map.items():
         numbers = numbers_of(key, names)
@@ -275,5 +262,5 @@ def _mapped(
                     f"--label-map: says twice what class {names[number]} of model {called} means",
                     hint="give each class one label, by its name or its number",
                 )
-            labels[number] = task.labels.index(label)
+            labels[number] = LABELS.index(label)
     return labels

@@ -62,11 +62,12 @@ def compare(
 ) -> Compared:
     """Say which differences between two models are real."""
     from s2lct.leaderboard.results import comparison
-    from s2lct.leaderboard.results.read import Suites, check_same_suite, read_scored
+    from s2lct.leaderboard.results.read import Suites, check_one_suite, read_scored
 
     suites = Suites(suite)
-    (one, before), (other, after) = (read_scored(path, suites) for path in (first, second))
-    check_same_suite([one, other])
+    read = {path: read_scored(path, suites) for path in (first, second)}
+    check_one_suite(read)
+    (one, before), (other, after) = read[first], read[second]
     cases, *failed = comparison.paired(before, after)
     if not cases:
         raise ScoringError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -278,12 +277,12 @@ def _of_server(
 ) -> Callable[[str], Sequence[Any]]:
     from s2lct.leaderboard.models.endpoint import EndpointModel, Server
     from s2lct.leaderboard.models.language_model import MOST_TOKENS
-    from s2lct.leaderboard.results.untrusted import faults_of_names
+    from s2lct.leaderboard.results.untrusted import fault_of_model_name
 
     server = Server(base_url, most_tokens or MOST_TOKENS, keeps_answers)
 
     def asked(name: str) -> Sequence[Any]:
-        if fault := next(faults_of_names({"model.name": name}), ""):
+        if fault := fault_of_model_name(name):
             raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
         return [EndpointModel(name, prompt, server) for prompt in prompts]
 
@@ -319,8 +318,7 @@ def ray_workers() -> Iterator[Engine[LoadedModels]]:
     from s2lct.leaderboard.scoring.spread import LoadedModels
     from s2lct.ray_engine import RayEngine
 
-    address = "auto" if os.environ.get("RAY_ADDRESS") else None
-    with RayEngine(LoadedModels, address=address, gpus_per_worker=None) as engine:
+    with RayEngine(LoadedModels, gpus_per_worker=None) as engine:
         yield engine
 
 

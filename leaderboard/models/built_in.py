@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,8 @@ from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
-from s2lct.leaderboard.models.classifier import ModelFacts, network_facts, package_licence
-from s2lct.threads import batches_at_once
-
-TEXTS_A_BATCH = 32
+from s2lct.leaderboard.models.classifier import ModelFacts, package_licence
+from s2lct.leaderboard.models.network import Network, place
 
 
 @dataclass(frozen=True)
@@ -81,29 +78,21 @@ WORD_LISTS = {
 }
 
 
-class Embedded:
-    """One of the two small networks that are shipped, as a `classifier.Classifier`.
+class Embedded(Network):
+    """One of the two small networks that are shipped, in single precision.
 
     ``weights_sha256`` is over the hashes of the encoder and the head. Raises a ModelError where the
     file of either is missing or broken.
     """
 
-    package = "s2lct"
-
-    def __init__(self, name: str) -> None:
-        import torch
-
+    def __init__(self, name: str, device: str = "auto") -> None:
         from s2lct.builder.models.encoder import ENCODER_SHA256, encoder_path
-        from s2lct.builder.models.shipped import shipped
         from s2lct.leaderboard.models import sentiment_head as heads
 
-        path = shipped(heads.head_path(name))
-        self.name, self.classes = name, heads.CLASSES[name]
-        self.encoder = heads.SentenceEncoder()
-        # The encoder's last bits depend on a batch's padding; the head adds no noise of its own.
-        head = heads.load_head(path, self.classes).eval().requires_grad_(False)
-        self.head = head.to(self.encoder.device, torch.float64)
-        weights = f"{ENCODER_SHA256} {sha256_of(path)}"
+        tokenizer, model = heads.embedded_network(name)
+        super().__init__(tokenizer, model, name)
+        place(model, device, "float32")
+        weights = f"{ENCODER_SHA256} {sha256_of(heads.head_path(name))}"
         self.weights_sha256 = hashlib.sha256(weights.encode()).hexdigest()
         settings = {
             path.name: sha256_of(path)
@@ -116,22 +105,4 @@ class Embedded:
     @property
     def facts(self) -> ModelFacts:
         """Size, licence, and in what it computes."""
-        licence = package_licence(self.package)
-        return network_facts(
-            self.encoder.model, self.head, batch_size=f"{TEXTS_A_BATCH} texts", licence=licence
-        )
-
-    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[Any]]]:
-        """Texts of like lengths, shorter ones first, as word pieces; cut after 256 of them."""
-        return self.encoder.tokenised(texts, TEXTS_A_BATCH)
-
-    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
-        """Probabilities of each batch, which one thread computes."""
-
-        def answered(given: tuple[list[int], list[Any]]) -> tuple[list[int], Array]:
-            numbers, rows = given
-            features = self.encoder.features(rows).double()
-            return numbers, self.head(features).softmax(dim=1).cpu().numpy()
-
-        on_cpu = self.encoder.device.type == "cpu"
-        yield from batches_at_once(answered, self.batches(texts), on_cpu=on_cpu)
+        return super().facts._replace(licence=package_licence("s2lct"))

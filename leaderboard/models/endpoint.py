@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -38,13 +38,6 @@ _ATTEMPTS = 3
 """How often a server may send what is no answer, such as the page of a proxy that is busy."""
 _VALID = timedelta(days=1)
 _ADDRESS = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?", re.A)
-_REFUSED = {
-    400: "the server does not take the request; check the model's name and what it can be asked",
-    401: f"the server does not take the key; export it as {API_KEY}",
-    403: f"the key may not use this model; ask its provider, or export another as {API_KEY}",
-    404: "check the address, which most servers want up to /v1, and the model's name",
-}
-_AGAIN = (408, 409, 429)
 _REPLACED = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
 """What a server may refuse to take, and what it takes instead."""
 _Tokens = Annotated[int, Field(ge=0, le=10**9)]
@@ -160,18 +153,14 @@ class EndpointModel:
         sent: how many requests were sent so far, with those that were not answered.
 
     Raises:
-        ScoringError: the package openai is missing, the key is, or label words are alike.
+        ScoringError: the key is none, or label words are alike.
     """
 
     revision = ""
     weights_sha256 = ""
 
     def __init__(self, name: str, asks: LabelPrompt, server: Server) -> None:
-        if find_spec("openai") is None:
-            raise ScoringError(
-                "--base-url: the package openai is not installed",
-                hint='pip install "s2lct[endpoints]"',
-            )
+        import_module("openai")  # what is missing is said before anything is asked
         asks.check_words()
         self.name, self.asks, self.server = name, asks, server
         self._key = os.environ.get(API_KEY, "").strip()
@@ -191,10 +180,6 @@ class EndpointModel:
         self._first: TextAnswer | None = None
         self._model: str | None = None
         self._lock = threading.Lock()
-
-    def asking(self, asks: LabelPrompt) -> EndpointModel:
-        """The same model of the same server, with another question."""
-        return EndpointModel(self.name, asks, self.server)
 
     @property
     def label_rule(self) -> str:
@@ -319,7 +304,7 @@ class EndpointModel:
                 told = error.param or str(error)
                 name = next((n for n in _REPLACED if re.search(rf"\b{n}\b", told)), None)
                 if name not in self._options:
-                    raise self._refused(error) from None
+                    raise self._error(self._said(error)) from None
                 value = self._options.pop(name)
                 if other := _REPLACED[name]:
                     self._options[other] = value
@@ -330,7 +315,7 @@ class EndpointModel:
         self, client: Any, text: str, refused: type[Exception] | tuple[()] = ()
     ) -> TextAnswer:
         """The answer to a text; what is ``refused`` is raised as it is."""
-        from openai import APIError, APIStatusError
+        from openai import APIError
 
         question, requests, why = self.asks.prompt.replace(SLOT, text), 0, ""
         for _ in range(_ATTEMPTS):
@@ -347,13 +332,9 @@ class EndpointModel:
                 why = f"it sends no answer that can be read ({where} {fault['msg']})".strip()
             except refused:
                 raise
-            except APIStatusError as error:
-                if error.status_code < 500 and error.status_code not in _AGAIN:
-                    raise self._refused(error) from None
-                raise self._gave_up(self._said(error)) from None
             except APIError as error:
-                raise self._gave_up(self._said(error)) from None
-        raise self._gave_up(why)
+                raise self._error(self._said(error)) from None
+        raise self._error(why)
 
     def _checked(self, found: _Completion, requests: int) -> TextAnswer:
         choice, usage = found.choices[0], found.usage or _Usage()
@@ -376,22 +357,18 @@ class EndpointModel:
         with self._lock:
             known = self._model = model if self._model is None else self._model
         if model != known:
-            raise ScoringError(
-                f"model {self.name} at {self.server.url}: {told} {model!r}, earlier ones {known!r}",
-                hint="name the one model that the server is to answer with; without "
-                "--keep-answers, answers of another are asked again",
+            raise self._error(
+                f"{told} {model!r}, earlier ones {known!r}",
+                "name the one model that the server is to answer with; without --keep-answers, "
+                "answers of another are asked again",
             )
 
-    def _refused(self, error: Any) -> ScoringError:
+    def _error(self, why: str, hint: str = "") -> ScoringError:
         return ScoringError(
-            f"model {self.name} at {self.server.url}: {self._said(error)}",
-            hint=_REFUSED.get(error.status_code, "change what the server names"),
-        )
-
-    def _gave_up(self, why: str) -> ScoringError:
-        return ScoringError(
-            f"model {self.name} at {self.server.url}: does not answer; {why}",
-            hint="check that the server runs at this address, and give the same command again",
+            f"model {self.name} at {self.server.url}: {why}",
+            hint=hint
+            or "check address (mostly up to /v1), model and key, which is exported as "
+            f"{API_KEY}; the same command goes on",
         )
 
     def _said(self, error: BaseException) -> str:

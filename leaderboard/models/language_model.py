@@ -150,9 +150,9 @@ class TextModel(NamedModel, Protocol):
 
 
 class _Question(NamedTuple):
-    """One text's number, the rows of tokens that the model reads, none the beginning of another.
+    """One text's number, the rows of tokens that the model reads, and for each word what counts.
 
-    And for each word its tokens that count: row, place whose prediction counts, token.
+    Of each of a word's tokens: row, place whose prediction counts, token.
     """
 
     number: int
@@ -320,16 +320,11 @@ class LanguageModel:
                 hint="write a prompt with words before {text}, or choose other label words",
             )
         # The last token is never read: nothing is asked of what follows it.
-        reads = list(dict.fromkeys(string[:-1] for string in strings))
-        rows = [
-            row
-            for row in reads
-            if not any(row != other and other[: len(row)] == row for other in reads)
+        rows = list(dict.fromkeys(string[:-1] for string in strings))
+        words = [
+            [(rows.index(string[:-1]), at - 1, string[at]) for at in range(shared, len(string))]
+            for string in strings
         ]
-        words = []
-        for string in strings:
-            read = next(n for n, row in enumerate(rows) if row[: len(string) - 1] == string[:-1])
-            words.append([(read, at - 1, string[at]) for at in range(shared, len(string))])
         return _Question(number, rows, words)
 
     def _strings(self, text: str) -> list[tuple[int, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import same_classes
@@ -18,11 +18,8 @@ from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.network import (
     Network,
     SequenceClassifier,
-    classes_of,
     usable_device,
 )
-
-CLASSIFICATION: Final = "text-classification"
 
 
 def load_classifier(
@@ -51,7 +48,7 @@ def load_classifier(
         return baseline
     usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
-        return Embedded(name)
+        return Embedded(name, device)
     if not Path(name).exists():
         if "/" not in name:
             _refuse_misspelt(name)
@@ -86,46 +83,41 @@ def as_classifier(
     """
     if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
         model, tokenizer = model
-        if tokenizer is None or not _is_module(model):
-            problem = "model= is a pair, but not of a model and its tokenizer"
-            raise ScoringError(problem, hint="pass (model, tokenizer)")
+    called = f"a model of type {type(model).__name__}"
     if tokenizer is not None and not _is_module(model):
         raise ScoringError(
-            f"tokenizer= with a model of type {type(model).__name__}, which has its own",
-            hint="leave tokenizer= out; it goes with a transformers model in memory",
+            f"tokenizer= with {called}",
+            hint="leave it out; it goes with a transformers model in memory",
         )
-    found = _found(model, tokenizer, classes)
-    same_classes(found.classes, classes)
-    return found
-
-
-def _found(model: Any, tokenizer: Any, classes: Sequence[str] | None) -> Classifier | Function:
+    found: Classifier | Function
     if isinstance(model, (str, Path)):
-        return load_classifier(str(model))
-    if isinstance(model, Function) or (
+        found = load_classifier(str(model))
+    elif isinstance(model, Function) or (
         hasattr(model, "probabilities") and hasattr(model, "classes")
     ):
-        return model  # type: ignore[no-any-return]
-    if hasattr(model, "predict") and hasattr(model, "processing_class"):
-        return Network(trainers_tokenizer(model.processing_class), model.model, "trainer")
-    if _is_module(model) and (tokenizer is not None or hasattr(model, "config")):
-        called = f"a model of type {type(model).__name__}"
-        if tokenizer is None:
-            hint = "pass tokenizer= too, or (model, tokenizer)"
-            raise ScoringError(f"{called} without its tokenizer", hint=hint)
-        if not hasattr(model, "config"):
-            hint = "pass a function from texts to probabilities"
-            raise ScoringError(f"{called} without a transformers configuration", hint=hint)
-        return Network(tokenizer, model)
-    if not callable(model):
+        found = model
+    elif hasattr(model, "predict") and hasattr(model, "processing_class"):
+        found = Network(trainers_tokenizer(model.processing_class), model.model, "trainer")
+    elif hasattr(model, "task") and hasattr(model, "tokenizer"):
+        found = Network(model.tokenizer, model.model, "pipeline")
+    elif _is_module(model):
+        if tokenizer is None or not hasattr(model, "config"):
+            raise ScoringError(
+                f"{called} without its tokenizer or its transformers configuration",
+                hint="pass tokenizer= too, or (model, tokenizer), or a function from texts to "
+                "probabilities",
+            )
+        found = Network(tokenizer, model)
+    elif callable(model):
+        found = Function(model, classes=classes)
+    else:
         raise ScoringError(
-            f"model of type {type(model).__name__}",
+            called,
             hint="pass a name, a function from texts to labels or probabilities, a pipeline, a "
             "Trainer, or a transformers model with tokenizer=",
         )
-    if hasattr(model, "task") and hasattr(model, "tokenizer"):
-        return _of_pipeline(model)
-    return Function(model, classes=classes)
+    same_classes(found.classes, classes)
+    return found
 
 
 def trainers_tokenizer(tokenizer: Any) -> Any:
@@ -141,23 +133,3 @@ def _is_module(model: Any) -> bool:
     # Who has a module has imported torch.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
-
-
-def _of_pipeline(classify: Any) -> Function:
-    if classify.task != CLASSIFICATION:
-        raise ScoringError(
-            f"a pipeline for {classify.task}", hint=f'pass pipeline("{CLASSIFICATION}", …)'
-        )
-
-    def answered(texts: list[str]) -> Any:
-        # A pipeline leaves a model in training as it is, and dropout would answer at random.
-        training = getattr(classify.model, "training", False)
-        if training:
-            classify.model.eval()
-        try:
-            return classify(texts, top_k=None, truncation=True)
-        finally:
-            if training:
-                classify.model.train()
-
-    return Function(answered, "pipeline", classes_of(classify.model.config))

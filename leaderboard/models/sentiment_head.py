@@ -5,7 +5,7 @@ As a `transformers` model they can be fine-tuned, saved and scored again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from safetensors.torch import load_file
 from torch import nn
 from transformers import (
     AutoConfig,
-    AutoModel,
     AutoModelForSequenceClassification,
     AutoTokenizer,
     BertConfig,
@@ -69,56 +68,6 @@ def pooled(states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
     weights = (mask / mask.sum(dim=1, keepdim=True)).to(states[0].dtype)[:, None]
     parts = [part for state in states for part in ((weights @ state)[:, 0], state[:, 0])]
     return torch.cat(parts, dim=1)
-
-
-class SentenceEncoder:
-    """The frozen encoder and its tokenizer; a ModelError where the package is missing or another.
-
-    A text's features are, for each hidden state (the embeddings and every layer), the mean over
-    the text's word pieces and the state of [CLS].
-    """
-
-    def __init__(self) -> None:
-        folder = encoder_path()
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer = pretrained(AutoTokenizer, folder)
-        model: Any = pretrained(AutoModel, folder, dtype=torch.float32)
-        self.model = model.eval().requires_grad_(False).to(self.device)
-
-    def batches(
-        self, texts: Sequence[str], batch_size: int
-    ) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Numbers of texts of similar length, shorter ones first, and features (texts, FEATURES).
-
-        Texts are cut after MAX_PIECES word pieces, [CLS] and [SEP] included. A batch's size changes
-        features by rounding alone.
-        """
-        for numbers, rows in self.tokenised(texts, batch_size):
-            yield numbers, self.features(rows)
-
-    def tokenised(
-        self, texts: Sequence[str], batch_size: int
-    ) -> Iterator[tuple[list[int], list[torch.Tensor]]]:
-        """The batches, and their texts' word pieces, none padded yet."""
-        if not texts:
-            return
-        encoded: list[list[int]] = self._tokenizer(
-            list(texts), truncation=True, max_length=MAX_PIECES, padding=False
-        )["input_ids"]
-        order = sorted(range(len(texts)), key=lambda number: len(encoded[number]))
-        for start in range(0, len(order), batch_size):
-            batch = order[start : start + batch_size]
-            yield batch, [torch.tensor(encoded[number]) for number in batch]
-
-    def features(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Features of a batch of texts' word pieces, shape (texts, FEATURES)."""
-        ids = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
-        mask = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
-        mask = mask.to(self.device, torch.int64)
-        told = self.model(
-            input_ids=ids.to(self.device), attention_mask=mask, output_hidden_states=True
-        )
-        return pooled(told.hidden_states, mask)
 
 
 def head_path(name: str, folder: Path = WEIGHTS) -> Path:

@@ -154,7 +154,7 @@ def _read(
 
 def _fault(result: Result, wanted: Sequence[str]) -> str:
     """Why a result is not shown, whatever its cases; empty if it is."""
-    if fault := next(untrusted.faults_of_names(untrusted.names_of(result)), ""):
+    if fault := next(untrusted.faults_of_names(result), ""):
         return fault
     if result.partial:
         return "covers a part of its suite; see it with `s2lct report`"

@@ -15,7 +15,7 @@ import numpy as np
 from s2lct.errors import GateError
 from s2lct.leaderboard.results import comparison
 from s2lct.leaderboard.results.comparison import shown_p
-from s2lct.leaderboard.results.read import Scored
+from s2lct.leaderboard.results.read import Scored, check_one_suite
 from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord
 from s2lct.leaderboard.scoring.statistics import Failed, by_name
 from s2lct.plain_text import plain
@@ -138,19 +138,6 @@ def check_same(results: Mapping[Path, Scored]) -> None:
                 "files are for several prompts of one model",
             )
     check_one_suite(results)
-
-
-def check_one_suite(results: Mapping[Path, Scored]) -> None:
-    """Refuse results on different suites with a `GateError`."""
-    (first, one), *others = results.items()
-    for path, other in others:
-        suites = [one.result.suite, other.result.suite]
-        if suites[0].fingerprint != suites[1].fingerprint:
-            told = ", ".join(f"{of.version or '?'} {of.fingerprint[:12]}" for of in suites)
-            raise GateError(
-                f"{first} and {path} were scored on different suites ({told})",
-                hint="score both on one version of the suite",
-            )
 
 
 def check_bound(results: Mapping[Path, Scored], bound: Bound) -> Check:

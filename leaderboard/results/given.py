@@ -15,7 +15,7 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, Labels, meaning_of
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.results.record import BUILT_IN
-from s2lct.leaderboard.results.untrusted import LONGEST_NAME, faults_of_names
+from s2lct.leaderboard.results.untrusted import LONGEST_NAME, fault_of_model_name
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases, parted
 from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
@@ -129,12 +129,12 @@ def _outcomes(
 
 def _model_name(name: str | None, file: Path) -> str:
     found = file.name.partition(".")[0] if name is None else name
-    fault = next(faults_of_names({"model.name": found}), "")
+    fault = fault_of_model_name(found)
     if found in BUILT_IN:
         fault = f"{found!r} is a model that comes with s2lct"
     if fault or not found:
         raise ScoringError(
-            f"--name: {fault.removeprefix('model.name: ') or 'is empty'}",
+            f"--name: {fault or 'is empty'}",
             hint="give --name letters, digits, _, . and -, such as --name my-team/my-model",
         )
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +70,7 @@ class Suites:
             raise ScoringError(
                 f"{path}: was scored on the suite {told.name} {told.version} "
                 f"({told.fingerprint[:12] or 'unknown'}), which is not here",
-                hint="name it: --suite DIR, --suite ORG/NAME@REVISION, or what it was read from",
+                hint=f"name it: --suite {plain(told.name, LONGEST_NAME)}, or where it is now",
             )
         return self._known[told.fingerprint]
 
@@ -96,17 +96,15 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
-def check_same_suite(results: Sequence[Result]) -> None:
-    """Refuse results of different suites."""
-    first, *others = results
-    for other in others:
-        if other.suite.fingerprint != first.suite.fingerprint:
-            suites = ", ".join(
-                f"{one.suite.version or '?'} {one.suite.fingerprint[:12]}" for one in (first, other)
-            )
+def check_one_suite(results: Mapping[Path, Scored]) -> None:
+    """Refuse results of different suites with a `ScoringError`."""
+    (first, one), *others = results.items()
+    for path, other in others:
+        suites = one.result.suite, other.result.suite
+        if suites[0].fingerprint != suites[1].fingerprint:
+            told = ", ".join(f"{of.version or '?'} {of.fingerprint[:12]}" for of in suites)
             raise ScoringError(
-                f"{first.model.name} and {other.model.name} were scored on different suites "
-                f"({suites})",
+                f"{first} and {path} were scored on different suites ({told})",
                 hint="score both on one version of the suite",
             )
 
@@ -198,10 +196,6 @@ def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
     """The fields of `Result` that follow from outcomes."""
     nested = score.figures(outcomes)
     flipping = ("item", "pass_to_fail", "expansions")
-    words, productions = (
-        [dict(zip(flipping, one, strict=True)) for one in ranked]
-        for ranked in (score.flipping_words(outcomes), score.flipping_productions(outcomes))
-    )
     return {
         "overall": nested.pop("overall"),
         "capabilities": nested,
@@ -215,8 +209,9 @@ def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
             for one in references(outcomes.cases, outcomes.counterparts)
         },
         "seen_in_training": score.seen_in_training(outcomes),
-        "flipping_words": words,
-        "flipping_productions": productions,
+        "flipping_words": [
+            dict(zip(flipping, one, strict=True)) for one in score.flipping_words(outcomes)
+        ],
     }
 
 

@@ -171,7 +171,7 @@ class CapabilityRecord(_Strict):
 
 
 class FlippingRecord(_Strict):
-    """How often an inserted word or a production turned a pass into a fail."""
+    """How often an inserted word turned a pass into a fail."""
 
     item: str
     pass_to_fail: int = Count
@@ -216,7 +216,6 @@ class Result(_Strict):
     references: dict[str, ReferenceRecord]
     seen_in_training: TrainingRecord
     flipping_words: tuple[FlippingRecord, ...]
-    flipping_productions: tuple[FlippingRecord, ...]
     outcomes: OutcomesRecord
 
     @property

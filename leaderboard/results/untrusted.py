@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,22 +37,13 @@ REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
 
 _LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
 _LONGEST_WORD = 300
-_MOST_PARAMETERS = 10**15
 _BREAKS = str.maketrans("", "", "\n\t")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _NAME = r"[A-Za-z0-9_.-]"
-_PATTERNS = {
-    "model.name": (
-        # Hub ids, built-in models, folders, and what servers call models, as llama3:8b
-        rf"/?(?!-){_NAME}+(?:/(?!-){_NAME}+)*(?:/|:{_NAME}+)?",
-        "{!r} is no name of letters, digits, _, . and -, with / between owner and name",
-    ),
-    "model.revision": (rf"(?!-)(?:{_NAME}|[+!])*", "{!r} is no revision"),
-    "model.weights_sha256": ("|[0-9a-f]{64}", "is no SHA-256"),
-    "suite.version": (rf"(?!-)(?:{_NAME}|\+){{0,64}}", "{!r} is no version"),
-    "suite.fingerprint": ("|[0-9a-f]{64}", "is no SHA-256"),
-}
+# Hub ids, built-in models, folders, and what servers call models, as llama3:8b
+_MODEL_NAME = re.compile(rf"/?(?!-){_NAME}+(?:/(?!-){_NAME}+)*(?:/|:{_NAME}+)?")
+_REVISION = re.compile(rf"(?!-)(?:{_NAME}|[+!])*")
+_VERSION = re.compile(rf"(?!-)(?:{_NAME}|\+){{0,64}}")
 
 
 class RefusedError(Exception):
@@ -127,7 +118,7 @@ def checked_record(data: bytes, *, names: bool) -> Result:
         result = parse_result(data)
     except RefusedError as refusal:
         raise RefusedError(f"is no result file ({refusal.reasons[0]})") from None
-    if faults := [*faults_of_words(result), *(faults_of_names(names_of(result)) if names else ())]:
+    if faults := [*faults_of_words(result), *(faults_of_names(result) if names else ())]:
         raise RefusedError(*faults)
     return result
 
@@ -178,23 +169,32 @@ def texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
             yield from texts_of(part, f"{where}.{number}")
 
 
-def faults_of_names(names: Mapping[str, str]) -> Iterator[str]:
-    """Names, as `names_of` gives them, that are none, or that look like another beside others."""
-    for where in ("model.name", "suite.name"):
-        if (length := len(names.get(where, ""))) > LONGEST_NAME:
-            yield f"{where}: has {length:,} characters, at most {LONGEST_NAME}"
-    for where, (pattern, problem) in _PATTERNS.items():
-        if where in names and not re.fullmatch(pattern, names[where]):
-            yield f"{where}: {problem.format(names[where])}"
-    if (name := names.get("model.name", "")).lower() in REFERENCE_NAMES:
-        yield f"model.name: {name!r} is what an answer is called that reads no case"
+def faults_of_names(result: Result) -> Iterator[str]:
+    """Names that are none, or that look like another beside others."""
+    model, suite = result.model, result.suite
+    if fault := fault_of_model_name(model.name):
+        yield f"model.name: {fault}"
+    if len(suite.name) > LONGEST_NAME:
+        yield f"suite.name: has {len(suite.name):,} characters, at most {LONGEST_NAME}"
+    if not _REVISION.fullmatch(model.revision):
+        yield f"model.revision: {model.revision!r} is no revision"
+    if not _VERSION.fullmatch(suite.version):
+        yield f"suite.version: {suite.version!r} is no version"
+    hashes = {"model.weights_sha256": model.weights_sha256, "suite.fingerprint": suite.fingerprint}
+    for where, text in hashes.items():
+        if text and not SHA256.fullmatch(text):
+            yield f"{where}: is no SHA-256"
 
 
-def names_of(result: Result) -> dict[str, str]:
-    """The names in a result that tell it from others, by their places."""
-    places = [*_PATTERNS, "suite.name"]
-    parts = [(place, *place.split(".")) for place in places]
-    return {place: getattr(getattr(result, part), name) for place, part, name in parts}
+def fault_of_model_name(name: str) -> str:
+    """Why a model cannot be called so beside others; empty if it can."""
+    if len(name) > LONGEST_NAME:
+        return f"has {len(name):,} characters, at most {LONGEST_NAME}"
+    if not _MODEL_NAME.fullmatch(name):
+        return f"{name!r} is no name of letters, digits, _, . and -, with / after the owner"
+    if name.lower() in REFERENCE_NAMES:
+        return f"{name!r} is what an answer is called that reads no case"
+    return ""
 
 
 def moment(text: str) -> datetime:
@@ -203,19 +203,16 @@ def moment(text: str) -> datetime:
     Raises:
         ValueError: it is none, or lies before `FIRST_DAY` or in the future.
     """
-    if not _DATE.fullmatch(text):
-        raise ValueError("is no ISO date")
     try:
         found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        found = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
-        found = found.astimezone(timezone.utc)
-    except (ValueError, OverflowError):
+    except ValueError:
         raise ValueError("is no ISO date") from None
+    found = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
     if found < FIRST_DAY:
         raise ValueError(f"lies before {FIRST_DAY.year}")
     if found > datetime.now(timezone.utc) + _SLOW_CLOCK:
         raise ValueError("lies in the future")
-    return found
+    return found.astimezone(timezone.utc)
 
 
 def read_verified(file: Path) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -333,20 +333,8 @@ def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
 
 def flipping_words(outcomes: Outcomes, most: int = 10) -> list[tuple[str, int, int]]:
     """Inserted words by how often they turned a pass into a fail: word, flips, expansions."""
-    return _flipping(outcomes, lambda case: case.inserted, most)
-
-
-def flipping_productions(outcomes: Outcomes, most: int = 10) -> list[tuple[str, int, int]]:
-    """Productions by how often their expansions turned a pass into a fail."""
-    return _flipping(outcomes, lambda case: (case.production,), most)
-
-
-def _flipping(
-    outcomes: Outcomes, of: Callable[[Case], Sequence[str]], most: int
-) -> list[tuple[str, int, int]]:
-    expansions = [case for case in outcomes.cases if case.kind == "expansion"]
     to_fail = [outcomes.cases[number] for number in flips(outcomes.cases, outcomes.failed)[0]]
-    total = Counter(item for case in expansions for item in of(case))
-    flipped = Counter(item for case in to_fail for item in of(case))
-    ranked = sorted(flipped, key=lambda item: (-flipped[item], item))
-    return [(item, flipped[item], total[item]) for item in ranked[:most]]
+    total = Counter(word for case in outcomes.cases for word in case.inserted)
+    flipped = Counter(word for case in to_fail for word in case.inserted)
+    ranked = sorted(flipped, key=lambda word: (-flipped[word], word))
+    return [(word, flipped[word], total[word]) for word in ranked[:most]]

@@ -18,10 +18,8 @@ from typing import Any, NoReturn
 from s2lct.cache import Cache
 from s2lct.engines import Engine
 from s2lct.errors import S2lctError, ScoringError
-from s2lct.leaderboard.answers.label_rules import Array
-from s2lct.leaderboard.answers.text_answers import TextAnswer
-from s2lct.leaderboard.models.classifier import ModelFacts, facts_of
-from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel, TextModel
+from s2lct.leaderboard.models.classifier import facts_of
+from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring.ask import key_of, predicted
 from s2lct.progress import bar
@@ -45,45 +43,31 @@ class Source:
 
 
 class LoadedElsewhere:
-    """A classifier that workers have asked everything: its predictions are in the cache."""
+    """A model that workers have asked everything: its predictions are in the cache."""
+
+    name: str
+    revision: str
+    fingerprint: str
+    weights_sha256: str
+    classes: tuple[str, ...]
 
     def __init__(self, model: Any) -> None:
-        self.name, self.revision, self.fingerprint = model.name, model.revision, model.fingerprint
-        self.weights_sha256: str = model.weights_sha256
-        self.classes: tuple[str, ...] = tuple(model.classes)
-        self.asks: LabelPrompt | None = getattr(model, "asks", None)
-        self.facts: ModelFacts = facts_of(model)
+        names = ("revision", "fingerprint", "weights_sha256", "classes", "asks", "label_rule")
+        known = {name: getattr(model, name) for name in ("name", *names) if hasattr(model, name)}
+        vars(self).update(known, facts=facts_of(model))
 
-    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
+    def probabilities(self, texts: Sequence[str]) -> NoReturn:
         """Raise a ScoringError: nothing is asked here."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
         raise ScoringError(
             f"model {self.name}: what workers predicted was not kept",
             hint="give the same command again",
         )
 
-
-class WritesElsewhere(LoadedElsewhere):
-    """The same of one that answers in words, as a `TextModel`."""
-
-    def __init__(self, model: TextModel) -> None:
-        super().__init__(model)
-        self.asks: LabelPrompt = model.asks
-        self.label_rule = model.label_rule
-
-    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
-        """Raise a ScoringError: nothing is asked here."""
-        self._refuse()
+    answers = probabilities
 
 
-@dataclass(frozen=True)
-class Described:
-    """A model with a prompt, and in what pieces it is asked texts, as numbers of these."""
-
-    model: LoadedElsewhere
-    pieces: tuple[tuple[int, ...], ...]
+Described = tuple[LoadedElsewhere, tuple[tuple[int, ...], ...]]
+"""A model with a prompt, and in what pieces it is asked texts, as numbers of these."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +99,7 @@ class LoadedModels:
         source, texts = given
         try:
             return tuple(
-                Described(
-                    (WritesElsewhere if isinstance(model, TextModel) else LoadedElsewhere)(model),
-                    tuple(self._pieces(model, texts)),
-                )
+                (LoadedElsewhere(model), tuple(self._pieces(model, texts)))
                 for model in self._models(source)
             )
         except Exception as error:  # somebody's model may fail in any way
@@ -200,11 +181,11 @@ def spread(
             if isinstance(described, Exception):
                 found[source.name] = described
                 continue
-            found[source.name] = [one.model for one in described]
-            for prompt, one in enumerate(described):
-                key = key_of(one.model)
+            found[source.name] = [model for model, _ in described]
+            for prompt, (model, parts) in enumerate(described):
+                key = key_of(model)
                 known = kept.kept(key, distinct)
-                for numbers in one.pieces:
+                for numbers in parts:
                     some = tuple(distinct[n] for n in numbers)
                     if not all(text in known for text in some):
                         pieces.append(Piece(source, prompt, key, some))

@@ -99,7 +99,7 @@ def _faults_of_record(result: Result, suite: SuiteCases) -> Iterator[str]:
     """What is wrong with the words of a result on a suite, whatever its figures."""
     model, options = result.model, result.model.options
     yield from untrusted.faults_of_words(result)
-    yield from untrusted.faults_of_names(untrusted.names_of(result))
+    yield from untrusted.faults_of_names(result)
     for where, text in untrusted.texts_of(result.model_dump(), ""):
         # What a language model is asked may hold its own marks, and is part of the label rule.
         name = where.rpartition(".")[2]

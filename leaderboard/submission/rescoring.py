@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, TASK
-from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.label_rules import Labels, rule_for
 from s2lct.leaderboard.models.classifier import facts_of
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import MOST_TOKENS
@@ -80,12 +79,13 @@ def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAga
         told = rule_in_words(rule, asks)
         if writes and asks is not None:
             told = asks.written_rule(options.max_tokens or MOST_TOKENS)
+        known = facts_of(model)
         facts = {
             "revision": revision or model.revision,
             "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
             "label_rule": told,
-            "parameters": facts_of(model).parameters,
-            "licence": facts_of(model).licence,
+            "parameters": known.parameters,
+            "licence": known.licence,
         }
         if faults := [*_faults_of_identity(result, facts)]:
             return AskedAgain(tuple(faults))
@@ -93,10 +93,16 @@ def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAga
             written = sorted(model.written(texts))
             answers = {texts[number]: answer for number, answer, _ in written}
             margins = np.array([one.margin for one in written])
-            said = read_labels(model, texts, answers)
-            faults = [*_faults_of_answers(cases, labels, said, margins)]
+            said, near = read_labels(model, texts, answers), margins < ROUNDING
+            fits = near  # with a tie it may answer anything else
         else:
-            faults = [*_faults_of_labels(rule, cases, labels, probabilities_of(model, texts))]
+            probabilities = probabilities_of(model, texts)
+            said, every = rule.labels(probabilities), range(len(LABELS))
+            could = np.stack(
+                [rule.could_be(np.full(len(cases), n), probabilities, ROUNDING) for n in every]
+            )
+            near, fits = could.sum(axis=0) > 1, could[labels, np.arange(len(cases))]
+        faults = [*_faults_unless_near(cases, said != labels, near, fits)]
         return AskedAgain(tuple(faults), len(cases), tuple(_doubts(name, classes, options)))
     except ScoringError as error:
         problem = error.problem.replace(place, name)
@@ -140,25 +146,6 @@ def _faults_of_identity(result: Result, facts: Mapping[str, Any]) -> Iterator[st
         value, known = getattr(stated, field), facts[field]
         if value not in (None, known):
             yield f"model.{field}: is {value!r}, the model's is {known!r}"
-
-
-def _faults_of_labels(
-    rule: LabelRule, cases: Sequence[Case], labels: Labels, probabilities: Array
-) -> Iterator[str]:
-    """Labels that the model does not give."""
-    other = rule.labels(probabilities) != labels
-    said = (np.full(len(cases), label) for label in range(len(LABELS)))
-    fits = np.stack([rule.could_be(label, probabilities, ROUNDING) for label in said])
-    near = fits.sum(axis=0) > 1
-    yield from _faults_unless_near(cases, other, near, fits[labels, np.arange(len(cases))])
-
-
-def _faults_of_answers(
-    cases: Sequence[Case], labels: Labels, said: Labels, margins: Array
-) -> Iterator[str]:
-    """Labels, or none, that the model does not answer; with a tie it may answer anything else."""
-    near = margins < ROUNDING
-    yield from _faults_unless_near(cases, said != labels, near, near)
 
 
 def _faults_unless_near(
