@@ -43,7 +43,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS, TransformersMaskedLM
 from s2lct.builder.pipeline import build_suite, fluent_families
-from s2lct.builder.stages import mask, parse
+from s2lct.builder.stages import mask
 from s2lct.builder.stages.fill import fill
 from s2lct.builder.write import composed_rows
 from s2lct.suite.records import MaskedSentence, Sentence, Token
@@ -78,7 +78,7 @@ def drawn_masked_sentences(count: int) -> list[MaskedSentence]:
         Seed(s.id, "LC2", s.text, (s.label,), s.label, "", (s,)) for s in sample_sentences(count)
     ]
     return mask.mask(
-        parse.parse(seeds, load_tagger(), load_parser()),
+        mask.parse(seeds, load_tagger(), load_parser()),
         ReferenceGrammar.load(),
         masked_per_seed=10,
         masks_per_sentence=1,

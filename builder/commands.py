@@ -18,7 +18,7 @@ from s2lct.labels import TASK
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.curate import Curated
-    from s2lct.builder.curation.agreement import Agreement
+    from s2lct.builder.curation.verdicts import Agreement
     from s2lct.builder.models.inventory import ModelEntry
     from s2lct.builder.write import CapabilityCounts
 
@@ -360,8 +360,8 @@ def agreement(
 
     Labels and grades of naturalness, with Krippendorff's α.
     """
-    from s2lct.builder.curation.agreement import agreement as agreement_of
     from s2lct.builder.curation.verdicts import Verdicts
+    from s2lct.builder.curation.verdicts import agreement as agreement_of
     from s2lct.extras import require
 
     require("krippendorff")

@@ -19,7 +19,7 @@ from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.sources import Extension, Source, sentence_id
-from s2lct.builder.stages import attested, compose, confirm, extend, search
+from s2lct.builder.stages import compose, confirm, extend, reduce, search
 from s2lct.builder.stages.compose import (
     PAIRINGS,
     ComposedExpansion,
@@ -155,7 +155,7 @@ class FluentForm:
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources:
-            found = attested.shortened(source.analysis, self.grammar, self.lexicon, attached)
+            found = reduce.shortened(source.analysis, self.grammar, self.lexicon, attached)
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
@@ -233,7 +233,7 @@ class FluentForm:
             label = source.sentence.label
             own = [one for one in some if tried(one, label)]
             if self.verdicts is not None:
-                own += [two for two in attested.paired(source.text, own) if tried(two, label)]
+                own += [two for two in reduce.paired(source.text, own) if tried(two, label)]
             families.append((source, own))
         found = confirm.confirmed_all(
             families,

@@ -10,7 +10,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.stages import fill, mask, parse, search, select, transform, validate
+from s2lct.builder.stages import fill, mask, search, transform, validate
 from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.progress import bar
 from s2lct.suite.records import Family, Seed, Sentence
@@ -63,7 +63,7 @@ def families_in_paper_form(
     fillings: dict[fill.Problem, list[fill.Filling]] = {}
     progress = bar("expand", len(seeds))
     for start in range(0, len(seeds), SEEDS_AT_ONCE):
-        parsed = parse.parse(seeds[start : start + SEEDS_AT_ONCE], models.tagger, models.parser)
+        parsed = mask.parse(seeds[start : start + SEEDS_AT_ONCE], models.tagger, models.parser)
         masked = mask.mask(
             parsed,
             grammar,
@@ -85,7 +85,7 @@ def families_in_paper_form(
         left_out.update(
             (parents[one.seed_id].seed.capability, one.id) for one in passed if one.id in excluded
         )
-        for family in select.select(
+        for family in validate.select(
             [one for one in passed if one.id not in excluded],
             parsed,
             per_seed=config.expansions,
@@ -96,7 +96,7 @@ def families_in_paper_form(
     for name, _ in left_out:
         counted[name]["excluded"] += 1
     for name, group in families.items():
-        families[name], duplicates = select.without_duplicates(group)
+        families[name], duplicates = validate.without_duplicates(group)
         counted[name].update(
             duplicates=duplicates.total(),
             seeds=len(families[name]),

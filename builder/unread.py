@@ -21,7 +21,7 @@ from s2lct.builder.fluent_form import (
     FluentForm,
 )
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
-from s2lct.builder.stages import attested, compose
+from s2lct.builder.stages import compose, reduce
 from s2lct.builder.stages.compose import PAIRINGS, ComposedSeed
 from s2lct.labels import Label
 from s2lct.progress import bar
@@ -196,7 +196,7 @@ class CandidatesOfABuild:
         single = self._longer[source.text]
         yield from single
         passed = [one for one in single if form.passes(one.id, source.sentence.label)]
-        yield from attested.paired(source.text, passed)[:PAIRS_OF_A_SENTENCE]
+        yield from reduce.paired(source.text, passed)[:PAIRS_OF_A_SENTENCE]
 
     def _look_up_shorter(self, sources: Sequence[Source]) -> None:
         """Find the shorter forms of sentences where they are not known."""

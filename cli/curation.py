@@ -15,7 +15,7 @@ from s2lct.cli.options import Panel
 
 if TYPE_CHECKING:
     from s2lct.builder.curate import Curated
-    from s2lct.builder.curation.agreement import Agreement
+    from s2lct.builder.curation.verdicts import Agreement
 
 app = typer.Typer()
 BUILDING = Panel(app, "Build a suite")

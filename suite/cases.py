@@ -237,6 +237,24 @@ def published_suite(name: str) -> Path:
     return Path(folder)
 
 
+def check_same_suite(fingerprints: Mapping[str, str]) -> None:
+    """Refuse what is of several suites.
+
+    Args:
+        fingerprints: of suites, by what is of them, such as a result file.
+
+    Raises:
+        ScoringError: two differ.
+    """
+    (first, of_first), *others = fingerprints.items()
+    for name, fingerprint in others:
+        if fingerprint != of_first:
+            raise ScoringError(
+                f"{first} and {name}: of different suites ({of_first[:12]} and {fingerprint[:12]})",
+                hint="score both on one suite",
+            )
+
+
 def _rows_in(data: Any) -> Iterator[Any]:
     if isinstance(data, Mapping):
         if "id" in data and "text" in data:

@@ -224,7 +224,7 @@ def _refuse(faults: Sequence[str], folder: Path, called: str | None) -> None:
         raise SuiteError(
             f"{called or folder}/{faults[0]}{more}",
             hint="build or fetch the suite again"
-            + ("" if called else f"; `s2lct verify {folder} --quick` lists what is wrong"),
+            + ("" if called else f"; `s2lct verify {folder}` lists what is wrong"),
         )
 
 

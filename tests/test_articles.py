@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from s2lct.builder.language.articles import takes_an
+from s2lct.builder.language.fluency import takes_an
 
 AN = """
     old hour hourly honest honour heirloom heiress unidentified unimportant unimpressive uninspired

@@ -84,29 +84,6 @@ def test_the_board_says_what_is_measured_and_gives_examples_hardest_first(
 
 
 @pytest.mark.browser
-def test_a_shared_rank_is_explained_where_it_stands(site: Path, visit: Any) -> None:
-    board = visit(at(site))
-    shared = next(rank for rank in board.column(1) if "–" in rank and rank != "–")
-    low, _, high = shared.partition("–")
-    told = f"Rank {shared}: anything from {low} to {high}, as the cases do not tell it apart"
-    assert told in board.tab.locator("main").inner_text()
-    assert board.tab.locator("td.rank", has_text=shared).first.get_attribute("title")
-
-
-@pytest.mark.browser
-def test_seeds_and_expansions_have_means_of_their_own(site: Path, visit: Any) -> None:
-    board = visit(at(site))
-    rows = json.loads((site / "leaderboard.json").read_text())
-    heads = [one.replace("\u00ad", "") for one in board.headings()]
-    for heading in ("Seeds", "Expansions"):
-        shown = dict(zip(board.column(0), board.column(heads.index(heading)), strict=True))
-        for row in (row for row in rows if row["kind"] == "model"):
-            rates = [row[f"{name}_{heading.lower()}"] for name in ("LC4", "LC9", "LC10")]
-            (cell,) = [shown[name] for name in shown if name.split()[0] == row["model"]]
-            assert cell == f"{100 * np.mean(rates):.1f}"
-
-
-@pytest.mark.browser
 def test_the_address_holds_sort_filter_and_choice_and_back_undoes_them(
     site: Path, visit: Any
 ) -> None:
@@ -181,14 +158,6 @@ def test_a_model_page_begins_with_what_it_fails_most_and_ends_with_hashes(
     assert facts[-3:] == ["Revision", "Weights (SHA-256)", "Result file (SHA-256)"]
     rates = [float(cell) for cell in board.column(1)]
     assert rates == sorted(rates, reverse=True)
-
-
-@pytest.mark.browser
-def test_only_models_of_the_hub_link_to_it(site: Path, visit: Any) -> None:
-    board = visit(at(site))
-    links = board.tab.locator("a.hub").all()
-    assert [link.get_attribute("aria-label") for link in links] == ["a/hub on the Hub"]
-    assert links[0].get_attribute("href") == hub_page("a/hub", COMMIT)
 
 
 def test_a_hub_page_needs_an_owner_and_a_commit() -> None:
@@ -273,18 +242,6 @@ def test_what_got_no_label_is_shown_where_a_result_tells(
     board.tab.get_by_role("link", name="org/silent").click()
     board.tab.get_by_text("Failure rate without these").wait_for()
     assert "Refused" not in visit(at(site)).headings()
-
-
-@pytest.mark.browser
-def test_a_phone_is_told_that_the_table_scrolls(site: Path, visit: Any) -> None:
-    hint = "Scroll the table sideways"
-    phone = visit(at(site), viewport={"width": 390, "height": 800})
-    phone.tab.get_by_text(hint).wait_for()
-    assert phone.tab.get_by_label("Find").is_hidden()  # what filters is folded away
-    phone.tab.get_by_text("Filter and columns").click()
-    assert phone.tab.get_by_label("Find").is_visible()
-    wide = visit(at(site), viewport={"width": 2000, "height": 900})
-    assert wide.tab.get_by_text(hint).first.is_hidden()
 
 
 @pytest.mark.browser

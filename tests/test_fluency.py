@@ -20,14 +20,12 @@ from s2lct.builder import fluent_form as fluent_form_module
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.kept_models import KeptModels
-from s2lct.builder.language.articles import takes_an
-from s2lct.builder.language.fluency import breaks_grammar
+from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.sources import Extension, Source
 from s2lct.builder.stages import confirm, extend
-from s2lct.builder.stages.mask import mask
-from s2lct.builder.stages.parse import parse
+from s2lct.builder.stages.mask import mask, parse
 from s2lct.suite.records import (
     InsertedWord,
     MaskedSentence,

@@ -65,7 +65,7 @@ def output_of(*arguments: object) -> str:
     "command",
     [
         "inspect SUITE --n 1",
-        "verify SUITE --quick",
+        "verify SUITE",
         "export SUITE --out OUT --format csv",
         "score HOSTILE --suite SUITE --out OUT",
         "study export SUITE --out OUT --sets 1 --seeds 2",

@@ -216,6 +216,9 @@ def first_row(**values: Any) -> Callable[[dict[str, Any]], Any]:
 SPOILS: dict[str, Callable[[Path], Any]] = {
     "an older format": changed(lambda told: told.update(format=3)),
     "a key too many": changed(lambda told: told.update(more=1)),
+    "no number": lambda path: path.write_text(path.read_text().replace(": 6,", ": NaN,", 1)),
+    "a date to come": changed(lambda told: told.update(date="2999-01-01T00:00:00+00:00")),
+    "a control character": changed(lambda told: told["model"].update(name="a\x1b[2Jb")),
     "too long": lambda path: path.write_text(path.read_text() + " " * (1 << 20)),
     "another hash": changed(lambda told: told["outcomes"].update(sha256="0" * 64)),
     "a path": changed(lambda told: told["outcomes"].update(path="../x.parquet")),

@@ -13,8 +13,7 @@ from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.stages import search
 from s2lct.builder.stages.fill import fill
-from s2lct.builder.stages.mask import mask
-from s2lct.builder.stages.parse import parse
+from s2lct.builder.stages.mask import mask, parse
 from s2lct.builder.stages.transform import transform
 from s2lct.builder.stages.validate import Rejection, validate
 from s2lct.suite.records import (

@@ -59,7 +59,7 @@ def refused_by_commands(folder: Path, tmp_path: Path, named: str, most: int | No
         ["score", "vader", "--suite", folder, "--out", out / "results"],
         ["inspect", folder],
         ["export", folder, "--out", tmp_path / "suite.jsonl"],
-        ["verify", folder, "--quick"],
+        ["verify", folder],
         ["diversity", folder, "--corpus", "none"],
         ["study", "export", folder, "--out", out / "study"],
         ["coverage", folder, *corpus],

@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.curation.agreement import agreement
 from s2lct.builder.curation.language_models import verdicts_in
 from s2lct.builder.curation.sheets import Candidate, unread, with_traps
-from s2lct.builder.curation.verdicts import Grades, Verdict, VerdictFile, Verdicts, trap_of
+from s2lct.builder.curation.verdicts import (
+    Grades,
+    Verdict,
+    VerdictFile,
+    Verdicts,
+    agreement,
+    trap_of,
+)
 from s2lct.errors import S2lctError
 from s2lct.identity import content_id
 from s2lct.suite.annotation import Item

@@ -58,7 +58,7 @@ def test_a_wheel_builds_scores_and_ranks_from_an_empty_directory(
     corpus = ("--corpus", f"csv:{corpus_path}", "--capability", "LC2", "--capability", "LC8")
     python("-m", "s2lct", "build", "--out", "suite", "--seeds", "1", *corpus)
     commands = (
-        "verify suite --quick",
+        "verify suite",
         "score vader embedded-3class --suite suite --out results",
         "report results/vader.json --html report.html",
         "leaderboard build results --out site",

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from s2lct.builder.language.grammar import Extension, ReferenceGrammar
 from s2lct.builder.language.tree import Node, read_tree
+from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.models.masked_lm import MASK
 from s2lct.identity import rng_for
 from s2lct.suite.records import (
@@ -17,6 +18,7 @@ from s2lct.suite.records import (
     ParsedSeed,
     Production,
     Reading,
+    Seed,
     Token,
 )
 
@@ -198,3 +200,12 @@ def _closes(token: Token) -> bool:
 
 def _is_of(token: Token, characters: frozenset[str]) -> bool:
     return all(character in characters for character in token.text)
+
+
+def parse(seeds: Sequence[Seed], tagger: Tagger, parser: ConstituencyParser) -> list[ParsedSeed]:
+    """Tokenise and parse every seed."""
+    tokens = tagger.tag([seed.text for seed in seeds])
+    return [
+        ParsedSeed(seed, words, tree)
+        for seed, words, tree in zip(seeds, tokens, parser.parse(tokens), strict=True)
+    ]
