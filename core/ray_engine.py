@@ -100,7 +100,8 @@ class RayEngine(Generic[Worker]):
     Args:
         make: makes a worker; can be pickled, such as a function of a module or a partial of one.
         address: ``auto`` or HOST:PORT of a running cluster; None starts one on this machine, which
-            ends with the block. What the caller has initialised already is used in any case.
+            ends with the block, unless RAY_ADDRESS names one. What the caller has initialised
+            already is used in any case.
         workers: how many; None: as many as the cluster has CPUs, or GPUs for.
         gpus_per_worker: GPUs of a worker; a part such as 0.5 lets several share one. None: one
             where the cluster has some.
@@ -114,7 +115,9 @@ class RayEngine(Generic[Worker]):
         workers: int | None = None,
         gpus_per_worker: float | None = 0.0,
     ) -> None:
-        self._make, self._address, self._workers = make, address, workers
+        # As Ray itself has it, the environment may name the cluster.
+        self._address = address or ("auto" if os.environ.get("RAY_ADDRESS") else None)
+        self._make, self._workers = make, workers
         self._gpus: float = gpus_per_worker or 0.0
         self._finds_gpus = gpus_per_worker is None
         self._ready: list[Any] = []

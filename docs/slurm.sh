@@ -26,5 +26,9 @@ if ((SLURM_NNODES > 1)); then
         ray start --address="$head:$port" --num-cpus="$cpus" --block &
 fi
 
-# Workers that come later are not counted: wait until all CPUs are there, or say how many are wanted.
-s2lct "$@" --engine ray --address "$head:$port" --workers "${WORKERS:-$((SLURM_NNODES * cpus))}"
+# Workers that come later are not counted: wait until all CPUs are there.
+for _ in {1..60}; do
+    ray status --address="$head:$port" 2>/dev/null | grep -q "/$((SLURM_NNODES * cpus)).0 CPU" && break
+    sleep 2
+done
+RAY_ADDRESS="$head:$port" s2lct "$@" --engine ray

@@ -24,7 +24,6 @@ from s2lct.leaderboard.commands.score_models import score_models
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.scoring.ask import probabilities_of
 from s2lct.leaderboard.scoring.spread import LoadedModels, Source, loaded, spread
-from s2lct.ray_cluster import ray_cluster
 from s2lct.ray_engine import RayEngine
 
 if find_spec("ray") is None:
@@ -38,7 +37,7 @@ PROMPTS = ("Review: {text} Sentiment:", "Film: {text} It is")
 @pytest.fixture(scope="module")
 def engine() -> Iterator[RayEngine[LoadedModels]]:
     """Two workers that are asked in small pieces."""
-    with ray_cluster(None, 4), RayEngine(partial(LoadedModels, 2, 16), workers=2) as engine:
+    with RayEngine(partial(LoadedModels, 2, 16), workers=2) as engine:
         yield engine
 
 

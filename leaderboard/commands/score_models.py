@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -319,8 +318,7 @@ def ray_workers() -> Iterator[Engine[LoadedModels]]:
     from s2lct.leaderboard.scoring.spread import LoadedModels
     from s2lct.ray_engine import RayEngine
 
-    address = "auto" if os.environ.get("RAY_ADDRESS") else None
-    with RayEngine(LoadedModels, address=address, gpus_per_worker=None) as engine:
+    with RayEngine(LoadedModels, gpus_per_worker=None) as engine:
         yield engine
 
 

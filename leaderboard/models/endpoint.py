@@ -181,10 +181,6 @@ class EndpointModel:
         self._model: str | None = None
         self._lock = threading.Lock()
 
-    def asking(self, asks: LabelPrompt) -> EndpointModel:
-        """The same model of the same server, with another question."""
-        return EndpointModel(self.name, asks, self.server)
-
     @property
     def label_rule(self) -> str:
         """How its answers become labels."""

@@ -6,8 +6,8 @@ What models predicted is kept between runs (`s2lct.cache`), so that scoring agai
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def key_of(model: Any) -> str:
     return fingerprint_of([PREDICTIONS, model.fingerprint, classes])
 
 
-def predicted(model: Any, texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def predicted(model: Any, texts: Sequence[str]) -> Generator[tuple[str, bytes]]:
     """Ask a model texts: each with its prediction, as it is kept, as they come.
 
     Raises:
@@ -99,10 +99,12 @@ def answers_of(
         known = {text: TextAnswer(**json.loads(answer)) for text, answer in found.items()}
 
         def ask(some: Sequence[str]) -> None:
-            for text, answer in predicted(model, some):
-                if kept is not None:
-                    kept.keep(key, {text: answer})
-                known[text] = TextAnswer(**json.loads(answer))
+            # Whoever stops here has nothing else asked.
+            with closing(predicted(model, some)) as answers:
+                for text, answer in answers:
+                    if kept is not None:
+                        kept.keep(key, {text: answer})
+                    known[text] = TextAnswer(**json.loads(answer))
 
         try:
             fresh = ""
