@@ -67,19 +67,3 @@ def shown_bars(console: Console) -> Iterator[Bars]:
         _SHOWN_BY.reset(token)
         if progress.live.is_started:
             progress.stop()
-
-
-class Progress:
-    """Told how far each stage of a long task is: shows a bar a stage."""
-
-    def __init__(self, bars: Bars = no_bars) -> None:
-        self._bars = bars
-        self._bar: dict[str, Bar] = {}
-
-    def start(self, stage: str, total: int) -> None:
-        """A stage begins that has ``total`` steps."""
-        self._bar[stage] = self._bars(stage, total)
-
-    def advance(self, stage: str, steps: int = 1, note: str = "") -> None:
-        """Some of them are done."""
-        self._bar[stage](steps, note)
