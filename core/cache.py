@@ -84,11 +84,6 @@ class Cache:
             )
             self._file.execute("commit")
 
-    def forget(self, model: str) -> None:
-        """Remove what a model predicted."""
-        with self._told():
-            self._file.execute("delete from predictions where model = ?", [_key(model)])
-
     def close(self) -> None:
         """Close the file; the cache is not used afterwards."""
         self._file.close()
