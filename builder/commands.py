@@ -303,8 +303,8 @@ def curate(
 ) -> Curated:
     """Have people or models annotate what a build draws.
 
-    It gives them what a build would draw. People fill the sheets that it writes; language models
-    annotate at once. `build --verdicts` keeps what two annotators passed.
+    People fill the sheets that it writes; language models annotate at once.
+    `build --verdicts` keeps what two annotators passed.
     """
     from s2lct.builder.curate import LanguageModels
     from s2lct.builder.curate import curate as curate_corpus

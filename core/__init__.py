@@ -33,7 +33,7 @@ _MODULES = {
         "models",
         "verify",
     ),
-    "suite.commands": ("import_checklist",),
+    "suite.checklist_release": ("import_checklist",),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "check"),
     "leaderboard.commands.results": ("compare", "gate"),
     "leaderboard.commands.score_models": ("score_models",),

@@ -18,9 +18,10 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.augment.transformations import NAMES, Transformation, load_transformations
 from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.curves import Curve, drawing
 from s2lct.analysis.coverage.encoder import Text
 from s2lct.analysis.kept import kept
-from s2lct.analysis.plots import COLOURS, picture, style
+from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.mncover_tables import MNCOVER, Neurons, neurons_of
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
 from s2lct.errors import AnalysisError, S2lctWarning
@@ -126,7 +127,7 @@ def figure4(inputs: Inputs) -> Reproduction:
             )
         )
         verdicts.append(f"{model}: {verdict_of(found)}")
-        pictures[f"mncover-figure4{f'-{number}' if number > 1 else ''}.png"] = drawing(model, found)
+        pictures[f"mncover-figure4{f'-{number}' if number > 1 else ''}.png"] = drawn(model, found)
     return Reproduction(tables, "\n\n".join(verdicts), pictures)
 
 
@@ -186,30 +187,23 @@ def verdict_of(found: Sequence[Grown]) -> str:
     )
 
 
-def drawing(model: str, found: Sequence[Grown]) -> bytes:
+def drawn(model: str, found: Sequence[Grown]) -> bytes:
     """Mean curves over transformations: a panel a unit."""
+    panels: dict[str, dict[str, Curve]] = {f"threshold of {unit}": {} for unit in UNITS}
+    for unit, threshold in product(UNITS, (None, *THRESHOLDS)):
+        numbers, values = mean_curve(
+            [
+                growth.values
+                for one in found
+                for growth in one.growths
+                if growth.threshold == threshold and (threshold is None or growth.unit == unit)
+            ]
+        )
+        label = "all texts" if threshold is None else f"≥ {threshold:g}"
+        curve = Curve(tuple(numbers[1:]), *[tuple(values[1:])] * 3)  # type: ignore[arg-type]
+        panels[f"threshold of {unit}"][label] = curve
     with style():
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(9, 3.6), dpi=110, layout="constrained")
-        panels = figure.subplots(1, len(UNITS), sharey=True)
-        for axes, unit in zip(panels, UNITS, strict=True):
-            for colour, threshold in zip(COLOURS, (None, *THRESHOLDS), strict=False):
-                curves = [
-                    growth.values
-                    for one in found
-                    for growth in one.growths
-                    if growth.threshold == threshold and (threshold is None or growth.unit == unit)
-                ]
-                label = "all texts" if threshold is None else f"≥ {threshold:g}"
-                axes.plot(*mean_curve(curves), color=colour, label=label)
-            axes.set_title(f"threshold of {unit}", fontsize=10)
-            axes.set_xlabel("texts")
-            axes.spines[["top", "right"]].set_visible(False)
-        panels[0].set_ylabel("MNCOVER")
-        panels[0].legend(frameon=False, fontsize=8)
-        figure.suptitle(f"{model}: coverage of changed training sentences", fontsize=12)
-        return picture(figure, "png")
+        return picture(drawing(f"{model}: MNCOVER of changed training sentences", panels), "png")
 
 
 def mean_curve(curves: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:

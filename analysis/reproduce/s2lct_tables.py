@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from s2lct.analysis.coverage.criteria import build_metrics
-from s2lct.analysis.coverage.curves import Curve, measure
+from s2lct.analysis.coverage.curves import Curve, drawing, measure
 from s2lct.analysis.coverage.encoder import load_encoder
 from s2lct.analysis.coverage.suites import reference_and_held_out
 from s2lct.analysis.diversity.measures import Diversity, compare
@@ -23,7 +23,7 @@ from s2lct.analysis.explain.fillers import MaskedLMFiller
 from s2lct.analysis.explain.report import Explanation, Options, aggregate
 from s2lct.analysis.explain.search import chosen_rows, explain
 from s2lct.analysis.kept import kept
-from s2lct.analysis.plots import INK, picture, style
+from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.runner import (
     PAPER_MODELS,
     Cell,
@@ -265,44 +265,15 @@ def coverage(inputs: Inputs) -> Reproduction:
         f"{comes_back(fmean(above))}: S²LCT's cases cover more than CheckList's in {sum(above)} of "
         f"{len(above)} plots of models with neurons of their own."
     )
-    drawing = _drawn(list(inputs.model), metrics, curves)
-    return Reproduction([table], verdict, {"s2lct-coverage.png": drawing})
-
-
-def _drawn(
-    models: Sequence[str],
-    metrics: Sequence[str],
-    curves: Mapping[tuple[str, str], Mapping[str, Curve]],
-) -> bytes:
-    """The paper's figure: a column a model, a row a metric."""
+    panels = {
+        f"{model}: {metric}": {
+            name: curves[model, name][metric] for name in texts if (model, name) in curves
+        }
+        for metric, model in product(metrics, inputs.model)
+    }
     with style():
-        from matplotlib.figure import Figure
-
-        size = (4.2 * len(models), 3.2 * len(metrics))
-        canvas = Figure(figsize=size, dpi=110, layout="constrained", facecolor="white")
-        panels = canvas.subplots(len(metrics), len(models), squeeze=False, sharex=True)
-        for (row, metric), (column, model) in product(enumerate(metrics), enumerate(models)):
-            axes = panels[row][column]
-            colours = iter(("#c1272d", INK, "#7d8590"))
-            for (of_model, name), of in curves.items():
-                if of_model != model:
-                    continue
-                curve, colour = of[metric], next(colours)
-                mean, low, high = (
-                    [0, *(100 * one for one in part)]
-                    for part in (curve.mean, curve.low, curve.high)
-                )
-                sizes = (0, *curve.sizes)
-                axes.plot(sizes, mean, color=colour, label=name)
-                axes.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.set_xlim(left=0)
-            axes.set_ylim(bottom=0)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.set_title(model if row == 0 else "", fontsize=11)
-            axes.set_xlabel("cases" if row == len(metrics) - 1 else "")
-            axes.set_ylabel(f"{metric}, %" if column == 0 else "")
-        panels[0][0].legend(frameon=False, fontsize=9)
-        return picture(canvas, "png")
+        drawn = picture(drawing("Coverage as the cases grow", panels, len(inputs.model)), "png")
+    return Reproduction([table], verdict, {"s2lct-coverage.png": drawn})
 
 
 def explanations(inputs: Inputs) -> Reproduction:
