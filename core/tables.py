@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 _GAP = 3
+_WIDEST_HEAD = 20
 _WIDEST_NAME = 0.45
 """Of the width of a terminal: a longer first cell is folded."""
 
