@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,13 +25,12 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.paper_form import families_in_paper_form
-from s2lct.builder.place import place_of
 from s2lct.builder.sources import Source
 from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.builder.write import CapabilityCounts
 from s2lct.cache import Cache
 from s2lct.errors import BuildError, SuiteError
-from s2lct.files import locked, sha256_of, whole_folder
+from s2lct.files import check_folder_out, check_only_ours, locked, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
 from s2lct.progress import bar
 from s2lct.ray_engine import engine_of
@@ -50,7 +50,10 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
     Raises:
         S2lctError: something that the caller can mend; nothing is half written.
     """
-    out = place_of(config.out, overwrite=config.overwrite)
+    check_folder_out(config.out, "--out")
+    out = Path(os.path.realpath(config.out))
+    if config.overwrite or not (out / SUITE_FILE).is_file():
+        check_only_ours(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)
     recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.verdict_files]}
     with locked(out):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -11,10 +9,7 @@ from rich.text import Text
 
 from s2lct.cli.console import console, show
 from s2lct.cli.options import Panel
-from s2lct.suite import commands
-
-if TYPE_CHECKING:
-    from s2lct.suite.checklist_release import Imported
+from s2lct.suite.checklist_release import Imported, import_checklist
 
 app = typer.Typer()
 imports = typer.Typer(help="Bring in suites of others, to score on them.", no_args_is_help=True)
@@ -23,7 +18,7 @@ COMMANDS = Panel(imports)
 
 
 @COMMANDS.shows(
-    commands.import_checklist,
+    import_checklist,
     "s2lct import checklist release_data.tar.gz --out checklist.jsonl.gz",
     name="checklist",
 )

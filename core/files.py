@@ -322,7 +322,9 @@ def _check_out(path: Path, option: str, *, folder: bool) -> None:
     except (OSError, ValueError) as error:  # ValueError: a null character
         why = getattr(error, "strerror", None) or str(error)
         raise OutputError(f"{named}: cannot be written ({why})", hint=hint) from error
-    above = next(parent for parent in path.absolute().parents if parent.exists())
+    # What is mounted is filled, whatever may be written beside it.
+    places = (path.absolute(), *path.absolute().parents) if folder else path.absolute().parents
+    above = next(place for place in places if place.exists())
     if not above.is_dir():
         raise OutputError(f"{named}: {above} is no folder", hint=hint)
     if not os.access(above, os.W_OK | os.X_OK):

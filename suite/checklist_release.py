@@ -17,8 +17,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from s2lct.command import command
 from s2lct.errors import S2lctWarning, SuiteError
 from s2lct.files import check_file_out, regular_bytes, whole_file
 from s2lct.json_lines import as_json_lines
@@ -63,16 +66,22 @@ class Imported:
     out: Path
 
 
-def import_checklist(source: Path, out: Path) -> Imported:
-    """Write the tests of CheckList's sentiment suite as JSON lines.
+@command
+def import_checklist(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="release_data.tar.gz, the folder that it unpacks to, or sentiment_suite.pkl in "
+            "it.",
+            exists=True,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="File to write, .jsonl or .jsonl.gz.", dir_okay=False)],
+) -> Imported:
+    """Turn CheckList's released sentiment suite into a file to score.
 
-    Args:
-        source: ``release_data.tar.gz``, the folder that it unpacks to, or a pickle of a suite.
-        out: a file ``.jsonl`` or ``.jsonl.gz``.
-
-    Raises:
-        SuiteError: there is no pickle of a suite, several, or none of a suite of sentiment.
-        OutputError: there can be no file of that name.
+    Get it as release_data.tar.gz from https://github.com/marcotcr/checklist. Nothing in its
+    pickle is executed or imported.
     """
     check_file_out(out, "--out")
     if not out.name.endswith((".jsonl", ".jsonl.gz")):

@@ -24,6 +24,7 @@ from s2lct.suite.tables import COUNTERPART
 SHOWN = 80
 _LISTED = Field(max_length=1_000)
 _OPTIONAL = ("production", "score")
+_PLAIN = {str, int, float, bool, list, dict, type(None)}
 Text = Annotated[str, Field(max_length=100_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -47,7 +48,9 @@ class _Part(BaseModel):
         """Numbers, arrays and tuples of NumPy, torch and their like as Python's own."""
         if not isinstance(row, Mapping):
             return row
-        return {name: _plain(row[name]) for name in cls.model_fields if name in row}
+        return {
+            name: value if type(value) in _PLAIN else _plain(value) for name, value in row.items()
+        }
 
 
 def _plain(value: Any) -> Any:
@@ -209,8 +212,8 @@ def _where(file: str, row: Any, number: int) -> str:
     columns = ("capability", "kind", "id")
     names = [row.get(name) for name in columns] if isinstance(row, Mapping) else [None]
     known = all(isinstance(name, str) and name for name in names)
-    told = plain(" ".join(map(str, names)), SHOWN) if known else f"row {number}"
-    return f"{file}, {told}" if file else told
+    called = plain(" ".join(map(str, names)), SHOWN) if known else f"row {number}"
+    return f"{file}, {called}" if file else called
 
 
 def _faults_between(row: CaseRow, seed: CaseRow, *, built: bool) -> Iterator[str]:

@@ -374,13 +374,12 @@ def test_the_embedded_models_are_looked_into_and_no_bit_depends_on_other_texts()
     import torch
 
     from s2lct.leaderboard.models.load import load_classifier
+    from s2lct.leaderboard.scoring.ask import probabilities_of
 
     encoder = load_encoder("embedded-2class")
-    ((numbers, rows),) = load_classifier("embedded-2class").probabilities(TESTS)
+    rows = probabilities_of(load_classifier("embedded-2class"), TESTS)
     backwards = list(encoder.activations(TESTS[::-1]))[::-1]
-    for one, other, row in zip(
-        encoder.activations(TESTS), backwards, rows[np.argsort(numbers)], strict=True
-    ):
+    for one, other, row in zip(encoder.activations(TESTS), backwards, rows, strict=True):
         assert (len(one.hidden), len(one.attentions)) == (7, 6)
         softmax = torch.softmax(torch.from_numpy(one.logits), dim=-1).numpy()
         assert softmax == pytest.approx(row, abs=1e-4)

@@ -309,7 +309,7 @@ def test_coverage_from_the_command_line(
     ]
     first = runner.invoke(app, arguments)
     assert first.exit_code == 0, first.output
-    for expected in ("films", "mft", "random sentences", "BoundCov", "MNCOVER", "eager"):
+    for expected in ("films", "mft", "random sentences", "BoundCov", "MNCOVER"):
         assert expected in first.output
     curve = (tmp_path / "curve.svg").read_bytes()
     again = runner.invoke(app, arguments)

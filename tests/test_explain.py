@@ -28,14 +28,12 @@ from s2lct.analysis.explain.search import (
     CASES_AT_ONCE,
     chosen_rows,
     explain,
-    interval,
     search,
 )
 from s2lct.analysis.explain.words import parts_of, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
-from s2lct.errors import AnalysisError
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite.cases import Case
 
@@ -241,21 +239,6 @@ def test_where_more_words_never_hold_less_no_smaller_part_holds(
     assert not any(one < found for one in needed)
 
 
-def test_minimal_sets_are_minimal_by_brute_force() -> None:
-    filler = UniformFiller(("xx",))  # one filling alone: every P is 0 or 1
-
-    def rule(words: set[str]) -> bool:
-        return {"a", "b"} <= words or {"c", "d"} <= words or {"b", "e", "f"} <= words
-
-    judge = says_negative_if(rule)
-    for text in ("a b c d e f", "f e b xx c", "d y a z b c", "c d"):
-        (explained,) = explain(judge, [row(text)], filler, Options(samples=5))
-        words, kept = text.split(), kept_words(explained)
-        smaller = [set(one) for n in range(len(kept)) for one in itertools.combinations(kept, n)]
-        assert rule(set(kept) | {"xx"})
-        assert not any(rule(one | {"xx"}) for one in smaller), (words, kept)
-
-
 def test_the_interval_holds_the_true_probability_in_95_of_100_runs() -> None:
     # The second word decides beside "bad", and 6 of 8 fillings are right: P = 0.75.
     right = {*NEUTRAL_WORDS[:6], "film"}
@@ -274,18 +257,6 @@ def test_the_interval_holds_the_true_probability_in_95_of_100_runs() -> None:
     assert len(found) > 0.9 * len(runs)
     assert np.mean([one.ci[0] <= 0.75 <= one.ci[1] for one in found]) >= 0.95
     assert len({one.probability for one in found}) > 5
-
-
-@pytest.mark.parametrize("hits", [1, 4, 7])
-@pytest.mark.parametrize("samples", [20, 100])
-def test_samples_estimate_a_known_probability(hits: int, samples: int) -> None:
-    right, true = set(NEUTRAL_WORDS[:hits]), hits / len(NEUTRAL_WORDS)
-    inside, runs = 0, 2000
-    for seed in range(runs):
-        (texts,) = FILLER.fill([Draw("word", frozenset(), samples, ("test",))], seed)
-        low, high = interval(sum(text in right for text in texts), samples)
-        inside += low <= true <= high
-    assert inside >= 0.95 * runs
 
 
 def test_samples_depend_on_seed_and_template_alone() -> None:
@@ -370,13 +341,6 @@ def test_every_character_but_spaces_belongs_to_one_word(text: str) -> None:
     assert len(covered) == len(set(covered))
     assert all(text[place].isspace() for place in set(range(len(text))) - set(covered))
     assert all(text[word.start : word.end] == word.text for word in words)
-
-
-def test_whole_words() -> None:
-    text = 'It isn\'t a cat-and-mouse game, "1,000.5" times.'
-    assert [word.text for word in words_of(text)] == [
-        *("It", "isn't", "a", "cat-and-mouse", "game", ",", '"', "1,000.5", '"', "times", "."),
-    ]
 
 
 def test_template_source_and_inserted_words_are_told_apart(suite_folder: Path) -> None:
@@ -541,16 +505,3 @@ def test_explanations_from_the_command_line_join_the_report(
     done = runner.invoke(app, join)
     assert done.exit_code == 1
     assert "another suite" in " ".join(done.output.split())
-
-
-def test_nothing_to_explain_is_said(suite_folder: Path, tmp_path: Path) -> None:
-    done = runner.invoke(
-        app,
-        ["explain", "vader", "--capability", "LC99", "--suite", str(suite_folder)],
-    )
-    assert done.exit_code == 1
-    assert "has no capability LC99" in done.output
-    broken = tmp_path / "broken.json"
-    broken.write_text("{}")
-    with pytest.raises(AnalysisError, match="holds no explanations"):
-        read_explanations(broken)

@@ -18,8 +18,7 @@ from test_build import bytes_of, config_for
 
 from s2lct.builder import write
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.place import place_of
-from s2lct.errors import BuildError, OutputError
+from s2lct.errors import OutputError
 from s2lct.files import locked, whole_folder
 from s2lct.suite.write import files_of_suite
 
@@ -33,7 +32,6 @@ def content_of(folder: Path) -> dict[str, str]:
 
 
 def put(out: Path, content: str) -> None:
-    out = place_of(out, overwrite=True)
     with whole_folder(out, ours=files_of_suite(out), last="suite.json") as folder:
         (folder / "data" / "LC2").mkdir(parents=True)
         (folder / "data" / "LC2" / "rows").write_text(content)
@@ -123,27 +121,25 @@ def test_a_mounted_folder_is_filled_within(tmp_path: Path) -> None:
         subprocess.run(["umount", str(out)], check=True)
 
 
-def unusable(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+def unusable(tmp_path: Path) -> Iterator[Path]:
     file = tmp_path / "file"
     file.write_text("x")
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    yield file, "file"
-    yield file / "out", "file"
-    yield tmp_path / ("n" * 300), "too long"
-    yield tmp_path / ("n" * 250), "too long"
-    yield Path(f"{tmp_path}/{'n/' * 3_000}"), "too long"
-    yield loop, "loop|ymbolic|too many"
-    yield Path("a\0b"), "null byte|null character"
+    yield from (file, file / "out", tmp_path / ("n" * 300), loop, Path("a\0b"))
+    yield Path(f"{tmp_path}/{'n/' * 3_000}")
     if os.name == "posix":
-        yield Path("/dev/null"), "file"
+        yield Path("/dev/null")
+        closed = tmp_path / "closed"
+        closed.mkdir(mode=0o500)
+        if not os.access(closed, os.W_OK):  # this user may not write everywhere
+            yield closed / "out"
 
 
 def test_a_folder_that_cannot_hold_a_suite_is_refused_before_any_work(tmp_path: Path) -> None:
-    for out, told in unusable(tmp_path):
-        with pytest.raises(BuildError, match=told) as error:
+    for out in unusable(tmp_path):
+        with pytest.raises(OutputError, match="--out"):
             build_suite(config_for(tmp_path / "no corpus", out))
-        assert "--out" in error.value.problem + error.value.hint
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -178,16 +174,6 @@ def test_what_a_user_put_beside_or_into_a_suite_is_never_deleted(
         "out.partial",
         "out.partial.lock",
     ]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")
-def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o500)
-    if os.access(closed, os.W_OK):
-        pytest.skip("this user may write everywhere")
-    with pytest.raises(BuildError, match="Permission denied"):
-        place_of(closed / "out", overwrite=False)
 
 
 HOLD = """

@@ -36,7 +36,6 @@ SKIPPED = {
     ),
     r"explanations|retrained/|tables/": "needs what was left out above",
     r"--engine ray": "starts a cluster; tried by tests of its own",
-    r"leaderboard serve": "runs until it is stopped",
     r"\btrainer\b|\bpipeline\b|pipe\(|s2lct\.build|evaluate\.load|load_dataset\(\"ORG": (
         "needs a model in training, a pipeline or a download"
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.curves import measure
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.reproduce.mncover_growth import THRESHOLDS, Grown, grow, mean_curve, smaller
+from s2lct.analysis.reproduce.mncover_growth import THRESHOLDS, Grown, grow, smaller
 from s2lct.analysis.reproduce.mncover_tables import (
     accuracy_rows,
     accuracy_verdict,
@@ -101,13 +100,6 @@ def test_reductions_are_means_over_transformations(
     means = smaller(found)
     assert means["coverage", 0.0] == pytest.approx(((1 / 5 + 0) / 2, 1.0))
     assert means["coverage", 0.1] == pytest.approx((1.0, 0.0))
-
-
-def test_a_mean_curve_begins_at_nothing_and_ends_at_the_mean_of_the_ends() -> None:
-    numbers, values = mean_curve([[0.2, 0.4], [0.1, 0.2, 0.3, 0.8]])
-    assert (numbers[0], values[0]) == (0, 0)
-    assert (numbers[-1], values[-1]) == (pytest.approx(3), pytest.approx(0.6))
-    assert all(a <= b for a, b in pairwise(values))
 
 
 def test_unions_are_what_all_texts_together_cover(

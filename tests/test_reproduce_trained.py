@@ -98,14 +98,6 @@ def test_retraining_tells_what_turned_on_either_suite(
     assert (tmp_path / "s2lct-retraining-2.csv").exists()
 
 
-def test_printed_counts_of_retraining_add_up() -> None:
-    from s2lct.analysis.reproduce.printed import RETRAINING
-
-    for row in RETRAINING.values():
-        assert sum(row.before) == sum(row.after)
-        assert row.fail_to_pass <= min(row.before[0], row.after[1])
-
-
 def test_explanations_count_the_sets_that_explain_finds(
     suite_folder: Path, model: Path, tmp_path: Path
 ) -> None:

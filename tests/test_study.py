@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import csv
-import io
-import itertools
 import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,13 +21,10 @@ from typer.testing import CliRunner
 from s2lct.analysis.study.agreement import (
     alpha_estimate,
     disputed_cases,
-    disputed_json,
     evaluate,
-    label_of,
     mean_estimate,
 )
 from s2lct.analysis.study.form import (
-    Key,
     KeyItem,
     Study,
     capability_texts,
@@ -198,36 +193,6 @@ ANSWERS = st.dictionaries(
 )
 
 
-def naive_alpha(ratings: Iterable[tuple[str, int]]) -> float | None:
-    """Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", ordinal."""
-    units: dict[str, list[int]] = {}
-    for item, rating in ratings:
-        units.setdefault(item, []).append(rating)
-    coincidences: Counter[tuple[int, int]] = Counter()
-    for given_ratings in units.values():
-        for first, second in itertools.permutations(given_ratings, 2):
-            coincidences[first, second] += 1 / (len(given_ratings) - 1)  # type: ignore[assignment]
-    totals: Counter[int] = Counter()
-    for (first, _), count in coincidences.items():
-        totals[first] += count
-    if len(totals) < 2:
-        return None
-
-    def difference(first: int, second: int) -> float:
-        low, high = sorted((first, second))
-        between = sum(totals[value] for value in range(low, high + 1))
-        return float((between - (totals[low] + totals[high]) / 2) ** 2)
-
-    n = sum(totals.values())
-    observed = sum(count * difference(*pair) for pair, count in coincidences.items()) / n
-    expected = sum(
-        totals[first] * totals[second] * difference(first, second)
-        for first in totals
-        for second in totals
-    ) / (n * (n - 1))
-    return 1 - observed / expected
-
-
 @settings(deadline=None, max_examples=25)
 @given(ANSWERS)
 def test_figures_are_those_of_the_formulas(answers: list[Annotation]) -> None:
@@ -261,8 +226,6 @@ def test_figures_are_those_of_the_formulas(answers: list[Annotation]) -> None:
         ]
         expected = sum(scores) / len(scores) if scores else None
         assert agreement.relevance.value == pytest.approx(expected)
-        assert agreement.alpha_sentiment.value == pytest.approx(naive_alpha(said))
-        assert agreement.alpha_relevance.value == pytest.approx(naive_alpha(relevant))
     assert set(result.capabilities) == {
         KEY.items[one.item].capability for one in answers if one.answers
     }
@@ -322,16 +285,6 @@ def test_seeds_of_the_same_sentences_are_a_family_in_a_study() -> None:
         return high - low
 
     assert spread(4) > 1.5 * spread(1)
-
-
-def test_labels_of_ratings() -> None:
-    assert [label_of(rating) for rating in (1, 2, 3, 4, 5)] == [
-        "negative",
-        "negative",
-        "neutral",
-        "positive",
-        "positive",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -435,27 +388,3 @@ def test_the_commands_from_a_built_suite_to_a_list_to_exclude(
     wrong = {key.items[f"{key.study}-{number}-001"].case for number in (1, 2)}
     assert read_excluded(listed).ids == wrong
     assert {case["id"] for case in json.loads(listed.read_text())["cases"]} == wrong
-
-
-def test_what_a_case_holds_is_shown_as_text_in_the_terminal() -> None:
-    item = item_with("negative")
-    key = Key.model_validate(
-        KEY.model_dump()
-        | {"items": {item: KEY.items[item].model_dump() | {"text": "[bold]x[/] [/nothing]"}}}
-    )
-    assert "[/nothing]" in disputed_json(evaluate([answer("A", item, 1, 5)], key).disputed, key)
-    from s2lct.analysis.study.agreement import disputed_lines
-    from s2lct.cli.console import PlainConsole
-
-    console = PlainConsole(file=io.StringIO(), width=200)
-    for line in disputed_lines(evaluate([answer("A", item, 1, 5)], key)):
-        console.print(line)
-    assert "[bold]x[/] [/nothing]" in console.file.getvalue()  # type: ignore[attr-defined]
-
-
-def test_labels_are_those_of_the_suite() -> None:
-    of_id = {case.id: case for case in made_up_suite().cases}
-    for item in KEY.items.values():
-        case = of_id[item.case]
-        assert {LABELS.index(label) for label in item.passes} == case.passes
-        assert (item.kind, item.seed_id, item.text) == (case.kind, case.seed_id, case.text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -103,6 +102,7 @@ def coverage(
     Alone and together.
     """
     from s2lct.analysis.coverage.curves import CoverageReport, measure, write_curves
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.suites import (
         drawn,
         given,
@@ -123,7 +123,7 @@ def coverage(
     if random and held_out.cases:
         loaded[held_out.name] = held_out
     most = cases or min(len(set(map(given, suite.cases))) for suite in loaded.values())
-    encoder = _looked_into(model, device)
+    encoder = load_encoder(model, device=device)
     metrics = _metrics(names, encoder, bounds, masks, convention)
     measured = []
     for name, suite in loaded.items():
@@ -140,16 +140,6 @@ def coverage(
     if curve is not None:
         write_curves(report, curve)
     return report
-
-
-def _looked_into(model: str, device: str, notes: Iterable[str] = ()) -> EncoderModel:
-    """A model, with a warning of each thing that was changed or left out."""
-    from s2lct.analysis.coverage.encoder import load_encoder
-
-    encoder = load_encoder(model, device=device)
-    for note in (*encoder.notes, *notes):
-        warnings.warn(note, S2lctWarning, stacklevel=4)
-    return encoder
 
 
 def _metrics(
@@ -205,6 +195,7 @@ def minimize(
     And see whether failures stay. With several thresholds, OUT holds a folder for each.
     """
     from s2lct.analysis.coverage import minimize as smaller
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.suites import reference_and_held_out
     from s2lct.files import check_folder_out, check_only_ours
     from s2lct.labels import check_label_map
@@ -222,7 +213,7 @@ def minimize(
     chosen = loaded.select(capability or None, None, limit)
     chosen = replace(chosen, counterparts=())  # reduced is what failure rates count
     bounds, _ = reference_and_held_out(reference, reference_cases, seed)
-    encoder = _looked_into(model, device)
+    encoder = load_encoder(model, device=device)
     metric = _metrics([by], encoder, bounds, masks, convention)[by]
     classifier = load_classifier(model, device=device, dtype="float32")
     failed = score(classifier, chosen, label_map=meanings).failed
@@ -273,6 +264,7 @@ def masks(
     For MNCOVER.
     """
     from s2lct.analysis.corpus_parts import parts_of_corpus
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.wimask import learn_masks
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_folder_out, write_text
@@ -284,7 +276,7 @@ def masks(
     texts = [sentence.text for sentence in parts.train]
     if limit is not None and limit < len(texts):
         texts = sorted(texts, key=lambda text: shuffle_key(seed, "limit", text))[:limit]
-    encoder = _looked_into(model, device)
+    encoder = load_encoder(model, device=device)
     learned = learn_masks(
         encoder,
         texts,
@@ -376,6 +368,7 @@ def augment(
     )
     from s2lct.analysis.augment.transformations import NAMES, load_transformations
     from s2lct.analysis.corpus_parts import parts_of_corpus
+    from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.builder.corpus.read import read_corpus
     from s2lct.files import check_files_out, write_text
     from s2lct.identity import shuffle_key
@@ -396,8 +389,9 @@ def augment(
     )
     parts = parts_of_corpus(read, seed)
     transformations, skipped = load_transformations(transformation or NAMES)
-    left_out = (f"{name} is left out: {why}" for name, why in skipped.items())
-    encoder = _looked_into(model, device, left_out)
+    for name, why in skipped.items():
+        warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=3)
+    encoder = load_encoder(model, device=device)
     rule = rule_for(encoder.classes, model=model, label_map=meanings[1])
     labels = {LABELS[meaning] for meaning in rule.meanings}
     train = [sentence for sentence in parts.train if sentence.label in labels]

@@ -51,26 +51,17 @@ class Activations:
 class EncoderModel(Network):
     """A transformers encoder with a classification head, ready to be looked into.
 
-    Its attention implementation is switched to ``eager``: others return no attention weights.
-
-    Attributes:
-        notes: what was changed in order to look into it, to be told to the user.
+    Its attention implementation becomes ``eager``: others return no attention weights.
 
     Raises:
         AnalysisError: it is no encoder, or returns no attention weights.
     """
 
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
-        self.notes: list[str] = []
         if getattr(model.config, "is_encoder_decoder", False):
             raise _no_encoder(name, "it is an encoder with a decoder")
-        used = getattr(model.config, "_attn_implementation", "eager")
-        if used != "eager":
+        if getattr(model.config, "_attn_implementation", "eager") != "eager":
             model.set_attn_implementation("eager")
-            self.notes.append(
-                f"model {name}: attention implementation {used} returns no weights, "
-                "switched to eager"
-            )
         super().__init__(tokenizer, model.eval(), name)
         self.fingerprint = model_fingerprint(tokenizer, model)
         try:

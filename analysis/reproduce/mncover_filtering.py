@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -20,15 +21,14 @@ from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats, Text
 from s2lct.analysis.coverage.suites import given, holds_pairs, read_pairs
 from s2lct.analysis.kept import kept
-from s2lct.analysis.reproduce import printed
 from s2lct.analysis.reproduce.mncover_tables import (
-    COUNTED,
     COVER,
+    METRICS,
     MNCOVER,
     Neurons,
     neurons_of,
 )
-from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
+from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
@@ -38,6 +38,8 @@ from s2lct.suite.checklist import read_checklist
 SHUFFLES = 200
 DECILES = tuple(tenth / 10 for tenth in range(1, 11))
 NAMES = {COVER: "COVER", MNCOVER: "MNCOVER"}
+Printed = Mapping[str, Any]
+"""What the paper prints of a test, see ``tables.yaml``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def filtered(
 Shown = Sequence[tuple[Passed, Mapping[str, Filtered | None]]]
 
 
-def rows_of(passed: Sequence[Passed], *, seed: int = 0) -> Shown:
+def left_of(passed: Sequence[Passed], *, seed: int = 0) -> Shown:
     """Each test with what each metric leaves of it."""
     return [
         (
@@ -186,24 +188,18 @@ def rows_of(passed: Sequence[Passed], *, seed: int = 0) -> Shown:
 
 def table1(inputs: Inputs) -> Reproduction:
     """CheckList's tests of sentiment, filtered by coverage."""
-    return _tables(inputs, "Table 1", printed.TABLE_1, printed.MOST_TESTS, pairs=False)
+    return _filtered(inputs, pairs=False)
 
 
 def table6(inputs: Inputs) -> Reproduction:
     """Tests of pairs of texts, filtered by coverage."""
-    return _tables(inputs, "Table 6", printed.TABLE_6, printed.MOST_PAIR_TESTS, pairs=True)
+    return _filtered(inputs, pairs=True)
 
 
-def _tables(
-    inputs: Inputs,
-    title: str,
-    figures: Mapping[str, printed.Row],
-    limit: int,
-    *,
-    pairs: bool,
-) -> Reproduction:
+def _filtered(inputs: Inputs, *, pairs: bool) -> Reproduction:
     inputs.need("model", "checklist", "reference")
-    tests = read_tests(inputs.checklist, inputs.limit or limit)
+    about = described(inputs.name)
+    tests = read_tests(inputs.checklist, inputs.limit or about["cases"])
     if any(isinstance(text, str) == pairs for test in tests for text, _ in test.cases):
         raise AnalysisError(
             f"{inputs.name}: --checklist holds {'single texts' if pairs else 'pairs'}",
@@ -212,14 +208,18 @@ def _tables(
     tables, verdicts = [], []
     for model in inputs.model:
         neurons = neurons_of(model, inputs)
-        passed = [_kept_pass(neurons, test) for test in tests]
-        shown = rows_of(passed, seed=inputs.seed)
-        started = (
-            f"Coverage starts from what {len(neurons.reference):,} texts of the training set "
-            "cover, ranges too."
+        shown = left_of([_kept_pass(neurons, test) for test in tests], seed=inputs.seed)
+        tables.append(
+            PaperTable.of(
+                inputs.name,
+                rows_of(shown, about["printed"]),
+                number=6 if pairs else 1,
+                model=model,
+                shuffles=SHUFFLES,
+                masks=neurons.about_masks,
+                reference=len(neurons.reference),
+            )
         )
-        notes = (COUNTED, neurons.about_masks, started)
-        tables.append(paper_form(title, model, shown, figures, notes))
         verdicts.append(f"{model}: {verdict(shown)}")
     return Reproduction(tables, "\n\n".join(verdicts))
 
@@ -235,19 +235,8 @@ def _kept_pass(neurons: Neurons, test: TriedTest) -> Passed:
     )
 
 
-def paper_form(
-    title: str,
-    model: str,
-    shown: Shown,
-    figures: Mapping[str, printed.Row],
-    notes: Sequence[str],
-) -> PaperTable:
+def rows_of(shown: Shown, printed: Mapping[str, Printed]) -> list[list[Cell]]:
     """The table as the paper prints it, chance and the paper's own figures beside it."""
-    columns = ["test", "n", "D"]
-    for name in NAMES.values():
-        columns += [f"{name} {what}" for what in ("max", "mean", "max by chance", "mean by chance")]
-        columns += [f"{name} kept at 0", f"smaller, {name}", f"of whole, {name}"]
-    columns += ["paper D", "paper COVER", "paper MNCOVER", "paper smaller"]
     rows: list[list[Cell]] = []
     for one, by_metric in shown:
         n = len(one.failed)
@@ -258,42 +247,26 @@ def paper_form(
                 continue
             cells += [100 * figure for figure in (*left.figures, *left.control)]
             cells += [left.kept, *(100 * (1 - left.sizes[0] / whole) for whole in (n, one.whole))]
-        rows.append([*cells, *_printed(figures.get(one.name.removesuffix(".")))])
+        rows.append([*cells, *_printed(printed.get(one.name.removesuffix(".")))])
     means: list[Cell] = ["mean of rows", None]
-    for number in range(2, len(columns) - 4):
+    for number in range(2, len(rows[0]) - 4):
         column = [cells[number] for cells in rows]
         values = [cell for cell in column if isinstance(cell, float)]
         means.append(float(np.mean(values)) if values else None)
-    rows.append([*means, None, *_printed_means(list(figures.values()))])
-    return PaperTable(
-        f"{title} of MNCOVER with {model}: failure rates of tests and of what coverage leaves, %",
-        columns,
-        rows,
-        (
-            "D is the whole of the cases tried; max and mean are over the ten deciles of the "
-            "increments; smaller is the subset at the first decile, of the cases tried and of the "
-            "whole test. By chance: the same sizes, of cases drawn at random, nested alike, "
-            f"{SHUFFLES} times; the maximum, too, is the greatest of ten rates. The last row "
-            "averages rows: its max is the mean of the rows' maxima, which no one suite has, and "
-            "of the paper its differences from D. The paper's figures are of BERT-base on SST-2 "
-            "(Table 6: QQP).",
-            *notes,
-        ),
-    )
+    return [*rows, [*means, None, *_printed_means(list(printed.values()))]]
 
 
-def _printed(row: printed.Row | None) -> list[Cell]:
+def _printed(row: Printed | None) -> list[Cell]:
     if row is None:
         return [None] * 4
-    pairs = [f"{one:g}/{other:g}" for one, other in (row.cover, row.mncover)]
-    return [row.whole, *pairs, f"{row.smaller[0]:g}, {row.smaller[1]:g}"]
+    pairs = ["/".join(f"{figure:g}" for figure in row[name]) for name in METRICS]
+    return [row["whole"], *pairs, ", ".join(f"{share:g}" for share in row["smaller"])]
 
 
-def _printed_means(rows: Sequence[printed.Row]) -> list[str]:
-    whole = np.array([row.whole for row in rows])[:, None]
-    both = ([row.cover for row in rows], [row.mncover for row in rows])
-    deltas = [np.mean(np.array(of) - whole, axis=0) for of in both]
-    smaller = np.mean([row.smaller for row in rows], axis=0)
+def _printed_means(rows: Sequence[Printed]) -> list[Cell]:
+    whole = np.array([row["whole"] for row in rows])[:, None]
+    deltas = [np.mean(np.array([row[name] for row in rows]) - whole, axis=0) for name in METRICS]
+    smaller = np.mean([row["smaller"] for row in rows], axis=0)
     told = [f"Δ {greatest:+.2f}/{mean:+.2f}" for greatest, mean in deltas]
     return [*told, f"{smaller[0]:.2f}, {smaller[1]:.2f}"]
 

@@ -18,16 +18,17 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.augment.transformations import NAMES, Transformation, load_transformations
 from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.curves import Curve, drawing
 from s2lct.analysis.coverage.encoder import Text
 from s2lct.analysis.kept import kept
-from s2lct.analysis.plots import COLOURS, picture, style
-from s2lct.analysis.reproduce import printed
-from s2lct.analysis.reproduce.mncover_tables import COUNTED, MNCOVER, Neurons, neurons_of
-from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
+from s2lct.analysis.plots import picture, style
+from s2lct.analysis.reproduce.mncover_tables import MNCOVER, Neurons, neurons_of
+from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
 from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.identity import fingerprint_of, rng_for
 
-THRESHOLDS = tuple(printed.FIGURE_4)
+PRINTED: dict[float, float] = described("mncover-figure4")["printed"]
+THRESHOLDS = tuple(PRINTED)
 MIDDLE = THRESHOLDS[2]
 UNITS = ("coverage", "share")
 _POINTS = 40
@@ -115,15 +116,18 @@ def figure4(inputs: Inputs) -> Reproduction:
             texts = changed_texts(one, sentences, inputs.seed)
             if texts:
                 found.append(grown(neurons, one.name, texts))
-        notes = (
-            COUNTED,
-            neurons.about_masks,
-            f"{len(sentences):,} training sentences through {len(found)} transformations, means "
-            "over these; coverage (MNCOVER) starts empty.",
+        tables.append(
+            PaperTable.of(
+                inputs.name,
+                rows_of(found),
+                model=model,
+                masks=neurons.about_masks,
+                sentences=len(sentences),
+                transformations=len(found),
+            )
         )
-        tables.append(table_of(model, found, notes))
         verdicts.append(f"{model}: {verdict_of(found)}")
-        pictures[f"mncover-figure4{f'-{number}' if number > 1 else ''}.png"] = drawing(model, found)
+        pictures[f"mncover-figure4{f'-{number}' if number > 1 else ''}.png"] = drawn(model, found)
     return Reproduction(tables, "\n\n".join(verdicts), pictures)
 
 
@@ -153,28 +157,17 @@ def smaller(found: Sequence[Grown]) -> Mapping[tuple[str, float | None], tuple[f
     return {key: (dropped, left) for key, (dropped, left) in means.items()}
 
 
-def table_of(model: str, found: Sequence[Grown], notes: Sequence[str]) -> PaperTable:
+def rows_of(found: Sequence[Grown]) -> list[list[Cell]]:
     """How many texts each threshold drops, and how much coverage it leaves, in percent."""
     means = smaller(found)
-    columns = ["threshold"]
-    for unit in UNITS:
-        columns += [f"{unit}: fewer texts", f"{unit}: coverage left"]
-    columns.append("paper (RoBERTa): fewer texts")
-    rows: list[list[Cell]] = []
-    for threshold, figure in printed.FIGURE_4.items():
-        left = [100 * value for unit in UNITS for value in means[unit, threshold]]
-        rows.append([f"{threshold:g}", *left, figure])
-    return PaperTable(
-        f"Figure 4 of MNCOVER with {model}: texts dropped at thresholds, %",
-        columns,
-        rows,
-        (
-            "A text is dropped if it adds less than the threshold, as coverage, or as a share of "
-            "the coverage reached before it; at 0, if it adds nothing.",
-            *notes,
-        ),
-        dict.fromkeys(columns, 2),
-    )
+    return [
+        [
+            f"{threshold:g}",
+            *(100 * value for unit in UNITS for value in means[unit, threshold]),
+            figure,
+        ]
+        for threshold, figure in PRINTED.items()
+    ]
 
 
 def verdict_of(found: Sequence[Grown]) -> str:
@@ -183,7 +176,7 @@ def verdict_of(found: Sequence[Grown]) -> str:
     told = []
     for unit in UNITS:
         ours = [100 * means[unit, threshold][0] for threshold in THRESHOLDS]
-        off = np.mean(np.abs(np.array(ours) - list(printed.FIGURE_4.values())))
+        off = np.mean(np.abs(np.array(ours) - list(PRINTED.values())))
         values = ", ".join(f"{value:.1f}" for value in ours)
         told.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
     dropped, left = means["coverage", MIDDLE]
@@ -194,30 +187,23 @@ def verdict_of(found: Sequence[Grown]) -> str:
     )
 
 
-def drawing(model: str, found: Sequence[Grown]) -> bytes:
+def drawn(model: str, found: Sequence[Grown]) -> bytes:
     """Mean curves over transformations: a panel a unit."""
+    panels: dict[str, dict[str, Curve]] = {f"threshold of {unit}": {} for unit in UNITS}
+    for unit, threshold in product(UNITS, (None, *THRESHOLDS)):
+        numbers, values = mean_curve(
+            [
+                growth.values
+                for one in found
+                for growth in one.growths
+                if growth.threshold == threshold and (threshold is None or growth.unit == unit)
+            ]
+        )
+        label = "all texts" if threshold is None else f"≥ {threshold:g}"
+        curve = Curve(tuple(numbers[1:]), *[tuple(values[1:])] * 3)  # type: ignore[arg-type]
+        panels[f"threshold of {unit}"][label] = curve
     with style():
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(9, 3.6), dpi=110, layout="constrained")
-        panels = figure.subplots(1, len(UNITS), sharey=True)
-        for axes, unit in zip(panels, UNITS, strict=True):
-            for colour, threshold in zip(COLOURS, (None, *THRESHOLDS), strict=False):
-                curves = [
-                    growth.values
-                    for one in found
-                    for growth in one.growths
-                    if growth.threshold == threshold and (threshold is None or growth.unit == unit)
-                ]
-                label = "all texts" if threshold is None else f"≥ {threshold:g}"
-                axes.plot(*mean_curve(curves), color=colour, label=label)
-            axes.set_title(f"threshold of {unit}", fontsize=10)
-            axes.set_xlabel("texts")
-            axes.spines[["top", "right"]].set_visible(False)
-        panels[0].set_ylabel("MNCOVER")
-        panels[0].legend(frameon=False, fontsize=8)
-        figure.suptitle(f"{model}: coverage of changed training sentences", fontsize=12)
-        return picture(figure, "png")
+        return picture(drawing(f"{model}: MNCOVER of changed training sentences", panels), "png")
 
 
 def mean_curve(curves: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:

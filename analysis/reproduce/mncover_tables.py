@@ -20,8 +20,7 @@ from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.suites import drawn, given, named_suites, reference_and_held_out
 from s2lct.analysis.coverage.wimask import learn_masks
 from s2lct.analysis.kept import Array, kept, kept_arrays
-from s2lct.analysis.reproduce import printed
-from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction
+from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.identity import fingerprint_of, shuffle_key
@@ -32,10 +31,6 @@ from s2lct.suite.records import Sentence
 
 COVER, MNCOVER = "cover", "mncover"
 METRICS = (COVER, MNCOVER)
-COUNTED = (
-    "COVER and MNCOVER as the paper counts them: embeddings and every encoder layer, all neurons "
-    "of 128 places in the denominator, ten sections, λ = 1."
-)
 _ABOUT = TypeAdapter(dict[str, Any])
 _HELD_OUT = 10  # of the texts to learn masks from, one in so many tests them
 
@@ -129,7 +124,7 @@ def table3(inputs: Inputs) -> Reproduction:
                 hint="add --checklist FILE or --suite, or a --reference with a test split",
             )
         most = min(len(set(map(given, one.cases))) for one in sets.values())
-        most = min(most, inputs.limit or printed.MOST_OF_A_SET)
+        most = min(most, inputs.limit or described(inputs.name)["cases"])
         measured = [
             measure(
                 name,
@@ -141,22 +136,8 @@ def table3(inputs: Inputs) -> Reproduction:
             for name, one in sets.items()
         ]
         rows = union_rows(measured)
-        figures = ", ".join(f"{name} {value:.3f}" for name, value in printed.TABLE_3_SETS.items())
-        notes = (
-            COUNTED,
-            neurons.about_masks,
-            f"{most:,} texts of each set, drawn at random. The paper's sets are rounds of "
-            f"Dynabench NLI, on RoBERTa-large: {figures}.",
-        )
-        tables.append(
-            PaperTable(
-                f"Table 3 of MNCOVER with {model}: coverage of test sets and their unions",
-                ("test sets", "texts", "COVER", "MNCOVER"),
-                rows,
-                notes,
-                {"COVER": 4, "MNCOVER": 4},
-            )
-        )
+        about = {"model": model, "masks": neurons.about_masks, "most": most}
+        tables.append(PaperTable.of(inputs.name, rows, **about))
         best = max(measured, key=lambda one: one.states[MNCOVER].value)
         whole = float(str(rows[len(measured) - 1][3]))
         verdicts.append(
@@ -191,8 +172,6 @@ def table4(inputs: Inputs) -> Reproduction:
     """
     inputs.need("model", "reference")
     tables, verdicts = [], []
-    columns = ("augmentation", "texts added", "accuracy %", "± 95 %", "difference",
-               "± 95 %, paired", "paper")  # fmt: skip
     for model in inputs.model:
         neurons = neurons_of(model, inputs)
         rule = rule_for(neurons.encoder.classes, model=model)
@@ -227,17 +206,17 @@ def table4(inputs: Inputs) -> Reproduction:
             [inputs.seed + number for number in range(inputs.seeds)],
             device=inputs.device,
         )
-        notes = (
-            COUNTED,
-            neurons.about_masks,
-            f"From {len(originals):,} originals of {len(train):,} sentences to train on; "
-            f"{inputs.seeds} trainings of each, one epoch from the model's weights. The paper "
-            "added 6,541 texts to BERT-base on SST-2, once, without a spread; its bounds of "
-            "similarity and failures are not said.",
+        tables.append(
+            PaperTable.of(
+                inputs.name,
+                accuracy_rows(found),
+                model=model,
+                masks=neurons.about_masks,
+                originals=len(originals),
+                train=len(train),
+                seeds=inputs.seeds,
+            )
         )
-        title = f"Table 4 of MNCOVER with {model}: accuracy after augmentation"
-        digits = dict.fromkeys(columns[2:], 2)
-        tables.append(PaperTable(title, columns, accuracy_rows(found), notes, digits))
         verdicts.append(f"{model}: {accuracy_verdict(found)}")
     return Reproduction(tables, "\n\n".join(verdicts))
 
@@ -253,7 +232,7 @@ def accuracy_rows(found: Mapping[str, Accuracies]) -> list[list[Cell]]:
         return None if interval is None else 50 * (interval[1] - interval[0])
 
     base = next(iter(found.values()))
-    figures = printed.TABLE_4.values()
+    figures = described("mncover-table4")["printed"].values()
     return [
         [
             name,
@@ -289,9 +268,6 @@ def table5(inputs: Inputs) -> Reproduction:
     most texts to learn from, and to test on.
     """
     inputs.need("model", "reference")
-    columns = ("model", "held out", "fidelity", "untrained layer", "by M_W", "p(word) least",
-               "p(word) mean", "p(word) greatest", "words kept", "words seen", "pairs kept",
-               "pairs seen")  # fmt: skip
     reference, held_out = reference_and_held_out(
         str(inputs.reference), inputs.reference_cases, inputs.seed
     )
@@ -315,23 +291,14 @@ def table5(inputs: Inputs) -> Reproduction:
             [
                 model,
                 found["held_out"],
-                *(100 * found[name] for name in shares),
+                *(found[name] for name in shares),
                 *(found["word_probabilities"][name] for name in ("least", "mean", "greatest")),
                 *(found[name] for name in ("words_kept", "words_seen", "pairs_kept", "pairs_seen")),
             ]
         )
         verdicts.append(f"{model}: {fidelity_verdict(found)}")
-    rows.append(["paper", None, printed.TABLE_5, *[None] * 9])
-    notes = (
-        "Share of held-out texts, %, of which the model behind the masks says what it says without "
-        "them: words masked by the trained layer, by the layer before its first step, and by the "
-        "mask of the vocabulary, which masks every word that was not seen. p(word): probabilities "
-        "that words are let through.",
-        f"Learned in one epoch from {len(texts):,} texts; learning rate and weights as the paper, "
-        "which leaves epochs, batch, temperature and start open.",
-    )
-    digits = {name: 3 for name in columns if name.startswith("p(word)")}
-    table = PaperTable("Table 5 of MNCOVER: fidelity of the masks", columns, rows, notes, digits)
+    rows.append(["paper", None, described(inputs.name)["printed"], *[None] * 9])
+    table = PaperTable.of(inputs.name, rows, texts=len(texts))
     return Reproduction([table], "\n\n".join(verdicts))
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
+from functools import cache
+from importlib import import_module, resources
 from pathlib import Path
+from typing import Any
 
+import yaml
 from pydantic import TypeAdapter
 
 from s2lct.analysis.judge import Judge, load_model
@@ -38,6 +41,7 @@ _HINTS = {
     "annotations": "pass --annotations FILE, of a form that was filled in",
 }
 _LABELS = TypeAdapter(list[int])
+PAPER_MODELS = ("paper: BERT", "paper: RoBERTa", "paper: DistilBERT")
 Cell = str | int | float | None
 
 
@@ -84,6 +88,14 @@ class Inputs:
         return f"At most {self.limit} cases of each. " if self.limit else ""
 
 
+@cache
+def described(name: str) -> dict[str, Any]:
+    """What is known of a table beforehand: title, columns, notes, and what the paper prints."""
+    file = resources.files("s2lct.analysis.reproduce").joinpath("tables.yaml")
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))[name]
+    return found
+
+
 @dataclass(frozen=True)
 class PaperTable:
     """A table as a paper prints it, with the paper's own figures beside it.
@@ -93,7 +105,7 @@ class PaperTable:
         columns: their names, the first that of the rows.
         rows: a cell a column; None where there is nothing to say.
         notes: sentences below it: what was measured, and how to read it.
-        digits: digits behind the point of a column's numbers, where they are not one.
+        digits: of numbers, behind the point.
         in_page: whether it is shown; a long one is in its CSV alone.
     """
 
@@ -101,15 +113,23 @@ class PaperTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
-    digits: Mapping[str, int] = field(default_factory=dict)
+    digits: int = 1
     in_page: bool = True
+
+    @classmethod
+    def of(cls, name: str, rows: Sequence[Sequence[Cell]], **values: Any) -> PaperTable:
+        """The table that is described under a name, with what its title and notes leave open."""
+        about = described(name)
+        notes = [note.format(**values) for note in about["notes"]]
+        title = about["title"].format(**values)
+        return cls(title, about["columns"], rows, notes, about.get("digits", 1))
 
     def table(self) -> Table:
         """The figures, rounded where they are shown."""
         rows = [
             [
-                Shown(self._shown(name, cell), value="" if cell is None else cell)
-                for name, cell in zip(self.columns, cells, strict=True)
+                Shown(self._shown(cell), value="" if cell is None else cell)
+                for _, cell in zip(self.columns, cells, strict=True)
             ]
             for cells in self.rows
         ]
@@ -121,14 +141,13 @@ class PaperTable:
         aligned = ["---" if n in texts else "--:" for n in range(len(self.columns))]
         lines = [self.columns, aligned]
         for cells in self.rows:
-            shown = map(self._shown, self.columns, cells)
-            lines.append([text.replace("|", "\\|") for text in shown])
+            lines.append([self._shown(cell).replace("|", "\\|") for cell in cells])
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         return "\n\n".join([f"**{self.title}**", table, *self.notes]) + "\n"
 
-    def _shown(self, column: str, cell: Cell) -> str:
+    def _shown(self, cell: Cell) -> str:
         if isinstance(cell, float):
-            return f"{cell:.{self.digits.get(column, 1)}f}"
+            return f"{cell:.{self.digits}f}"
         return f"{cell:,}" if isinstance(cell, int) else cell or ""
 
 

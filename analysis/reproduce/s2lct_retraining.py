@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from s2lct.analysis.reproduce.printed import PAPER_MODELS, RETRAINING
 from s2lct.analysis.reproduce.runner import (
+    PAPER_MODELS,
     Cell,
     Inputs,
     PaperTable,
     Reproduction,
     beside,
     comes_back,
+    described,
     of_families,
 )
 from s2lct.analysis.retrain.records import Change, Matrix, TrainOptions
@@ -25,11 +26,6 @@ from s2lct.identity import fingerprint_of
 MARK = "*"
 """Behind a capability's name: CheckList's cases of the test that it stands beside."""
 ALL = "all"
-COUNTS = (
-    "cases", "fail-to-pass", "pass-to-fail", "fail before", "pass before", "fail after",
-    "pass after",
-)  # fmt: skip
-COLUMNS = ("model", "trained on", "tested on", *COUNTS)
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Outcome:
         return self.trained_on.strip(MARK) == ALL
 
     def counts(self) -> list[int]:
-        """In the order of `COUNTS`."""
+        """Cases, what turned, and what fails and passes before and after."""
         cases, to_pass, to_fail, before, after = (
             sum(getattr(change, name) for change in self.changes)
             for name in (
@@ -67,7 +63,7 @@ class Outcome:
         return [cases, to_pass, to_fail, before, cases - before, after, cases - after]
 
     def row(self) -> list[Cell]:
-        """In the order of `COLUMNS`."""
+        """A row of the table."""
         return [self.model, self.trained_on, self.tested_on, *self.counts()]
 
 
@@ -94,22 +90,11 @@ def retraining(inputs: Inputs) -> Reproduction:
     }
     outcomes = [one for model, matrix in found.items() for one in _outcomes(model, matrix)]
     crossed = [one for one in outcomes if one.crossed]
-    notes = [
-        f"{inputs.limited}{MARK}: CheckList's cases of the test that the capability stands beside. "
-        f"Each training: 8:1:1 by corpus sentence, {settings.epochs:g} epoch, batches of "
-        f"{settings.batch_size}, learning rate {settings.lr:g}; tested on cases whose sentences it "
-        f"did not see, over {inputs.seeds} splits. Cases that pass as positive and as neutral are "
-        "trained as positive.",
-        "The paper's rows are of an older draft, whose names are garbled: the test is told from "
-        "its number of cases, what was trained on from nothing; pass-to-fail follows from the "
-        "other counts. Its counts after training are mostly those of a model that says neutral to "
-        "everything.",
-        *(
-            f"{model}, trained on {row.name}: {row.problem}"
-            for model, matrix in found.items()
-            for row in matrix.rows
-            if row.problem
-        ),
+    problems = [
+        f"{model}, trained on {row.name}: {row.problem}"
+        for model, matrix in found.items()
+        for row in matrix.rows
+        if row.problem
     ]
     accuracies = [
         f"{model}, trained on {row.name}: {100 * row.corpus.before:.1f} % of "
@@ -119,18 +104,23 @@ def retraining(inputs: Inputs) -> Reproduction:
         for row in matrix.rows
         if row.corpus is not None and row.name.strip(MARK) == ALL
     ]
-    tables = [
-        PaperTable(
-            "Retrained on a capability, tested on that of the other suite",
-            COLUMNS,
-            [*(one.row() for one in crossed), *_printed()],
-            [*notes, *accuracies],
-        ),
-        PaperTable(
-            "Every training on every test", COLUMNS, [one.row() for one in outcomes], in_page=False
-        ),
-    ]
-    return Reproduction(tables, _verdict(crossed))
+    table = PaperTable.of(
+        inputs.name,
+        [*(one.row() for one in crossed), *_printed()],
+        limited=inputs.limited,
+        epochs=settings.epochs,
+        batch=settings.batch_size,
+        lr=settings.lr,
+        seeds=inputs.seeds,
+    )
+    every = replace(
+        table,
+        title="Every training on every test",
+        rows=[one.row() for one in outcomes],
+        in_page=False,
+    )
+    table = replace(table, notes=[*table.notes, *problems, *accuracies])
+    return Reproduction([table, every], _verdict(crossed))
 
 
 def both_suites(inputs: Inputs) -> SuiteRows:
@@ -165,10 +155,11 @@ def _outcomes(model: str, matrix: Matrix) -> Iterator[Outcome]:
 
 def _printed() -> Iterator[list[Cell]]:
     """The paper's rows."""
-    for name, row in RETRAINING.items():
-        turned = row.after[0] - row.before[0] + row.fail_to_pass
-        counts = (row.fail_to_pass, turned, *row.before, *row.after)
-        yield [PAPER_MODELS[0], None, name + MARK, sum(row.before), *counts]
+    for name, row in described("s2lct-retraining")["printed"].items():
+        (fails, passes), after = row["before"], row["after"]
+        turned = after[0] - fails + row["fail_to_pass"]
+        counts = (row["fail_to_pass"], turned, fails, passes, *after)
+        yield [PAPER_MODELS[0], None, name + MARK, fails + passes, *counts]
 
 
 def _verdict(crossed: Sequence[Outcome]) -> str:
@@ -178,11 +169,12 @@ def _verdict(crossed: Sequence[Outcome]) -> str:
     counts = [one.counts() for one in crossed]
     extreme = sum(0 in one[-2:] for one in counts)
     cases, to_pass, to_fail, before, _, after, _ = map(sum, zip(*counts, strict=True))
-    printed = sum(0 in row.after for row in RETRAINING.values())
+    rows = described("s2lct-retraining")["printed"].values()
+    printed = sum(0 in row["after"] for row in rows)
     return (
         f"{comes_back(extreme > len(crossed) / 2)}: after training on a capability the same "
         f"capability of the other suite is passed or failed as a whole in {extreme} of "
-        f"{len(crossed)} tests (the paper's rows: {printed} of {len(RETRAINING)}). Of {cases:,} "
+        f"{len(crossed)} tests (the paper's rows: {printed} of {len(rows)}). Of {cases:,} "
         f"cases {before:,} failed before and {after:,} after; {to_pass:,} turned from fail to "
         f"pass, {to_fail:,} from pass to fail. The counts cannot be compared: the paper's names of "
         "what was trained on are lost."

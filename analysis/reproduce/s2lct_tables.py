@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from statistics import fmean
 
@@ -10,7 +11,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from s2lct.analysis.coverage.criteria import build_metrics
-from s2lct.analysis.coverage.curves import Curve, measure
+from s2lct.analysis.coverage.curves import Curve, drawing, measure
 from s2lct.analysis.coverage.encoder import load_encoder
 from s2lct.analysis.coverage.suites import reference_and_held_out
 from s2lct.analysis.diversity.measures import Diversity, compare
@@ -22,15 +23,16 @@ from s2lct.analysis.explain.fillers import MaskedLMFiller
 from s2lct.analysis.explain.report import Explanation, Options, aggregate
 from s2lct.analysis.explain.search import chosen_rows, explain
 from s2lct.analysis.kept import kept
-from s2lct.analysis.plots import INK, picture, style
-from s2lct.analysis.reproduce.printed import PAPER_MODELS, QUESTION_NO, TABLE_3
+from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.runner import (
+    PAPER_MODELS,
     Cell,
     Inputs,
     PaperTable,
     Reproduction,
     beside,
     comes_back,
+    described,
     named,
     of_families,
     predicted,
@@ -58,12 +60,6 @@ def table2(inputs: Inputs) -> Reproduction:
     key = read_key(inputs.key)
     annotations = read_annotations(inputs.annotations, QUESTIONS, key.items)
     found = evaluate(annotations, key, seed=inputs.seed)
-    figures = [
-        f"{figure}{bound}"
-        for figure in ("label consistency", "relevancy")
-        for bound in ("", " from", " to")
-    ]
-    columns = ("test cases", "cases", "labels that differ", *figures)
 
     def bounded(estimate: Estimate) -> list[Cell]:
         return [estimate.value, *(estimate.ci or (None, None))]
@@ -80,19 +76,6 @@ def table2(inputs: Inputs) -> Reproduction:
     both = found.kinds[ALL]
     alphas = [one.value for one in (both.alpha_sentiment, both.alpha_relevance)]
     shown = ["not defined" if value is None else f"{value:.2f}" for value in alphas]
-    notes = [
-        f"{len(found.annotators)} annotators, {both.answers} ratings of sentiment; α "
-        f"(Krippendorff's, ordinal) {shown[0]} for sentiment and {shown[1]} for relevance, which "
-        "the paper does not report.",
-        "Equations 1 and 2: the ratings of a case are averaged, then the mean is a label (up to "
-        "2.6 negative, up to 3.4 neutral: where the paper cuts the corpus's scores) and a share "
-        "((rating − 1)/4). Equation 1 as printed counts the labels that differ; label consistency "
-        "is the share that does not. Bounds are 95 % bootstrap intervals of families. Expanded "
-        "less seed: over seeds that were annotated together with expansions.",
-        "The paper's table is in none of its drafts. Its text says: label consistency over 0.8, "
-        "relevancy high, and no difference between seeds and expansions in either.",
-    ]
-    digits = dict.fromkeys(figures, 2)
     parts = [row(name, of) for name, of in found.capabilities.items()]
     told = [
         f"label consistency of {names[kind]} cases is "
@@ -106,16 +89,18 @@ def table2(inputs: Inputs) -> Reproduction:
         if estimate.ci is not None
     ]
     share = sum(one.split(" is ")[-1].startswith("over") or one.startswith("no ") for one in told)
+    table = PaperTable.of(
+        inputs.name,
+        rows,
+        annotators=len(found.annotators),
+        answers=both.answers,
+        sentiment=shown[0],
+        relevance=shown[1],
+    )
     return Reproduction(
-        [
-            PaperTable(
-                "Table 2 of S²LCT: label consistency and relevancy, by annotators",
-                columns, rows, notes, digits,
-            ),
-            PaperTable("The same by capability", columns, parts, (), digits),
-        ],
+        [table, replace(table, title="The same by capability", rows=parts, notes=())],
         f"{comes_back(share / max(1, len(told)))}: {'; '.join(told)}.",
-    )  # fmt: skip
+    )
 
 
 def _expanded_less_seed(
@@ -143,10 +128,6 @@ def table3(inputs: Inputs) -> Reproduction:
     cases = of_families(read.cases, inputs.limit, inputs.seed)
     capabilities = tuple(dict.fromkeys(case.capability for case in cases))
     others = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
-    columns = (
-        "capability", "model", "seeds", "expansions", "seeds fail %", "expansions fail %",
-        "pass-to-fail", "fail-to-pass", "CheckList cases", "CheckList fails %",
-    )  # fmt: skip
     figures: dict[str, dict[str, CapabilityResult]] = {}
     outcomes: dict[str, dict[str, list[bool]]] = {}
     for model in inputs.model:
@@ -177,16 +158,6 @@ def table3(inputs: Inputs) -> Reproduction:
                 ]
             )
         rows += _printed(name)
-    notes = [
-        f"{inputs.limited}Suite {named(read)}. Pass-to-fail counts failing expansions whose seed "
-        "passes, fail-to-pass the other way round, which the paper does not print. CheckList's "
-        "cases are those of the test that a capability was modelled on.",
-        "The paper's models were fine-tuned on SST-2. Its figures are those of the newest draft, "
-        "CheckList's of the draft before; it has LC10 and LC11 together there "
-        f"({QUESTION_NO[0]:,} cases: {' / '.join(f'{share:.1f}' for share in QUESTION_NO[1])} % "
-        "fail). Its LC9 counts CheckList's neutral questions too. Of LC9 and BERT it prints more "
-        "pass-to-fail (43) than failing expansions (2.69 % of 1,373 are 37).",
-    ]
     told = []
     for model in inputs.model:
         flips = [
@@ -202,9 +173,8 @@ def table3(inputs: Inputs) -> Reproduction:
         told.append((flips[0] > 0, f"{model} {flips[0]} and {flips[1]} the other way round; more "
             f"of the suite's cases fail than of CheckList's in {harder} of {len(rates)} "
             "capabilities"))  # fmt: skip
-    title = "Table 3 of S²LCT: failures by capability, beside CheckList's"
     return Reproduction(
-        [PaperTable(title, columns, rows, notes)],
+        [PaperTable.of(inputs.name, rows, limited=inputs.limited, suite=named(read))],
         f"{comes_back(fmean(flipped for flipped, _ in told))}: expansions fail whose seed passes "
         f"(the paper has 174 to 391): {'; '.join(text for _, text in told)}. The rates themselves "
         "cannot be compared: models and cases are others.",
@@ -220,21 +190,28 @@ def _percent(counts: Sequence[tuple[int, int]]) -> float | None:
 def _printed(name: str) -> list[list[Cell]]:
     """The paper's rows of a capability; of all, the sums that it does not print."""
     rows: list[list[Cell]] = []
-    printed = [row for key, row in TABLE_3.items() if name in (key, ALL)]
+    known = described("s2lct-table3")["printed"]
+    printed = [row for key, row in known.items() if name in (key, ALL)]
     for number, model in enumerate(PAPER_MODELS if printed else ()):
-        counts = (sum(row.seeds for row in printed), sum(row.expansions or 0 for row in printed))
-        flips = sum(row.pass_to_fail[number] for row in printed if row.pass_to_fail)
-        shares: list[Cell] = [None, None, None, None]
-        if name != ALL:
-            (row,) = printed
-            shares = [
-                row.seeds_fail[number],
-                row.expansions_fail[number] if row.expansions_fail else None,
-                row.checklist,
-                row.checklist_fail[number] if row.checklist_fail else None,
+
+        def share(figure: str, number: int = number) -> Cell:
+            values = printed[0][figure] if name != ALL else None
+            return values[number] if values else None
+
+        rows.append(
+            [
+                name,
+                model,
+                sum(row["seeds"] for row in printed),
+                sum(row["expansions"] or 0 for row in printed) or None,
+                share("seeds_fail"),
+                share("expansions_fail"),
+                sum(row["pass_to_fail"][number] for row in printed if row["pass_to_fail"]) or None,
+                None,
+                None if name == ALL else printed[0]["checklist"],
+                share("checklist_fail"),
             ]
-        first: list[Cell] = [name, model, counts[0], counts[1] or None]
-        rows.append([*first, *shares[:2], flips or None, None, *shares[2:]])
+        )
     return rows
 
 
@@ -268,15 +245,6 @@ def coverage(inputs: Inputs) -> Reproduction:
 
             about = ["curves", fingerprint_of([bounds, chosen]), inputs.seed]
             curves[model, name] = kept(encoder.fingerprint, about, adapter, measured)
-    notes = [
-        f"Suite {named(read)}, {most:,} random cases of each; means of 10 random orders, and where "
-        "95 % of these lie. Neurons are the outputs of the encoder's layers, at any token. Bounds "
-        f"are set by {len(bounds):,} sentences of the reference corpus; random sentences are "
-        "others of it.",
-        "SActCov counts values above the upper bound, as the paper's equation 4 and section 5.3 "
-        "say; its section 4 says below the lower one. The paper prints a figure without numbers; "
-        "it says that S²LCT is above CheckList in all six plots.",
-    ]
     rows: list[list[Cell]] = []
     for (model, name), of in curves.items():
         sizes = of[metrics[0]].sizes
@@ -285,14 +253,7 @@ def coverage(inputs: Inputs) -> Reproduction:
             for curve in (of[metric] for metric in metrics):
                 row += [100 * one[place] for one in (curve.mean, curve.low, curve.high)]
             rows.append(row)
-    bounds_of = [f"{metric} {what}" for metric in metrics for what in ("%", "from", "to")]
-    table = PaperTable(
-        f"Figure 4 of S²LCT: coverage as the cases grow to {most:,}",
-        ("model", "cases of", "cases", *bounds_of),
-        rows,
-        notes,
-        dict.fromkeys(bounds_of, 2),
-    )
+    table = PaperTable.of(inputs.name, rows, suite=named(read), most=most, bounds=len(bounds))
     # Models whose neurons cover the same, such as heads on one encoder, count as one.
     distinct = {str(curves[model, SUITE]): model for model in reversed(inputs.model)}.values()
     above = [
@@ -304,44 +265,15 @@ def coverage(inputs: Inputs) -> Reproduction:
         f"{comes_back(fmean(above))}: S²LCT's cases cover more than CheckList's in {sum(above)} of "
         f"{len(above)} plots of models with neurons of their own."
     )
-    drawing = _drawn(list(inputs.model), metrics, curves)
-    return Reproduction([table], verdict, {"s2lct-coverage.png": drawing})
-
-
-def _drawn(
-    models: Sequence[str],
-    metrics: Sequence[str],
-    curves: Mapping[tuple[str, str], Mapping[str, Curve]],
-) -> bytes:
-    """The paper's figure: a column a model, a row a metric."""
+    panels = {
+        f"{model}: {metric}": {
+            name: curves[model, name][metric] for name in texts if (model, name) in curves
+        }
+        for metric, model in product(metrics, inputs.model)
+    }
     with style():
-        from matplotlib.figure import Figure
-
-        size = (4.2 * len(models), 3.2 * len(metrics))
-        canvas = Figure(figsize=size, dpi=110, layout="constrained", facecolor="white")
-        panels = canvas.subplots(len(metrics), len(models), squeeze=False, sharex=True)
-        for (row, metric), (column, model) in product(enumerate(metrics), enumerate(models)):
-            axes = panels[row][column]
-            colours = iter(("#c1272d", INK, "#7d8590"))
-            for (of_model, name), of in curves.items():
-                if of_model != model:
-                    continue
-                curve, colour = of[metric], next(colours)
-                mean, low, high = (
-                    [0, *(100 * one for one in part)]
-                    for part in (curve.mean, curve.low, curve.high)
-                )
-                sizes = (0, *curve.sizes)
-                axes.plot(sizes, mean, color=colour, label=name)
-                axes.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.set_xlim(left=0)
-            axes.set_ylim(bottom=0)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.set_title(model if row == 0 else "", fontsize=11)
-            axes.set_xlabel("cases" if row == len(metrics) - 1 else "")
-            axes.set_ylabel(f"{metric}, %" if column == 0 else "")
-        panels[0][0].legend(frameon=False, fontsize=9)
-        return picture(canvas, "png")
+        drawn = picture(drawing("Coverage as the cases grow", panels, len(inputs.model)), "png")
+    return Reproduction([table], verdict, {"s2lct-coverage.png": drawn})
 
 
 def explanations(inputs: Inputs) -> Reproduction:
@@ -349,10 +281,6 @@ def explanations(inputs: Inputs) -> Reproduction:
     inputs.need("model", "suite")
     suite, most = load_rows(str(inputs.suite)), inputs.limit or 5
     options, filler = Options(seed=inputs.seed), MaskedLMFiller("embedded")
-    columns = (
-        "model", "capability", "failures", "words kept", "words in all", "on the template",
-        "on the sentence alone", "on nothing", "mean P", "words in most sets",
-    )  # fmt: skip
     rows: list[list[Cell]] = []
     told, methods = [], []
     for model in inputs.model:
@@ -368,19 +296,17 @@ def explanations(inputs: Inputs) -> Reproduction:
             f"{kept_words:.1f} of {words:.1f} words hold a failure of {model} on average ({small} "
             f"of {len(explained)} sets are too small by new samples)"
         )
-    notes = [
-        f"At most {most} failures of a capability, of different families where there are enough. "
-        f"Contributions: {', '.join(dict.fromkeys(methods))}. Hidden words are filled by "
-        f"{filler.description}. A set holds a failure where the model says the same of at least "
-        f"{options.threshold:.0%} of the fillings; none of its words can be left out. Mean P is of "
-        f"{options.samples} new fillings of each set. On nothing: the model says the same of the "
-        "fully masked text.",
-        "The paper gives the procedure and equation 5, and names neither the explanation method "
-        "nor P_thresh nor the number of samples or sentences; its section of results is empty.",
-    ]
-    title = "RQ4 of S²LCT: the words that hold failures"
+    table = PaperTable.of(
+        inputs.name,
+        rows,
+        most=most,
+        methods=", ".join(dict.fromkeys(methods)),
+        filler=filler.description,
+        threshold=options.threshold,
+        samples=options.samples,
+    )
     return Reproduction(
-        [PaperTable(title, columns, rows, notes, {"mean P": 2})],
+        [table],
         f"Cannot be compared: the paper prints no result. {'; '.join(told)}.",
     )
 
@@ -433,30 +359,20 @@ def diversity(inputs: Inputs) -> Reproduction:
         sources[CORPUS] = corpus_texts(str(inputs.suite), inputs.reference, groups)
     reader = Reader(load_tagger(), load_parser(EMBEDDED))
     measured = compare(sources, reader, draws=inputs.seeds, seed=inputs.seed)
-    columns = (
-        "cases of", "source", "cases", "self-BLEU", "from", "to", "productions",
-        "distinct 2-grams",
-    )  # fmt: skip
     rows: list[list[Cell]] = []
     for group, by_source in measured.groups.items():
         for source, one in by_source.items():
             bleu = one.figures["self_bleu"]
             figures = [bleu.value, bleu.low, bleu.high, one["productions"], one["distinct_2"]]
             rows.append([group, source, one.cases, *figures])
-    notes = [
-        f"{inputs.limited}Suite {named(read)}; of the other sources means of {inputs.seeds} draws "
-        "of as many cases, and the least and the greatest. Self-BLEU: BLEU (0 to 100) of a case "
-        "against all others, less is more diverse; the suite's bounds are a 95 % bootstrap "
-        "interval of families. Productions: distinct ones of the parses above the parts of speech.",
-        "No draft of the paper prints these figures: it says that its cases are more diverse than "
-        "CheckList's, an older draft by similarities between cases, of which it names no measure.",
-    ]
-    title = "Diversity of S²LCT beside CheckList"
+    table = PaperTable.of(
+        inputs.name, rows, limited=inputs.limited, suite=named(read), draws=inputs.seeds
+    )
     wins = {group: _more_diverse(of) for group, of in measured.groups.items()}
     parts = [won for group, won in wins.items() if group not in (ALL_CASES, SEEDS)]
     together = measured.groups[ALL_CASES]
     return Reproduction(
-        [PaperTable(title, columns, rows, notes, {"distinct 2-grams": 2})],
+        [table],
         f"{comes_back(fmean(wins[ALL_CASES]))}: of as many cases, S²LCT's have a self-BLEU of "
         f"{together[SUITE]['self_bleu']:.1f} beside CheckList's "
         f"{together[CHECKLIST]['self_bleu']:.1f}, and {together[SUITE]['productions']:,.0f} "

@@ -12,7 +12,7 @@ from typing import Any
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import sha256_of
 from s2lct.labels import check_label_map
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, Labels, meaning_of
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, meaning_of
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.results.record import BUILT_IN
 from s2lct.leaderboard.results.untrusted import LONGEST_NAME, fault_of_model_name
@@ -99,24 +99,12 @@ def outcomes_of_predictions(
                 )
     suite = _answered(path, suite, place_of, key)
     said = labels[[place_of[number] for number in range(len(suite.asked))]]
-    return _outcomes(name, path, suite, said, told, label_map, neutral_band)
-
-
-def _outcomes(
-    name: str,
-    path: Path,
-    suite: SuiteCases,
-    labels: Labels,
-    label_rule: str,
-    label_map: Mapping[str, str] | None,
-    neutral_band: tuple[float, float],
-) -> Outcomes:
-    suite, labels, contrast_labels = parted(suite, labels)
+    suite, labels, contrast_labels = parted(suite, said)
     return Outcomes(
         model=name,
         revision="",
         weights_sha256="",
-        label_rule=label_rule,
+        label_rule=told,
         suite=suite,
         labels=labels,
         failed=failed_cases(suite.cases, labels),

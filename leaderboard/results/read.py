@@ -35,7 +35,7 @@ from s2lct.leaderboard.results.untrusted import (
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.chance import references
 from s2lct.plain_text import plain
-from s2lct.suite.cases import SuiteCases, load_cases
+from s2lct.suite.cases import SuiteCases, check_same_suite, load_cases
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,15 +98,7 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
 
 def check_one_suite(results: Mapping[Path, Scored]) -> None:
     """Refuse results of different suites with a `ScoringError`."""
-    (first, one), *others = results.items()
-    for path, other in others:
-        suites = one.result.suite, other.result.suite
-        if suites[0].fingerprint != suites[1].fingerprint:
-            told = ", ".join(f"{of.version or '?'} {of.fingerprint[:12]}" for of in suites)
-            raise ScoringError(
-                f"{first} and {path} were scored on different suites ({told})",
-                hint="score both on one version of the suite",
-            )
+    check_same_suite({str(path): of.result.suite.fingerprint for path, of in results.items()})
 
 
 def read_result(path: Path) -> Result:
