@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from s2lct.analysis.coverage.encoder import Text
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.errors import AnalysisError
+from s2lct.errors import AnalysisError, ScoringError
 from s2lct.files import is_here
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
-from s2lct.json_lines import read_json_lines
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.checklist import CheckListCase, holds_cases, read_checklist, read_relative_cases
 from s2lct.suite.other_suites import CHECKLIST, is_spec
+from s2lct.suite.row_files import rows_of_file
 
 PREFIX = "pairs:"
 """Before a file of pairs that stands where a corpus may stand."""
@@ -42,16 +40,11 @@ def given(case: Case) -> Text:
     return (case.text, case.text_pair) if isinstance(case, PairCase) else case.text
 
 
-def _opened(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
 def holds_pairs(path: Path) -> bool:
-    """Whether the first line of a file is a pair."""
+    """Whether the first row of a file of JSON lines is a pair."""
     try:
-        with _opened(path) as file:
-            return b'"text_pair"' in next((line for line in file if line.strip()), b"")
-    except (OSError, EOFError, zlib.error):
+        return "text_pair" in next((row for _, row in rows_of_file(path, "jsonl")), ())
+    except ScoringError:
         return False  # whoever reads it tells what is wrong
 
 
@@ -62,40 +55,23 @@ def read_pairs(path: Path) -> list[PairCase]:
     classes that pass).
 
     Raises:
-        AnalysisError: the file cannot be read, holds none, or a line is none; it names the line.
+        AnalysisError: the file holds none, or a line is none; it names the line.
+        ScoringError: the file cannot be read.
     """
-
-    def no_pair(number: int, error: BaseException) -> AnalysisError:
-        return AnalysisError(f"{path}: line {number}: is no pair ({error!r})", hint=_PAIRS_HINT)
-
     cases: dict[str, PairCase] = {}
-    try:
-        with _opened(path) as file:
-            for number, row in read_json_lines(file, no_pair):
-                try:
-                    case = _pair_of(row)
-                except (ValueError, KeyError, TypeError, AttributeError) as error:
-                    raise no_pair(number, error) from error
-                cases.setdefault(case.id, case)
-    except (OSError, EOFError, zlib.error) as error:
-        fault = getattr(error, "strerror", None) or str(error)
-        raise AnalysisError(f"{path}: {fault}", hint=_PAIRS_HINT) from error
+    for where, row in rows_of_file(path, "jsonl"):
+        first, second = row.get("text"), row.get("text_pair")
+        test, expected = row.get("test", "pairs"), row.get("expected", [])
+        named = [first, second, test, *(expected if isinstance(expected, list) else [None])]
+        if not all(isinstance(one, str) and one.strip() for one in named):
+            raise AnalysisError(f"{where}: is no pair", hint=_PAIRS_HINT)
+        id = content_id("pair", test, first, second)
+        cases[id] = PairCase(
+            id, test, "seed", id, first, frozenset(), text_pair=second, expected=tuple(expected)
+        )
     if not cases:
         raise AnalysisError(f"{path}: holds no pair", hint=_PAIRS_HINT)
     return list(cases.values())
-
-
-def _pair_of(row: Any) -> PairCase:
-    first, second = row["text"], row["text_pair"]
-    test, expected = row.get("test", "pairs"), row.get("expected", [])
-    if not all(isinstance(one, str) and one.strip() for one in (first, second, test)):
-        raise ValueError("text, text_pair or test is no text")
-    if not isinstance(expected, list) or not all(isinstance(name, str) for name in expected):
-        raise ValueError("expected is no list of class names")
-    id = content_id("pair", test, first, second)
-    return PairCase(
-        id, test, "seed", id, first, frozenset(), text_pair=second, expected=tuple(expected)
-    )
 
 
 def load_test_suite(name: str) -> SuiteCases:
