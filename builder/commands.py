@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.curate import Curated
     from s2lct.builder.curation.verdicts import Agreement
-    from s2lct.builder.models.inventory import ModelEntry
     from s2lct.builder.write import CapabilityCounts
 
 CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
@@ -441,14 +440,3 @@ def export(
     if prompt is not None:
         raise OptionError(f"--prompt: --format {format} asks nothing", hint="leave it out")
     return export_suite(suite, out, format)
-
-
-@command
-def models() -> list[ModelEntry]:
-    """List the models that suites are built with.
-
-    With sizes, sources, licences and figures.
-    """
-    from s2lct.builder.models.inventory import inventory
-
-    return inventory()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from s2lct.builder import commands
@@ -20,7 +19,6 @@ from s2lct.plain_text import plain_lines
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
-    from s2lct.builder.models.inventory import ModelEntry
 
 app = typer.Typer(
     name="s2lct",
@@ -171,23 +169,6 @@ def show_export(rows: int, *, out: Path, format: str) -> None:
     console.print(f"{rows:,} cases written to {out}")
     if format == "lm-eval":
         console.print(f"Run them: lm_eval --include_path {out} --tasks s2lct …")
-
-
-@BUILDING.shows(commands.models, "s2lct models")
-def show_models(found: list[ModelEntry]) -> None:
-    """A table of models."""
-    table = Table("model", "MB", "", header_style="bold", box=SIMPLE_HEAD, show_edge=False)
-    table.columns[0].no_wrap = True
-    table.columns[1].justify = "right"
-    table.columns[2].overflow = "fold"
-    for entry in found:
-        about = [entry.role, f"from {entry.source}", f"licence: {entry.licence}"]
-        table.add_row(
-            entry.name,
-            f"{entry.bytes / 1e6:.1f}",
-            "\n".join([*about, entry.figures] if entry.figures else about),
-        )
-    console.print(table)
 
 
 def main() -> None:

@@ -30,7 +30,6 @@ _MODULES = {
         "curate",
         "export",
         "inspect",
-        "models",
         "verify",
     ),
     "suite.checklist_release": ("import_checklist",),

