@@ -166,16 +166,6 @@ def test_a_suite_that_is_none_says_what_to_do(tmp_path: Path) -> None:
         CASES.select(["LC9"], kind="expansion")
 
 
-def test_a_suite_loaded_by_name_is_the_suite_of_the_folder(
-    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "datasets")
-    by_name = load_cases(f"{suite_folder}@main")  # no folder's name: `datasets` loads it
-    folder = load_cases(suite_folder)
-    assert by_name.cases == folder.cases  # LC2 before LC10
-    assert (by_name.version, by_name.fingerprint) == (folder.version, folder.fingerprint)
-
-
 def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
     configs = load_suite(suite_folder)
     rows = configs["LC4"]["test"]

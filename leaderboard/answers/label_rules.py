@@ -65,8 +65,8 @@ class LabelRule:
     def told_meanings(self) -> str:
         """What each class means, and where that was taken from."""
         pairs = zip(self.classes, self.meanings, strict=True)
-        told = ", ".join(f"{name} → {LABELS[meaning]}" for name, meaning in pairs)
-        return f"{told} (from {self.origin})"
+        listed = ", ".join(f"{name} → {LABELS[meaning]}" for name, meaning in pairs)
+        return f"{listed} (from {self.origin})"
 
     def folded(self, probabilities: Array) -> Array:
         """Probabilities of the labels, shape (texts, labels), of those of the classes."""
@@ -113,8 +113,8 @@ class LabelRule:
         """
         folded = self.folded(probabilities)
         if self.has_neutral:
-            own = folded[np.arange(len(labels)), labels]
-            return np.asarray(folded.max(axis=1) - own <= margin)
+            held = folded[np.arange(len(labels)), labels]
+            return np.asarray(folded.max(axis=1) - held <= margin)
         positive = folded[:, POSITIVE]
         lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
         return np.asarray((lowest <= labels) & (labels <= highest))
@@ -171,16 +171,16 @@ def check_classes(classes: Any) -> tuple[str, ...]:
     return names
 
 
-def same_classes(own: Sequence[str] | None, classes: Any) -> None:
+def same_classes(known: Sequence[str] | None, classes: Any) -> None:
     """Refuse, with a ScoringError, classes that a user states and the model names otherwise.
 
     None is for a model that names none, and a user who states none.
     """
-    if own is None or classes is None:
+    if known is None or classes is None:
         return
-    if list(map(_plain_name, check_classes(classes))) != list(map(_plain_name, own)):
+    if list(map(_plain_name, check_classes(classes))) != list(map(_plain_name, known)):
         raise ScoringError(
-            f"classes={list(classes)!r}, and the model's own are {', '.join(own)}",
+            f"classes={list(classes)!r}, and the model's own are {', '.join(known)}",
             hint="leave classes= out, and say what they mean with label_map=",
         )
 
@@ -211,7 +211,7 @@ def rule_for(
     if (mapping := check_label_map(label_map)) is not None:
         meanings, origin = _mapped(names, mapping, called), "--label-map"
     elif len(known) == len(names) and all(
-        own in (None, meaning) for own, meaning in zip(meanings, known, strict=True)
+        stated in (None, meaning) for stated, meaning in zip(meanings, known, strict=True)
     ):
         meanings, origin = list(known), "the table of well-known models"
     if unknown := [name for name, found in zip(names, meanings, strict=True) if found is None]:
@@ -220,13 +220,13 @@ def rule_for(
             f"model {called}: nothing says what {', '.join(unknown)} means",
             hint=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
         )
-    told = tuple(meaning for meaning in meanings if meaning is not None)
-    if not {NEGATIVE, POSITIVE} <= set(told):
+    complete = tuple(meaning for meaning in meanings if meaning is not None)
+    if not {NEGATIVE, POSITIVE} <= set(complete):
         raise ScoringError(
             f"model {called}: classes {', '.join(names)} lack {' or '.join(TASK.ends)}",
             hint=f"pass a {TASK.name} model, or say what its classes mean with --label-map",
         )
-    return LabelRule(names, told, checked_band(neutral_band), origin)
+    return LabelRule(names, complete, checked_band(neutral_band), origin)
 
 
 def _plain_name(name: str) -> str:
@@ -240,8 +240,8 @@ def meaning_of(name: str) -> int | None:
 
 def numbers_of(name: str, classes: Sequence[str]) -> list[int]:
     """Numbers of the classes called so; where there are none, of the only one called alike."""
-    exact = [n for n, own in enumerate(classes) if own == name]
-    alike = [n for n, own in enumerate(classes) if _plain_name(own) == _plain_name(name)]
+    exact = [n for n, other in enumerate(classes) if other == name]
+    alike = [n for n, other in enumerate(classes) if _plain_name(other) == _plain_name(name)]
     return exact or (alike if len(alike) == 1 else [])
 
 

@@ -106,10 +106,10 @@ def label_of(answer: TextAnswer, words: Sequence[str], meanings: Sequence[int]) 
     # The longest first, so that "not bad" is not taken for "bad".
     ordered = "|".join(re.escape(word) for word in sorted(found, key=len, reverse=True))
     label = re.compile(rf"(?<!\w)(?:{ordered})(?!\w)")
-    said, clear = set(label.findall(text)), label.sub(_LABEL, text)
+    named, clear = set(label.findall(text)), label.sub(_LABEL, text)
     sentences = [part for part in _SENTENCE.findall(clear) if _LABEL in part]
-    if len(said) == 1 and not any(map(_wavers, sentences)):
-        return meanings[found.index(said.pop())]
+    if len(named) == 1 and not any(map(_wavers, sentences)):
+        return meanings[found.index(named.pop())]
     return REFUSED if _REFUSAL.search(text) else UNREADABLE
 
 

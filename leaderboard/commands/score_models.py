@@ -207,7 +207,7 @@ def score_models(
         make = _of_server(base_url, prompts, max_tokens, keep_answers)
     else:
         of_name = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
-        sources = {one: of_name(one, is_folder=Path(one).exists()) for one in models}
+        sources = {model: of_name(model, is_folder=Path(model).exists()) for model in models}
         make = lambda name: loaded(sources[name])  # noqa: E731
     check_out_folder(out)
     chosen = load_cases(suite).select(capability or None, None, limit)
@@ -228,8 +228,8 @@ def score_models(
     for model in dict.fromkeys(models):
         try:
             found = [
-                (one, score(one, chosen, label_map=meanings, cache=default_cache()))
-                for one in make(model)
+                (each, score(each, chosen, label_map=meanings, cache=default_cache()))
+                for each in make(model)
             ]
         except Exception as error:  # somebody's model may fail in any way
             if len(set(models)) == 1:
@@ -238,7 +238,7 @@ def score_models(
             failed.append(model)
         else:
             files += [write_result(outcomes, out, selection) for _, outcomes in found]
-            sent += [getattr(one, "sent", None) for one, _ in found]
+            sent += [getattr(each, "sent", None) for each, _ in found]
     results = tuple(map(read_result, files))
     return Scores(results, tuple(files), tuple(failed), tuple(sent))
 
@@ -254,7 +254,7 @@ def _check_use(*rules: tuple[object, str, Mapping[str, object]]) -> None:
 
 
 def _prompts(
-    own: Sequence[str], meanings: Mapping[str, str] | None, most_tokens: int | None
+    prompts: Sequence[str], meanings: Mapping[str, str] | None, most_tokens: int | None
 ) -> list[LabelPrompt]:
     """What language models are asked, one prompt after the other."""
     from s2lct.leaderboard.models.language_model import LabelPrompt
@@ -268,8 +268,8 @@ def _prompts(
                 f"--label-map: {', '.join(meanings)} are no words of a question",
                 hint=f"give one for {' and '.join(TASK.ends)} each, and one for neutral if at all",
             )
-    wordings = dict.fromkeys(one.replace("\\n", "\n") for one in own) or TASK.prompts
-    return [LabelPrompt(one, words, most_tokens=most_tokens) for one in wordings]
+    wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or TASK.prompts
+    return [LabelPrompt(wording, words, most_tokens=most_tokens) for wording in wordings]
 
 
 def _of_server(
@@ -281,12 +281,12 @@ def _of_server(
 
     server = Server(base_url, most_tokens or MOST_TOKENS, keeps_answers)
 
-    def asked(name: str) -> Sequence[Any]:
+    def models_of(name: str) -> Sequence[Any]:
         if fault := fault_of_model_name(name):
             raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
         return [EndpointModel(name, prompt, server) for prompt in prompts]
 
-    return asked
+    return models_of
 
 
 def _spread(sources: Sequence[Any], chosen: SuiteCases) -> Callable[[str], Sequence[Any]]:
@@ -300,13 +300,13 @@ def _spread(sources: Sequence[Any], chosen: SuiteCases) -> Callable[[str], Seque
     with ray_workers() as workers:
         found = spread(workers, sources, [case.text for case in chosen.asked], default_cache())
 
-    def asked(name: str) -> Sequence[Any]:
+    def models_of(name: str) -> Sequence[Any]:
         models = found[name]
         if isinstance(models, Exception):
             raise models
         return models
 
-    return asked
+    return models_of
 
 
 @contextmanager
@@ -318,7 +318,7 @@ def ray_workers() -> Iterator[Engine[LoadedModels]]:
     from s2lct.leaderboard.scoring.spread import LoadedModels
     from s2lct.ray_engine import RayEngine
 
-    with RayEngine(LoadedModels, gpus_per_worker=None) as engine:
+    with RayEngine(LoadedModels) as engine:
         yield engine
 
 
@@ -326,5 +326,5 @@ def _why(name: str, error: Exception) -> str:
     if isinstance(error, S2lctError):
         return str(error)
     first = next(iter(str(error).strip().splitlines()), "")
-    told = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
-    return f"{told}\n  → score it alone to see where it fails"
+    problem = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
+    return f"{problem}\n  → score it alone to see where it fails"

@@ -239,19 +239,19 @@ class EndpointModel:
         with self._client() as client, ThreadPoolExecutor(CONCURRENCY) as pool:
             if self._first is None:
                 yield numbers.pop(0), self._first_answer(client, texts[0])
-            asked = {pool.submit(self._answer, client, texts[n]): n for n in numbers}
+            futures = {pool.submit(self._answer, client, texts[n]): n for n in numbers}
             try:
-                for done in as_completed(list(asked)):
-                    yield asked[done], done.result()
-                    del asked[done]
+                for done in as_completed(list(futures)):
+                    yield futures[done], done.result()
+                    del futures[done]
             except (ScoringError, KeyboardInterrupt):
-                for one in [one for one in asked if not one.cancel()]:
-                    if one.exception() is None:
-                        yield asked[one], one.result()
+                for future in [future for future in futures if not future.cancel()]:
+                    if future.exception() is None:
+                        yield futures[future], future.result()
                 raise
             finally:
-                for one in asked:
-                    one.cancel()
+                for future in futures:
+                    future.cancel()
 
     def _client(self) -> Any:
         """A client whose responses end, in time and in bytes."""
@@ -301,8 +301,8 @@ class EndpointModel:
             try:
                 self._first = self._answer(client, text, refused=BadRequestError)
             except BadRequestError as error:
-                told = error.param or str(error)
-                name = next((n for n in _REPLACED if re.search(rf"\b{n}\b", told)), None)
+                named = error.param or str(error)
+                name = next((n for n in _REPLACED if re.search(rf"\b{n}\b", named)), None)
                 if name not in self._options:
                     raise self._error(self._said(error)) from None
                 value = self._options.pop(name)
@@ -352,13 +352,13 @@ class EndpointModel:
             time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         )
 
-    def _check_model(self, model: str, told: str) -> None:
+    def _check_model(self, model: str, what: str) -> None:
         """No result is of two models."""
         with self._lock:
             known = self._model = model if self._model is None else self._model
         if model != known:
             raise self._error(
-                f"{told} {model!r}, earlier ones {known!r}",
+                f"{what} {model!r}, earlier ones {known!r}",
                 "name the one model that the server is to answer with; without --keep-answers, "
                 "answers of another are asked again",
             )
@@ -373,8 +373,10 @@ class EndpointModel:
 
     def _said(self, error: BaseException) -> str:
         causes = [error, error.__cause__] if error.__cause__ else [error]
-        told = ": ".join(f"{type(one).__name__}: {' '.join(str(one).split())}" for one in causes)
-        return self._short(without_token(self._without_key(told)))
+        message = ": ".join(
+            f"{type(cause).__name__}: {' '.join(str(cause).split())}" for cause in causes
+        )
+        return self._short(without_token(self._without_key(message)))
 
     def _short(self, text: str) -> str:
         return plain(self._without_key(text), _LONGEST_WORDS)

@@ -66,7 +66,7 @@ class GeneratingModel(LanguageModel):
     def _known(self, tokens: Sequence[Any]) -> list[int]:
         """Those that are tokens of the model, sorted."""
         most = self.model.config.get_text_config().vocab_size
-        return sorted({one for one in tokens if isinstance(one, int) and 0 <= one < most})
+        return sorted({token for token in tokens if isinstance(token, int) and 0 <= token < most})
 
     @property
     def label_rule(self) -> str:
@@ -86,7 +86,7 @@ class GeneratingModel(LanguageModel):
         """`answers` with their margins."""
         for numbers, tokens in self.batches(texts):
             answered = zip(numbers, self._continued(tokens), strict=True)
-            yield from (Written(number, *one) for number, one in answered)
+            yield from (Written(number, *answer) for number, answer in answered)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Texts whose questions have as many tokens, the longest first, with these tokens."""
@@ -145,7 +145,7 @@ class GeneratingModel(LanguageModel):
         length = len(tokens[0])
         apart = torch.stack(margins, 1).tolist()
         for row, steps in zip(whole[:, length:].tolist(), apart, strict=True):
-            end = next((place for place, one in enumerate(row) if one in self._ends), None)
+            end = next((place for place, token in enumerate(row) if token in self._ends), None)
             taken = len(row) if end is None else end + 1
             answer = TextAnswer(
                 text=self.tokenizer.decode(row[:end], skip_special_tokens=True),

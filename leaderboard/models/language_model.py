@@ -103,9 +103,9 @@ class LabelPrompt:
 
     def completed(self, text: str) -> list[str]:
         """The prompt with a text, completed with each word, outside of any chat template."""
-        asked = self.about(text)
-        space = space_behind(asked)
-        return [f"{asked}{space}{word}" for word in self.words]
+        question = self.about(text)
+        space = space_behind(question)
+        return [f"{question}{space}{word}" for word in self.words]
 
     def __str__(self) -> str:
         return (
@@ -116,7 +116,7 @@ class LabelPrompt:
 
     def answer_rule(self) -> str:
         """How what a model writes becomes a label, as recorded with a result."""
-        words, prompt = (json.dumps(one, ensure_ascii=False) for one in (self.words, self.prompt))
+        words, prompt = (json.dumps(part, ensure_ascii=False) for part in (self.words, self.prompt))
         template = _IN_TEMPLATE if self.chat_template else ""
         return f"the one of the words {words} that it answers the prompt {prompt} with{template}"
 
@@ -200,8 +200,8 @@ class LanguageModel:
         # BERT without is_decoder is an encoder under a language model's name.
         ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=model.device)
         with torch.inference_mode():
-            one, other = model(input_ids=ids, **self._options).logits[:, :2].float()
-        if not torch.allclose(one, other, rtol=0.05, atol=0.05):
+            first, other = model(input_ids=ids, **self._options).logits[:, :2].float()
+        if not torch.allclose(first, other, rtol=0.05, atol=0.05):
             raise ScoringError(
                 f"model {name}: looks at later words, it is no causal language model",
                 hint="pass a model that was trained to continue texts (for BERT and its like: "
@@ -295,12 +295,12 @@ class LanguageModel:
         rows = 0
         for question in questions:
             if batch and (rows + len(question.rows)) * batch[0].longest > most:
-                yield [one.number for one in batch], batch
+                yield [question.number for question in batch], batch
                 batch, rows = [], 0
             batch.append(question)
             rows += len(question.rows)
         if batch:
-            yield [one.number for one in batch], batch
+            yield [question.number for question in batch], batch
 
     def _question(self, number: int, text: str) -> _Question:
         strings = self._strings(text)
@@ -346,11 +346,11 @@ class LanguageModel:
             ids = ids[:-1]
         return tuple(ids)
 
-    def _answers(self, asked: tuple[list[int], Sequence[_Question]]) -> tuple[list[int], Array]:
+    def _answers(self, given: tuple[list[int], Sequence[_Question]]) -> tuple[list[int], Array]:
         import torch
         from torch.nn.utils.rnn import pad_sequence
 
-        numbers, batch = asked
+        numbers, batch = given
         device = self.model.device
         wanted: list[tuple[int, int, int]] = []  # row, place, token
         rows: list[torch.Tensor] = []

@@ -98,9 +98,9 @@ def answers_of(
         found = {} if kept is None else kept.kept(key, wanted)
         known = {text: TextAnswer(**json.loads(answer)) for text, answer in found.items()}
 
-        def ask(some: Sequence[str]) -> None:
+        def ask(part: Sequence[str]) -> None:
             # Whoever stops here has nothing else asked.
-            with closing(predicted(model, some)) as answers:
+            with closing(predicted(model, part)) as answers:
                 for text, answer in answers:
                     if kept is not None:
                         kept.keep(key, {text: answer})
@@ -114,7 +114,9 @@ def answers_of(
                 else:
                     fresh = next((text for text in wanted if text not in known), wanted[0])
                     ask([fresh])
-                    known = {text: one for text, one in known.items() if model.is_current(one)}
+                    known = {
+                        text: answer for text, answer in known.items() if model.is_current(answer)
+                    }
             reused = len(known) - (fresh in known)
             if missing := [text for text in wanted if text not in known]:
                 ask(missing)

@@ -69,8 +69,9 @@ def pairs_of(
     seed_number = {(c.capability, c.id): n for n, c in enumerate(cases) if c.kind == "seed"}
     pairs = [
         (seed_number[key], n)
-        for n, one in enumerate(counterparts)
-        if one.kind == COUNTERPART and (key := (one.capability, one.seed_id)) in seed_number
+        for n, contrast in enumerate(counterparts)
+        if contrast.kind == COUNTERPART
+        and (key := (contrast.capability, contrast.seed_id)) in seed_number
     ]
     seeds, others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return seeds, others
@@ -86,16 +87,16 @@ def both_sides(seeds: Sequence[Case], right: Right) -> list[BothSides | None]:
     if not len(seeds):
         return [None] * len(right)
     parts: list[dict[str, Share]] = [{} for _ in right]
-    told: list[statistics.Evidence] = []
-    for capability, own in statistics.by_name(seeds).items():
-        counts = statistics.family_counts([seeds[n] for n in own], right[:, own])
-        told.append(statistics.evidence(*counts))
-        for part, share in zip(parts, _shares(right[:, own], told[-1]), strict=True):
+    known: list[statistics.Evidence] = []
+    for capability, numbers in statistics.by_name(seeds).items():
+        counts = statistics.family_counts([seeds[n] for n in numbers], right[:, numbers])
+        known.append(statistics.evidence(*counts))
+        for part, share in zip(parts, _shares(right[:, numbers], known[-1]), strict=True):
             part[capability] = share
-    means = _shares(right, statistics.mean_evidence(told))
+    means = _shares(right, statistics.mean_evidence(known))
     return [BothSides(mean, part) for mean, part in zip(means, parts, strict=True)]
 
 
-def _shares(right: Right, told: statistics.Evidence) -> list[Share]:
-    rates = statistics.rates_of(right, told)
-    return [Share(one.cases, one.failures, one.failure_rate, one.ci) for one in rates]
+def _shares(right: Right, known: statistics.Evidence) -> list[Share]:
+    rates = statistics.rates_of(right, known)
+    return [Share(rate.cases, rate.failures, rate.failure_rate, rate.ci) for rate in rates]

@@ -40,26 +40,26 @@ def references(cases: Sequence[Case], counterparts: Sequence[Case] = ()) -> tupl
     A random answer is expected to fail a case with n of the three labels passing at 1 − n / 3, and
     to be drawn anew for its counterpart.
     """
-    asked = (*cases, *counterparts)
+    rows = (*cases, *counterparts)
     fails = {
-        f"always-{label}": [float(number not in case.passes) for case in asked]
+        f"always-{label}": [float(number not in case.passes) for case in rows]
         for number, label in enumerate(LABELS)
     }
-    fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in asked]
+    fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in rows]
     seeds, opposite = (numbers.tolist() for numbers in pairs_of(cases, counterparts))
     pairs_of_name = by_name([cases[number] for number in seeds])
     found: list[Reference] = []
     for name, expected in fails.items():
         capabilities: dict[str, dict[str, float]] = {}
-        for capability, own in by_name(cases).items():
+        for capability, numbers in by_name(cases).items():
             of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
-            for number in own:
+            for number in numbers:
                 of_kind["all"].append(expected[number])
                 of_kind[cases[number].kind].append(expected[number])
             capabilities[capability] = {
                 kind: sum(chosen) / len(chosen) for kind, chosen in of_kind.items() if chosen
             }
-        mean = sum(one["all"] for one in capabilities.values()) / max(1, len(capabilities))
+        mean = sum(rates["all"] for rates in capabilities.values()) / max(1, len(capabilities))
         for capability, pairs in pairs_of_name.items():
             right = [
                 (1 - expected[seeds[n]]) * (1 - expected[len(cases) + opposite[n]]) for n in pairs
@@ -76,7 +76,7 @@ def chance_of(known: Mapping[str, float]) -> tuple[str, float]:
 
     A constant, as no mixture beats them all; of mean failure rates by name, see `reference_means`.
     """
-    return min(known.items(), key=lambda one: (one[1], one[0] == RANDOM))
+    return min(known.items(), key=lambda pair: (pair[1], pair[0] == RANDOM))
 
 
 def chance_corrected(failure_rate: float, chance: float) -> float | None:
@@ -89,7 +89,7 @@ def chance_corrected(failure_rate: float, chance: float) -> float | None:
 
 def reference_means(known: Sequence[Reference]) -> dict[str, float]:
     """Mean failure rates of references by name."""
-    return {one.name: one.failure_rate for one in known}
+    return {reference.name: reference.failure_rate for reference in known}
 
 
 def one_answer(

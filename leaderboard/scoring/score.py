@@ -132,7 +132,7 @@ def score(
         raise ScoringError(f"suite {suite.name}: has no case", hint="pass a suite with cases")
     texts = [case.text for case in suite.asked]
     if isinstance(model, Function):
-        labels, told = labels_of_predictions(
+        labels, label_rule = labels_of_predictions(
             model.predict(texts),
             len(texts),
             neutral_band=neutral_band,
@@ -147,7 +147,7 @@ def score(
                 hint="leave them out: its label words say what its answers mean",
             )
         written, reused = answers_of(model, texts, cache)
-        labels, told = read_labels(model, texts, written), model.label_rule
+        labels, label_rule = read_labels(model, texts, written), model.label_rule
         if isinstance(model, EndpointModel):
             endpoint = model.use(written.values(), reused)
     else:
@@ -155,7 +155,7 @@ def score(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
         found = probabilities_of(model, texts, cache)
-        labels, told = rule.labels(found), rule_in_words(rule, asks)
+        labels, label_rule = rule.labels(found), rule_in_words(rule, asks)
         probabilities = rule.folded(found)
     if probabilities is not None:
         cases = counted(suite.asked)
@@ -165,7 +165,7 @@ def score(
         model=model.name,
         revision=model.revision,
         weights_sha256=getattr(model, "weights_sha256", model.fingerprint),
-        label_rule=told,
+        label_rule=label_rule,
         suite=suite,
         labels=labels,
         failed=failed_cases(suite.cases, labels),
@@ -184,9 +184,9 @@ def parted(suite: SuiteCases, labels: Labels) -> tuple[SuiteCases, Labels, Label
 
     ``labels`` are of all that the suite asks, shape (asked,), whatever their order.
     """
-    asked, cases = suite.asked, counted(suite.asked)
+    rows, cases = suite.asked, counted(suite.asked)
     chosen, others = (
-        tuple(asked[number] for number in np.flatnonzero(mask)) for mask in (cases, ~cases)
+        tuple(rows[number] for number in np.flatnonzero(mask)) for mask in (cases, ~cases)
     )
     return replace(suite, cases=chosen, counterparts=others), labels[cases], labels[~cases]
 
@@ -230,8 +230,8 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
     }
     for name, of in found.capabilities.items():
         result[name] = {
-            kind: asdict(one) | {"ci": list(one.ci)}
-            for kind, one in (("all", of.all), ("seed", of.seed), ("expansion", of.expansion))
+            kind: asdict(rate) | {"ci": list(rate.ci)}
+            for kind, rate in (("all", of.all), ("seed", of.seed), ("expansion", of.expansion))
         } | {"pass_to_fail": of.pass_to_fail, "fail_to_pass": of.fail_to_pass}
     if (sides := outcomes.both_sides()) is not None:
         for name, share in {"overall": sides.overall, **sides.capabilities}.items():
@@ -268,17 +268,17 @@ def silences(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) -> dic
     answered = [cases[number] for number in others]
     found = model_figures(answered, failed_cases(answered, labels[others])[None])[0]
     counts = {"overall": list(range(len(cases)))} | by_name(cases)
-    rates = {name: one.all for name, one in found.capabilities.items()}
+    rates = {name: result.all for name, result in found.capabilities.items()}
     if answered:
         rates["overall"] = found.overall
     return {
         name: Silence(
-            int((labels[own] == REFUSED).sum()),
-            int((labels[own] == UNREADABLE).sum()),
+            int((labels[numbers] == REFUSED).sum()),
+            int((labels[numbers] == UNREADABLE).sum()),
             rates.get(name),
         )
-        for name, own in counts.items()
-        if silent[own].any()
+        for name, numbers in counts.items()
+        if silent[numbers].any()
     }
 
 
@@ -313,18 +313,18 @@ def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
     splits = [case.splits for case in outcomes.cases]
     comparisons: list[dict[str, Any]] = []
     for training in training_data.comparisons_for(outcomes.model, splits):
-        groups = [training_data.group_of(one, training) for one in splits]
+        groups = [training_data.group_of(memberships, training) for memberships in splits]
         comparison: dict[str, Any] = {"training_data": sorted(training)}
         for name in training_data.GROUPS:
             numbers = [number for number, group in enumerate(groups) if group == name]
             cases = [outcomes.cases[number] for number in numbers]
-            one = model_figures(cases, outcomes.failed[None, numbers])[0]
+            result = model_figures(cases, outcomes.failed[None, numbers])[0]
             comparison[name] = {
                 "cases": len(cases),
-                "capabilities": len(one.capabilities),
-                "failures": one.overall.failures,
-                "failure_rate": one.overall.failure_rate if cases else None,
-                "ci": list(one.overall.ci) if cases else None,
+                "capabilities": len(result.capabilities),
+                "failures": result.overall.failures,
+                "failure_rate": result.overall.failure_rate if cases else None,
+                "ci": list(result.overall.ci) if cases else None,
             }
         comparisons.append(comparison)
     known = training_data.training_data_of(outcomes.model) is not None

@@ -186,25 +186,25 @@ def spread(
                 key = key_of(model)
                 known = kept.kept(key, distinct)
                 for numbers in parts:
-                    some = tuple(distinct[n] for n in numbers)
-                    if not all(text in known for text in some):
-                        pieces.append(Piece(source, prompt, key, some))
+                    part = tuple(distinct[n] for n in numbers)
+                    if not all(text in known for text in part):
+                        pieces.append(Piece(source, prompt, key, part))
         advance = bar("Predictions of models", sum(len(piece.texts) for piece in pieces))
-        asked: list[Piece] = []
+        sent: list[Piece] = []
 
         def under_way() -> Iterator[Piece]:
             for piece in pieces:
                 if not isinstance(found[piece.source.name], Exception):
-                    asked.append(piece)
+                    sent.append(piece)
                     yield piece
 
         for number, predictions in engine.map(LoadedModels.predict, under_way()):
-            name = asked[number].source.name
+            name = sent[number].source.name
             if isinstance(predictions, Exception):
                 found[name] = predictions
             else:
-                kept.keep(asked[number].key, predictions)
-            advance(len(asked[number].texts), name)
+                kept.keep(sent[number].key, predictions)
+            advance(len(sent[number].texts), name)
     return found
 
 

@@ -74,8 +74,8 @@ def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Float
     family = families_of(cases)
     families = int(family.max(initial=-1)) + 1
     failures = np.zeros((*failed.shape[:-1], families))
-    for own in np.ndindex(failed.shape[:-1]):
-        failures[own] = np.bincount(family, failed[own], families)
+    for place in np.ndindex(failed.shape[:-1]):
+        failures[place] = np.bincount(family, failed[place], families)
     return failures, np.bincount(family, minlength=families).astype(np.float64)
 
 
@@ -132,20 +132,20 @@ def evidence(failures: Floats, cases: Floats) -> Evidence:
 
 def mean_evidence(parts: Sequence[Evidence]) -> Evidence:
     """What independent parts tell of the mean of their failure rates (a stratified sample)."""
-    guess = np.mean([one.guess for one in parts], axis=0)
-    spread = np.sum([one.guess * (1 - one.guess) / one.size for one in parts], axis=0)
+    guess = np.mean([part.guess for part in parts], axis=0)
+    spread = np.sum([part.guess * (1 - part.guess) / part.size for part in parts], axis=0)
     size = guess * (1 - guess) * len(parts) ** 2 / spread
-    return Evidence(np.mean([one.share for one in parts], axis=0), guess, size)
+    return Evidence(np.mean([part.share for part in parts], axis=0), guess, size)
 
 
-def intervals(told: Evidence) -> tuple[Floats, Floats]:
+def intervals(known: Evidence) -> tuple[Floats, Floats]:
     """Lower and upper bounds of Wilson's score interval (1927) at the effective sample size.
 
     Every share lies between its own. It holds its level best for proportions from clusters and
     strata, small and large ones (Dean and Pagano 2015, Journal of Survey Statistics and
     Methodology 3; Franco, Little, Louis and Slud 2019, ibid. 7).
     """
-    share, _, size = told
+    share, _, size = known
     centre = (share + _Z**2 / (2 * size)) / (1 + _Z**2 / size)
     half = np.sqrt(share * (1 - share) / size + (_Z / (2 * size)) ** 2) * _Z / (1 + _Z**2 / size)
     return (
@@ -154,12 +154,12 @@ def intervals(told: Evidence) -> tuple[Floats, Floats]:
     )
 
 
-def rates_of(failed: Failed, told: Evidence) -> list[Rate]:
+def rates_of(failed: Failed, known: Evidence) -> list[Rate]:
     """Each model's rate with its interval; ``failed`` has the shape (models, cases)."""
-    columns = (failed.sum(axis=1), told.share, *intervals(told))
+    columns = (failed.sum(axis=1), known.share, *intervals(known))
     return [
         Rate(failed.shape[1], count, share, (low, high))
-        for count, share, low, high in zip(*(one.tolist() for one in columns), strict=True)
+        for count, share, low, high in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
@@ -195,21 +195,21 @@ def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
     if not len(cases):
         return [ModelFigures(_NO_RATE, {}) for _ in failed]
     parts: list[dict[str, CapabilityResult]] = [{} for _ in failed]
-    told: list[Evidence] = []
-    for capability, own in by_name(cases).items():
-        own_cases, own_failed = [cases[n] for n in own], failed[:, own]
-        told.append(evidence(*family_counts(own_cases, own_failed)))
-        kinds = [rates_of(own_failed, told[-1])]
+    known: list[Evidence] = []
+    for capability, numbers in by_name(cases).items():
+        own_cases, own_failed = [cases[n] for n in numbers], failed[:, numbers]
+        known.append(evidence(*family_counts(own_cases, own_failed)))
+        kinds = [rates_of(own_failed, known[-1])]
         for kind in KINDS:
             of_kind = [n for n, case in enumerate(own_cases) if case.kind == kind]
             kinds.append(rates([own_cases[n] for n in of_kind], own_failed[:, of_kind]))
         expansions, seeds = _seed_pairs(own_cases)
         fails, seed_fails = own_failed[:, expansions], own_failed[:, seeds]
         which = (fails & ~seed_fails, ~seed_fails, ~fails & seed_fails)
-        counts = [one.sum(axis=1).tolist() for one in which]
+        counts = [mask.sum(axis=1).tolist() for mask in which]
         for part, figures in zip(parts, zip(*kinds, *counts, strict=True), strict=True):
             part[capability] = CapabilityResult(*figures)
-    means = rates_of(failed, mean_evidence(told))
+    means = rates_of(failed, mean_evidence(known))
     return [ModelFigures(mean, part) for mean, part in zip(means, parts, strict=True)]
 
 

@@ -48,7 +48,12 @@ def comparisons_for(
     if model in TRAINED_ON:
         return (TRAINED_ON[model],)
     # Of a file without corpora only "train" is known, and not which.
-    stated = {one for of in memberships for one in of if ":" in one and is_train(one)}
+    stated = {
+        membership
+        for of in memberships
+        for membership in of
+        if ":" in membership and is_train(membership)
+    }
     names = (*KNOWN_TRAIN_SPLITS, *sorted(stated.difference(KNOWN_TRAIN_SPLITS)))
     return tuple(frozenset((name,)) for name in names)
 
@@ -60,9 +65,9 @@ def group_of(memberships: Collection[str], training: frozenset[str]) -> Group:
     """
     if not training.isdisjoint(memberships):
         return "train"
-    corpora = {one.rpartition(":")[0] for one in training}
-    for one in memberships:
-        corpus, colon, split = one.rpartition(":")
+    corpora = {name.rpartition(":")[0] for name in training}
+    for membership in memberships:
+        corpus, colon, split = membership.rpartition(":")
         # Nothing is known, or an older file names no corpus; or its split is not known.
         if not colon or (not split and corpus in corpora):
             return "unknown"
