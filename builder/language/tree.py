@@ -35,10 +35,6 @@ class Node:
         """The right-hand side of the node's production."""
         return tuple(child.label for child in self.children)
 
-    def words_under(self) -> frozenset[int]:
-        """Numbers of the tokens that are its children, as words or as phrases of one word."""
-        return frozenset(child.start for child in self.children if child.end - child.start == 1)
-
     def nodes(self) -> Iterator[Node]:
         """The node and all below it, from the top."""
         yield self
