@@ -125,32 +125,6 @@ def test_both_literal_lines_work_from_an_empty_directory(
     assert {request.status for request in installed.server.requests} == {404}
 
 
-def test_a_published_suite_loads_under_its_full_name(
-    published: HubClient, suite_folder: Path, next_suite: Path
-) -> None:
-    told = json.loads(
-        published.python(
-            f"""
-import json
-from datasets import get_dataset_config_names, load_dataset
-names = get_dataset_config_names("{REPO}")
-old = load_dataset("{REPO}", "LC4", revision="v1.0.0", split="test")
-new = load_dataset("{REPO}", "LC4", split="test")
-stream = load_dataset("{REPO}", "LC4", revision="v1.0.0", split="test", streaming=True)
-whole = load_dataset("{REPO}", split="test", streaming=True)
-streamed = [row["id"] for row in stream]
-print(json.dumps([names, list(old["id"]), streamed, len(new), len(list(whole))]))
-"""
-        ).splitlines()[-1]
-    )
-    names, old, streamed, new, whole = told
-    assert sorted(names) == sorted([*rows_of(suite_folder), "all"])
-    assert len(old) == rows_of(suite_folder)["LC4"]
-    assert streamed == old
-    assert new == rows_of(next_suite)["LC4"] < len(old)
-    assert whole == sum(rows_of(next_suite).values())
-
-
 def test_a_second_version_replaces_the_first_and_says_so(
     published: HubClient, suite_folder: Path, next_suite: Path, tmp_path: Path
 ) -> None:
@@ -267,52 +241,16 @@ def datasets_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache
 
 
-def edit_description(folder: Path, **changes: object) -> None:
-    path = folder / "suite.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
-@pytest.mark.parametrize(
-    ("fault", "named"),
-    [
-        ("no suite.json", "suite.json"),
-        ("broken suite.json", "suite.json"),
-        ("missing data", "LC4"),
-        ("changed data", "SHA-256"),
-        ("path out of the folder", "suite.json"),
-        ("config out of the cache", "suite.json"),
-        ("no version", "suite.json"),
-        ("no cases", "suite.json"),
-        ("wrong number of rows", "rows"),
-    ],
-)
-def test_broken_suites_are_refused_before_anything_changes(
-    suite_folder: Path, tmp_path: Path, datasets_cache: Path, fault: str, named: str
+def test_a_broken_suite_is_refused_before_anything_changes(
+    suite_folder: Path, tmp_path: Path, datasets_cache: Path
 ) -> None:
     folder = shutil.copytree(suite_folder, tmp_path / "suite")
-    files = json.loads((folder / "suite.json").read_text())["files"]
-    data = folder / files["LC4"]["path"]
-    if fault == "no suite.json":
-        (folder / "suite.json").unlink()
-    elif fault == "broken suite.json":
-        (folder / "suite.json").write_text("{")
-    elif fault == "missing data":
-        data.unlink()
-    elif fault == "changed data":
-        data.write_bytes(data.read_bytes() + b" ")
-    elif fault == "path out of the folder":
-        files["LC4"]["path"] = "data/../../elsewhere/x.parquet"
-        edit_description(folder, files=files)
-    elif fault == "config out of the cache":
-        edit_description(folder, files={"../x": files["LC4"]}, capabilities=[{"id": "../x"}])
-    elif fault == "no version":
-        edit_description(folder, version="newest")
-    elif fault == "no cases":
-        edit_description(folder, files={})
-    else:
-        files["LC4"]["rows"] += 1
-        edit_description(folder, files=files)
-    with pytest.raises(S2lctError, match=named):
+    path = json.loads((folder / "suite.json").read_text())["files"]["LC4"]["path"]
+    (folder / path).write_bytes((folder / path).read_bytes() + b" ")
+    with pytest.raises(S2lctError, match="SHA-256"):
+        install(folder)
+    (folder / "suite.json").unlink()
+    with pytest.raises(S2lctError, match=r"suite\.json"):
         install(folder)
     assert installed_suite() is None
     assert not [path for path in datasets_cache.iterdir() if path.is_dir()]
