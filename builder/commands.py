@@ -11,7 +11,7 @@ import typer
 from pydantic import BeforeValidator
 
 from s2lct.builder.config import BuildConfig
-from s2lct.command import Address, Capabilities, Count, EngineName, RandomSeed, Workers, command
+from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
 from s2lct.errors import OptionError
 from s2lct.labels import TASK
 
@@ -222,8 +222,6 @@ def build(
         bool, typer.Option("--overwrite", help="Replace the suite that is in --out.")
     ] = False,
     engine: EngineName = "process",
-    address: Address = None,
-    workers: Workers = None,
 ) -> Built:
     """Build a suite of linked seeds and expansions.
 

@@ -77,8 +77,6 @@ class BuildConfig(BaseModel):
     unread: bool = False
     overwrite: bool = False
     engine: Literal["process", "ray"] = "process"
-    address: str | None = None
-    workers: Annotated[int, Field(ge=1)] | None = None
 
     @classmethod
     def checked(cls, **given: Any) -> BuildConfig:
@@ -117,8 +115,6 @@ class BuildConfig(BaseModel):
             raise ValueError("--verdicts and --unread: nobody annotates the paper form")
         if self.unread and self.verdicts:
             raise ValueError("--unread and --verdicts: give one of them")
-        if self.engine == "process" and (self.address or self.workers):
-            raise ValueError("--address and --workers: they go with --engine ray")
         return self
 
     @property
@@ -173,8 +169,7 @@ class BuildConfig(BaseModel):
 
         The ids to leave out stand for the file they were read from.
         """
-        without = {"out", "preset", "overwrite", "exclude", "verdicts", "unread"}
-        without |= {"engine", "address", "workers"}
+        without = {"out", "preset", "overwrite", "exclude", "verdicts", "unread", "engine"}
         options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
         if self.excluded.ids:
             options["exclude"] = sorted(self.excluded.ids)

@@ -29,11 +29,12 @@ from s2lct.builder.sources import Source
 from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.builder.write import CapabilityCounts
 from s2lct.cache import Cache
+from s2lct.engines import Engine, InProcess
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import check_folder_out, check_only_ours, locked, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
 from s2lct.progress import bar
-from s2lct.ray_engine import engine_of
+from s2lct.ray_engine import RayEngine
 from s2lct.suite.read import read_suite
 from s2lct.suite.records import Sentence
 from s2lct.suite.tables import SUITE_FILE
@@ -148,11 +149,19 @@ def read_inputs(config: BuildConfig) -> Inputs:
 @contextmanager
 def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
     """The models of a build within the block, on its engine and with what they answered before."""
-    config = inputs.config
-    # Workers load models of the same names; this process has loaded them.
-    make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
-    with Cache() as cache, engine_of(config, make, here=inputs.loaded) as engine:
+    with Cache() as cache, engine_of(inputs.config, inputs.loaded) as engine:
         yield KeptModels(inputs.loaded, engine, cache)
+
+
+@contextmanager
+def engine_of(config: BuildConfig, loaded: LoadedModels) -> Iterator[Engine[LoadedModels]]:
+    """What asks models: this process, with those that it has loaded, or workers with their own."""
+    if config.engine == "process":
+        yield InProcess(loaded)
+        return
+    make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
+    with RayEngine(make) as engine:
+        yield engine
 
 
 def _built_before(

@@ -50,25 +50,6 @@ EngineName = Annotated[
         rich_help_panel=WHERE,
     ),
 ]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        help="With --engine ray: auto or HOST:PORT of a running cluster "
-        r"\[default: one is started here].",
-        rich_help_panel=WHERE,
-    ),
-]
-Workers = Annotated[
-    Count | None,
-    typer.Option(
-        help=r"With --engine ray: workers \[default: one a CPU of the cluster].",
-        rich_help_panel=WHERE,
-    ),
-]
-GpusPerWorker = Annotated[
-    NotNegative,
-    typer.Option(help="With --engine ray: GPUs of a worker, such as 0.5.", rich_help_panel=WHERE),
-]
 
 
 def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

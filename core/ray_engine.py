@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol
+from typing import Any, Generic
 
-from s2lct.engines import Engine, Given, InProcess, Made, Worker
+from s2lct.engines import Given, Made, Worker
 from s2lct.errors import BuildError
 
 ASKED_AHEAD = 2
@@ -39,52 +39,6 @@ _SAME_VERSIONS = ("s2lct", "torch", "transformers")
 _LOOK_AROUND = 1.0
 _LONGEST_FOLDER = 40
 """Ray has sockets in its folder, and a socket's path may have about a hundred characters."""
-_ADDRESS_HINT = (
-    "run `ray status` on this machine, which must be a node of the cluster; give its HOST:PORT or "
-    "auto to --address, or leave it out to use this machine alone"
-)
-
-
-class Chosen(Protocol):
-    """Which engine, and of what size; see `RayEngine`."""
-
-    @property
-    def engine(self) -> Literal["process", "ray"]:
-        """This process, or workers of a Ray cluster."""
-
-    @property
-    def address(self) -> str | None:
-        """Of a running cluster."""
-
-    @property
-    def workers(self) -> int | None:
-        """How many."""
-
-
-@contextmanager
-def engine_of(
-    chosen: Chosen, make: Callable[[], Worker], here: Worker | None = None
-) -> Iterator[Engine[Worker]]:
-    """The engine that options ask for, within the block.
-
-    Args:
-        chosen: which engine, and of what size; ``gpus_per_worker``, if it has that.
-        make: makes a worker; can be pickled, such as a function of a module or a partial of one.
-        here: a worker that this process has already.
-
-    Raises:
-        BuildError: Ray is not installed, or no cluster can be reached or started.
-    """
-    if chosen.engine == "process":
-        yield InProcess(make() if here is None else here)
-        return
-    with RayEngine(
-        make,
-        address=chosen.address,
-        workers=chosen.workers,
-        gpus_per_worker=getattr(chosen, "gpus_per_worker", 0.0),
-    ) as engine:
-        yield engine
 
 
 class WorkersTracebackError(Exception):
@@ -95,31 +49,18 @@ class RayEngine(Generic[Worker]):
     """Has actors of a Ray cluster do the work, as an `Engine`; a context manager.
 
     A worker is made in its own process and answers until the block ends. It has one CPU, hence one
-    thread, and imports what this process would import.
+    thread, and a GPU where there are any, and imports what this process would import.
+
+    The cluster is the one that the caller has initialised, that the environment names (RAY_ADDRESS,
+    ``auto`` or HOST:PORT), or one on this machine, which ends with the block.
 
     Args:
         make: makes a worker; can be pickled, such as a function of a module or a partial of one.
-        address: ``auto`` or HOST:PORT of a running cluster; None starts one on this machine, which
-            ends with the block, unless RAY_ADDRESS names one. What the caller has initialised
-            already is used in any case.
-        workers: how many; None: as many as the cluster has CPUs, or GPUs for.
-        gpus_per_worker: GPUs of a worker; a part such as 0.5 lets several share one. None: one
-            where the cluster has some.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], Worker],
-        *,
-        address: str | None = None,
-        workers: int | None = None,
-        gpus_per_worker: float | None = 0.0,
-    ) -> None:
-        # As Ray itself has it, the environment may name the cluster.
-        self._address = address or ("auto" if os.environ.get("RAY_ADDRESS") else None)
-        self._make, self._workers = make, workers
-        self._gpus: float = gpus_per_worker or 0.0
-        self._finds_gpus = gpus_per_worker is None
+    def __init__(self, make: Callable[[], Worker]) -> None:
+        self._make = make
+        self._gpus = 0.0
         self._ready: list[Any] = []
         self._starting: dict[Any, Any] = {}
 
@@ -136,9 +77,9 @@ class RayEngine(Generic[Worker]):
         try:
             if self._is_ours:
                 with _quiet():
-                    _connect(ray, self._address, self._workers, self._folder)
-            if self._finds_gpus:
-                self._gpus = min(1.0, self._ray.cluster_resources().get("GPU", 0.0))
+                    _connect(ray, self._folder)
+            has = self._ray.cluster_resources()
+            self._gpus = min(1.0, has.get("GPU", 0.0))
             self._actors = self._ray.remote(_worker_class()).options(
                 num_cpus=1,
                 num_gpus=self._gpus,
@@ -146,7 +87,7 @@ class RayEngine(Generic[Worker]):
                 max_task_retries=0,
                 scheduling_strategy="SPREAD",
             )
-            for _ in range(self._workers or self._room()):
+            for _ in range(max(1, int(has["GPU"] if self._gpus else has.get("CPU", 1)))):
                 self._start_worker()
         except BaseException:
             self.__exit__()
@@ -192,8 +133,8 @@ class RayEngine(Generic[Worker]):
             elif time.monotonic() - seen_worker > WITHOUT_WORKERS:
                 raise BuildError(
                     f"the Ray cluster has had no room for a worker for {WITHOUT_WORKERS:.0f} s",
-                    hint="check with `ray status` that it has free CPUs (and GPUs, with "
-                    "--gpus-per-worker); the same command goes on where this one stopped",
+                    hint="check with `ray status` that it has free CPUs and "
+                    "GPUs; the same command goes on where this one stopped",
                 )
             with self._told():
                 waiting = [*under_way, *self._starting]
@@ -212,7 +153,7 @@ class RayEngine(Generic[Worker]):
                         raise BuildError(
                             f"workers died {MOST_LOSSES} times at the same piece ({number}): "
                             f"out of memory? ({_first_line(error)})",
-                            hint="give the workers more memory, or take fewer --workers; the same "
+                            hint="give the workers more memory, or a node fewer of them; the same "
                             "command goes on where this one stopped",
                         ) from error
                     again.append((number, content))
@@ -282,26 +223,14 @@ class RayEngine(Generic[Worker]):
                 "command goes on where this one stopped",
             ) from error
 
-    def _room(self) -> int:
-        """How many workers the cluster has room for."""
-        has = self._ray.cluster_resources()
-        if not self._gpus:
-            return max(1, int(has.get("CPU", 1)))
-        if has.get("GPU", 0) < self._gpus:
-            raise BuildError(
-                f"--gpus-per-worker {self._gpus:g}: the cluster has {has.get('GPU', 0):g} GPUs",
-                hint="leave it out, or join nodes with GPUs to the cluster",
-            )
-        return max(1, min(int(has["GPU"] / self._gpus), int(has.get("CPU", 1))))
 
-
-def _connect(ray: Any, address: str | None, workers: int | None, folder: Path) -> None:
+def _connect(ray: Any, folder: Path) -> None:
     quiet = {"log_to_driver": False, "logging_level": "CRITICAL"}
-    if address is None:
+    address = os.environ.get("RAY_ADDRESS")
+    if not address:
         try:
             ray.init(
                 address="local",
-                num_cpus=workers,
                 include_dashboard=False,
                 object_store_memory=OBJECT_STORE_BYTES,
                 _temp_dir=str(folder),
@@ -313,17 +242,17 @@ def _connect(ray: Any, address: str | None, workers: int | None, folder: Path) -
                 hint="make room on disk and in memory, or leave --engine ray out",
             ) from error
         return
-    reached = (os.environ.get("RAY_ADDRESS") or address) if address == "auto" else address
     try:
-        if reached != "auto":
+        if address != "auto":
             # Ray itself tries for minutes where nobody listens, and then ends the process.
-            host, _, port = reached.rpartition(":")
+            host, _, port = address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
-        ray.init(address=reached, **quiet)
+        ray.init(address=address, **quiet)
     except Exception as error:
         raise BuildError(
-            f"--address {address}: no Ray cluster can be used there ({_first_line(error)})",
-            hint=_ADDRESS_HINT,
+            f"RAY_ADDRESS {address}: no Ray cluster can be used there ({_first_line(error)})",
+            hint="run `ray status` on this machine, which must be a node of the cluster; set "
+            "RAY_ADDRESS to its HOST:PORT or to auto, or unset it to use this machine alone",
         ) from error
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 _GAP = 3
+_WIDEST_HEAD = 20
 _WIDEST_NAME = 0.45
 """Of the width of a terminal: a longer first cell is folded."""
 
@@ -99,7 +100,7 @@ class Table:
 
     def _blocks(self, width: int) -> Iterator[list[int]]:
         """The numbers of the columns of each block."""
-        left = width - sum(self._width(n, width) + _GAP for n in range(self.names))
+        left = width + _GAP - sum(self._width(n, width) + _GAP for n in range(self.names))
         block: list[int] = []
         room = left
         for number in range(self.names, len(self.columns)):
@@ -114,7 +115,7 @@ class Table:
     def _width(self, column: int, width: int) -> int:
         from rich.cells import cell_len
 
-        texts = [_cell(cells[column]).text for cells in (self.columns, *self.rows)]
+        texts = [_head(self.columns[column]), *(_cell(cells[column]).text for cells in self.rows)]
         needed = max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
         most = int(_WIDEST_NAME * width / max(1, self.names))
         return min(needed, most) if column < self.names else needed
@@ -131,7 +132,7 @@ class Table:
         )  # fmt: skip
         for number in numbers:
             drawn.add_column(
-                Text(_cell(self.columns[number]).text),
+                Text(_head(self.columns[number])),
                 justify="left" if number < self.names else "right",
                 overflow="fold",
                 no_wrap=number >= self.names,
@@ -146,6 +147,16 @@ class Table:
 
 def _cell(cell: str | Cell) -> Cell:
     return cell if isinstance(cell, Cell) else Cell(cell)
+
+
+def _head(cell: str | Cell) -> str:
+    """The head of a column, which is broken where it is long; figures never are."""
+    lines = _cell(cell).text.split("\n")
+    return "\n".join(
+        line[start : start + _WIDEST_HEAD]
+        for line in lines
+        for start in range(0, max(1, len(line)), _WIDEST_HEAD)
+    )
 
 
 def _style(cell: Cell) -> str:

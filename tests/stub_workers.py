@@ -45,13 +45,8 @@ class SlowStubs:
 @contextmanager
 def slow_stub_workers(notes: Path, seconds: float = 0.2) -> Iterator[None]:
     """Meanwhile builds on Ray have such workers."""
-    plain = pipeline.engine_of
-
-    def engine_of(options: Any, make: Callable[[], Any], here: Any) -> Any:
-        if options.engine == "process":
-            return plain(options, make, here)
-        return plain(options, SlowStubs(make, notes, seconds))
+    plain = pipeline.RayEngine
 
     notes.mkdir(exist_ok=True)
-    with patch.object(pipeline, "engine_of", engine_of):
+    with patch.object(pipeline, "RayEngine", lambda make: plain(SlowStubs(make, notes, seconds))):
         yield

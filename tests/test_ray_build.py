@@ -65,10 +65,10 @@ def build_on(cluster: Any, corpus: Path, out: Path, **more: Any) -> dict[str, st
         out=out,
         corpus=f"csv:{corpus}",
         engine="ray",
-        address=cluster.address,
         **(OPTIONS | more),
     )
-    with patch.dict(os.environ, S2LCT_CACHE=str(out.with_name(f"{out.name}-cache"))):
+    cache = str(out.with_name(f"{out.name}-cache"))
+    with patch.dict(os.environ, S2LCT_CACHE=cache, RAY_ADDRESS=cluster.address):
         build_suite(config)
     return bytes_of(out)
 
@@ -94,15 +94,13 @@ def noted(notes: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_one_worker_and_two_write_the_bytes_of_one_process(
+def test_two_workers_write_the_bytes_of_one_process(
     cluster: Any, corpus_path: Path, tmp_path: Path, whole: dict[str, str]
 ) -> None:
-    for workers in (1, 2):
-        notes = tmp_path / f"notes{workers}"
-        with slow_stub_workers(notes):
-            out = tmp_path / f"suite{workers}"
-            assert build_on(cluster, corpus_path, out, workers=workers) == whole
-        assert len({node for _, node in noted(notes)}) == workers
+    notes = tmp_path / "notes"
+    with slow_stub_workers(notes):
+        assert build_on(cluster, corpus_path, tmp_path / "suite") == whole
+    assert len({node for _, node in noted(notes)}) == 2
     paper = {"templates": "paper"}
     here = tmp_path / "here"
     build_suite(BuildConfig.checked(out=here, corpus=f"csv:{corpus_path}", **OPTIONS, **paper))
@@ -123,7 +121,7 @@ def test_a_worker_that_is_killed_and_a_node_that_leaves(
             os.kill(killed[0], signal.SIGKILL)
 
         thread = when(lambda: noted(notes), kill)
-        assert build_on(cluster, corpus_path, tmp_path / "one", workers=2) == whole
+        assert build_on(cluster, corpus_path, tmp_path / "one") == whole
         thread.join()
     # Another worker took its place.
     assert len(noted(notes)) == 3 and killed
@@ -133,7 +131,7 @@ def test_a_worker_that_is_killed_and_a_node_that_leaves(
             lambda: {node for _, node in noted(notes)} == {"one", "two"},
             lambda: cluster.remove_node(cluster.last),
         )
-        assert build_on(cluster, corpus_path, tmp_path / "two", workers=2) == whole
+        assert build_on(cluster, corpus_path, tmp_path / "two") == whole
         thread.join()
 
 
@@ -145,10 +143,10 @@ def test_results_are_kept_and_asked_for_once(
         patch.object(write, "write_suite", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
-        build_on(cluster, corpus_path, tmp_path / "suite", workers=2)
+        build_on(cluster, corpus_path, tmp_path / "suite")
     assert noted(tmp_path / "first")
     with slow_stub_workers(tmp_path / "second", 0.05):
-        assert build_on(cluster, corpus_path, tmp_path / "suite", workers=2) == whole
+        assert build_on(cluster, corpus_path, tmp_path / "suite") == whole
     assert not noted(tmp_path / "second")
 
 
@@ -170,7 +168,7 @@ def command_for(corpus: Path, out: Path) -> list[str]:
     command = [sys.executable, "-c", SLOWLY, str(TESTS), "build", "--corpus", f"csv:{corpus}"]
     for name, value in OPTIONS.items():
         command += [f"--{name}", str(value)]
-    return [*command, "--out", str(out), "--engine", "ray", "--workers", "2"]
+    return [*command, "--out", str(out), "--engine", "ray"]
 
 
 def test_a_driver_that_is_killed_goes_on(

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from ray_nodes import two_nodes
 from s2lct import ray_engine
 from s2lct.engines import Engine
 from s2lct.errors import BuildError, GateError, S2lctError, ScoringError
-from s2lct.ray_engine import ASKED_AHEAD, RayEngine, engine_of
+from s2lct.ray_engine import ASKED_AHEAD, RayEngine
 
 if find_spec("ray") is None:
     pytest.skip("Ray is not installed: pip install s2lct[ray]", allow_module_level=True)
@@ -41,8 +40,10 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def engine(cluster: Any) -> Iterator[Engine[Adder]]:
-    with RayEngine(partial(Adder, 100), address=cluster.address) as engine:
-        yield engine
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", cluster.address)
+        with RayEngine(partial(Adder, 100)) as engine:
+            yield engine
 
 
 def test_everything_is_answered_once_by_all_workers(engine: Engine[Adder]) -> None:
@@ -125,7 +126,7 @@ def test_a_piece_that_kills_its_worker_each_time_is_told(
     given = [(number, tmp_path) for number in range(6)]
     with pytest.raises(BuildError, match=r"piece \(3\)") as told:
         list(engine.map(asks.always_killed, given))
-    assert "--workers" in told.value.hint
+    assert "memory" in told.value.hint
     assert (tmp_path / "tries").read_text() == "xxx"
 
 
@@ -139,14 +140,6 @@ def test_without_room_for_a_worker_it_ends(
         RayEngine(partial(Adder, 1)) as other,
     ):
         list(other.map(Adder.add, range(3)))
-
-
-def test_gpus_that_are_not_there_are_told(cluster: Any, engine: Engine[Adder]) -> None:
-    with (
-        pytest.raises(BuildError, match="--gpus-per-worker"),
-        RayEngine(partial(Adder, 1), address=cluster.address, gpus_per_worker=0.5),
-    ):
-        pytest.fail("began")
 
 
 def test_work_goes_on_when_a_node_leaves(
@@ -211,14 +204,17 @@ def test_other_versions_on_a_node_are_told(
 
 
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:1", "127.0.0.1:port", "taken"])
-def test_an_address_of_no_cluster_is_told(address: str, engine_closed: None) -> None:
+def test_an_address_of_no_cluster_is_told(
+    address: str, engine_closed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         if address == "taken":
             address = "{}:{}".format(*taken.getsockname())
+        monkeypatch.setenv("RAY_ADDRESS", address)
         with (
-            pytest.raises(BuildError, match=f"--address {address}"),
-            RayEngine(partial(Adder, 1), address=address),
+            pytest.raises(BuildError, match=f"RAY_ADDRESS {address}"),
+            RayEngine(partial(Adder, 1)),
         ):
             pytest.fail("began")
 
@@ -234,20 +230,9 @@ def engine_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("s2lct.ray_engine.find_spec", lambda name: None)
-    options = SimpleNamespace(engine="ray", address=None, workers=None)
-    with pytest.raises(BuildError) as told, engine_of(options, partial(Adder, 1)):
+    with pytest.raises(BuildError) as told, RayEngine(partial(Adder, 1)):
         pytest.fail("began")
     assert told.value.hint == 'pip install "s2lct[ray]"'
-
-
-def test_in_process_nothing_of_ray_is_imported() -> None:
-    script = (
-        "import sys, types, s2lct.ray_engine as engines\n"
-        "with engines.engine_of(types.SimpleNamespace(engine='process'), int) as engine:\n"
-        "    print(dict(engine.map(int.__add__, [3, 4])), 'ray' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout == "{0: 3, 1: 4} False\n", done.stderr
 
 
 ALONE = """
@@ -262,7 +247,7 @@ from chat_server import Reply, SentimentServer
 from s2lct.ray_engine import RayEngine
 
 try:
-    with RayEngine(partial(asks.Adder, 1), workers=1) as engine:
+    with RayEngine(partial(asks.Adder, 1)) as engine:
         given = [(number, folder) for number in range(5)]
         print(sorted(one for _, one in engine.map(asks.killed_once, given)), flush=True)
         list(engine.map(asks.held_until_there, [(1, folder, "never")]))

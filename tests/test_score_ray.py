@@ -37,7 +37,7 @@ PROMPTS = ("Review: {text} Sentiment:", "Film: {text} It is")
 @pytest.fixture(scope="module")
 def engine() -> Iterator[RayEngine[LoadedModels]]:
     """Two workers that are asked in small pieces."""
-    with RayEngine(partial(LoadedModels, 2, 16), workers=2) as engine:
+    with RayEngine(partial(LoadedModels, 2, 16)) as engine:
         yield engine
 
 

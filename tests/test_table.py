@@ -26,7 +26,7 @@ def printed(table: Table, width: int) -> str:
 )
 def test_no_figure_is_cut_at_any_width(columns: int, digits: int, width: int, name: str) -> None:
     figures = [f"{n:0{digits}d}.5" for n in range(columns)]
-    table = Table(["model", *(f"c{n}" for n in range(columns))], [[name, *figures]])
+    table = Table(["model", *(f"c{n}" * n for n in range(columns))], [[name, *figures]])
     shown = printed(table, width)
     assert all(figure in shown.split() for figure in figures)
     assert max(map(len, shown.splitlines())) <= width

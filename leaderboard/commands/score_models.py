@@ -318,7 +318,7 @@ def ray_workers() -> Iterator[Engine[LoadedModels]]:
     from s2lct.leaderboard.scoring.spread import LoadedModels
     from s2lct.ray_engine import RayEngine
 
-    with RayEngine(LoadedModels, gpus_per_worker=None) as engine:
+    with RayEngine(LoadedModels) as engine:
         yield engine
 
 
