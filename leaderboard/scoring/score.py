@@ -52,8 +52,7 @@ class Outcomes:
     endpoint says of itself and took, ``predictions`` are file and sha256 of what a team gave
     instead of a model: None for a model that can be asked again. ``probabilities`` are those of the
     labels, of all that was asked, shape (asked, labels); None of a model that says labels alone.
-    ``dtype``, ``device`` and
-    ``batch_size`` are those of `Precision`.
+    ``dtype``, ``device`` and ``batch_size`` are those of `ModelFacts`.
     """
 
     model: str
