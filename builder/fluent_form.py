@@ -70,11 +70,11 @@ class Slot:
 
 @dataclass(frozen=True)
 class ComposedFamily:
-    """A seed, its expansions, and its counterpart if the capability has one."""
+    """A seed, its expansions, and its contrast if the capability has one."""
 
     seed: ComposedSeed
     expansions: tuple[ComposedExpansion, ...]
-    counterpart: Counterpart | None
+    contrast: Counterpart | None
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ class FluentForm:
         expansions: Sequence[ComposedExpansion],
         counted: Mapping[str, Counter[str]],
     ) -> dict[str, list[ComposedFamily]]:
-        """The families of each capability: seeds, the expansions to publish, counterparts."""
+        """The families of each capability: seeds, the expansions to publish, contrasts."""
         chosen = choose(
             [seed.id for some in seeds.values() for seed in some],
             expansions,
@@ -346,16 +346,16 @@ class FluentForm:
             taken.update(one.text for seed in own for one in chosen[seed.id])
             families[capability.id] = []
             for seed in own:
-                counterpart = counterpart_of(seed, capability.form("fluent"))
-                if counterpart is not None and counterpart.text in taken:
-                    counterpart = None
-                if counterpart is not None:
-                    taken.add(counterpart.text)
-                family = ComposedFamily(seed, tuple(chosen[seed.id]), counterpart)
+                contrast = counterpart_of(seed, capability.form("fluent"))
+                if contrast is not None and contrast.text in taken:
+                    contrast = None
+                if contrast is not None:
+                    taken.add(contrast.text)
+                family = ComposedFamily(seed, tuple(chosen[seed.id]), contrast)
                 families[capability.id].append(family)
             counted[capability.id].update(
                 seeds=len(own),
-                counterparts=sum(f.counterpart is not None for f in families[capability.id]),
+                counterparts=sum(f.contrast is not None for f in families[capability.id]),
                 expansions=sum(len(family.expansions) for family in families[capability.id]),
             )
         return families

@@ -64,7 +64,7 @@ class CapabilityCounts:
 def composed_rows(
     families: Iterable[ComposedFamily], verdicts: Verdicts | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Each composed seed, followed by its counterpart and its expansions, as rows.
+    """Each composed seed, followed by its contrast and its expansions, as rows.
 
     Args:
         families: the seeds with what is linked to them.
@@ -76,7 +76,7 @@ def composed_rows(
         sources = [_source(source.sentence, source.text) for source in seed.sources]
         row = _row_of(seed, sources) | {"verdicts": _verdicts(verdicts, seed.id, texts)}
         yield row
-        if (opposite := family.counterpart) is not None:
+        if (opposite := family.contrast) is not None:
             yield row | {
                 "id": opposite.id,
                 "kind": "counterpart",

@@ -100,7 +100,7 @@ class Table:
 
     def _blocks(self, width: int) -> Iterator[list[int]]:
         """The numbers of the columns of each block."""
-        left = width - sum(self._width(n, width) + _GAP for n in range(self.names))
+        left = width + _GAP - sum(self._width(n, width) + _GAP for n in range(self.names))
         block: list[int] = []
         room = left
         for number in range(self.names, len(self.columns)):

@@ -118,7 +118,6 @@ def test_damaged_suites(suite_folder: Path, seed: int) -> None:
             ("export", suite, "--out", f"{out}.x", "--format", draw.choice(("csv", "checklist"))),
             ("score", "afinn", "--suite", suite, "--out", out),
             ("study", "export", suite, "--out", f"{out}s", "--sets", "1", "--seeds", "1"),
-            ("publish", "dataset", suite, "--repo", "a/b", "--dry-run"),
         ]
         verified = tried("verify", suite)
         for command in draw.sample(commands, 2):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.results.read import read_result, read_scored, recompute
+from s2lct.leaderboard.results.read import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.site.report_page import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
@@ -276,36 +275,6 @@ def test_a_trainer_logs_failure_rates(
     share = rates["LC4"]["both_sides"]["share"]
     assert share == logged[-1]["eval_s2lct/LC4/both_sides"] == logged[-1]["eval_s2lct/both_sides"]
     assert "eval_s2lct/LC9/both_sides" not in logged[-1]  # it has no counterpart
-
-
-@pytest.fixture
-def result_files(suite_folder: Path, tmp_path: Path) -> list[Path]:
-    done = runner.invoke(
-        app, ["score", "vader", "afinn", "--suite", str(suite_folder), "--out", str(tmp_path / "r")]
-    )
-    assert done.exit_code == 0, done.output
-    return [tmp_path / "r" / "vader.json", tmp_path / "r" / "afinn.json"]
-
-
-def test_result_files_that_are_none_are_named(result_files: list[Path], tmp_path: Path) -> None:
-    broken = tmp_path / "broken.json"
-    broken.write_text('{"format": 1}')
-    with pytest.raises(ScoringError, match="is no result file"):
-        read_result(broken)
-    result_files[0].with_suffix(".parquet").write_bytes(b"other")
-    with pytest.raises(ScoringError, match="SHA-256 differs"):
-        read_scored(result_files[0])
-
-
-def test_a_comparison_says_plainly_where_nothing_is_shown(result_files: list[Path]) -> None:
-    done = runner.invoke(app, ["compare", str(result_files[0]), str(result_files[0])])
-    assert done.exit_code == 0, done.output
-    first = done.output.splitlines()[0]
-    assert re.fullmatch(r"vader against vader: better on 0, worse on 0, undecided on \d+", first)
-    shown = "Right on both sides: better on 0, worse on 0, undecided on "
-    (sides,) = (line for line in done.output.splitlines() if line.startswith(shown))
-    told = sum(int(line.rpartition(" ")[2]) for line in (first, sides))
-    assert done.output.count("undecided") == 2 + told
 
 
 def test_the_html_report_shows_text_as_text(tmp_path: Path) -> None:

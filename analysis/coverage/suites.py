@@ -60,7 +60,7 @@ def read_pairs(path: Path) -> list[PairCase]:
     """
     cases: dict[str, PairCase] = {}
     for where, row in rows_of_file(path, "jsonl"):
-        first, second = row.get("text"), row.get("text_pair")
+        first, second = row.get("text", ""), row.get("text_pair", "")
         test, expected = row.get("test", "pairs"), row.get("expected", [])
         named = [first, second, test, *(expected if isinstance(expected, list) else [None])]
         if not all(isinstance(one, str) and one.strip() for one in named):

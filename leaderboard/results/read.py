@@ -187,7 +187,6 @@ def recompute(path: Path, suites: Suites | None = None) -> Result:
 def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
     """The fields of `Result` that follow from outcomes."""
     nested = score.figures(outcomes)
-    flipping = ("item", "pass_to_fail", "expansions")
     return {
         "overall": nested.pop("overall"),
         "capabilities": nested,
@@ -201,9 +200,7 @@ def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
             for one in references(outcomes.cases, outcomes.counterparts)
         },
         "seen_in_training": score.seen_in_training(outcomes),
-        "flipping_words": [
-            dict(zip(flipping, one, strict=True)) for one in score.flipping_words(outcomes)
-        ],
+        "flipping_words": score.flipping_words(outcomes),
     }
 
 

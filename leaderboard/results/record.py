@@ -58,7 +58,7 @@ class PredictionsRecord(_Strict):
 
 
 class ModelRecord(_Strict):
-    """Which model; for what it computed in, see `Precision`."""
+    """Which model; for what it computed in, see `ModelFacts`."""
 
     name: str
     revision: str

@@ -35,6 +35,8 @@ from s2lct.leaderboard.scoring.both_sides import (
 from s2lct.leaderboard.scoring.statistics import Failed, Rate, by_name, flips, model_figures
 from s2lct.suite.cases import Case, SuiteCases
 
+_MOST_FLIPPING = 10
+
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -50,8 +52,7 @@ class Outcomes:
     endpoint says of itself and took, ``predictions`` are file and sha256 of what a team gave
     instead of a model: None for a model that can be asked again. ``probabilities`` are those of the
     labels, of all that was asked, shape (asked, labels); None of a model that says labels alone.
-    ``dtype``, ``device`` and
-    ``batch_size`` are those of `Precision`.
+    ``dtype``, ``device`` and ``batch_size`` are those of `ModelFacts`.
     """
 
     model: str
@@ -331,10 +332,13 @@ def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
     return {"known": known, "comparisons": comparisons}
 
 
-def flipping_words(outcomes: Outcomes, most: int = 10) -> list[tuple[str, int, int]]:
-    """Inserted words by how often they turned a pass into a fail: word, flips, expansions."""
+def flipping_words(outcomes: Outcomes) -> list[dict[str, Any]]:
+    """The ten inserted words that most often turned a pass into a fail."""
+    expansions = [case for case in outcomes.cases if case.kind == "expansion"]
     to_fail = [outcomes.cases[number] for number in flips(outcomes.cases, outcomes.failed)[0]]
-    total = Counter(word for case in outcomes.cases for word in case.inserted)
+    total = Counter(word for case in expansions for word in case.inserted)
     flipped = Counter(word for case in to_fail for word in case.inserted)
-    ranked = sorted(flipped, key=lambda word: (-flipped[word], word))
-    return [(word, flipped[word], total[word]) for word in ranked[:most]]
+    ranked = sorted(flipped, key=lambda word: (-flipped[word], word))[:_MOST_FLIPPING]
+    return [
+        {"item": word, "pass_to_fail": flipped[word], "expansions": total[word]} for word in ranked
+    ]
