@@ -94,7 +94,7 @@ class SuiteCases:
             ScoringError: a capability that the suite lacks, or nothing is left.
         """
         if kind is not None and kind not in KINDS:
-            raise ScoringError(f"--kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
+            raise ScoringError(f"kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
         if limit is not None and limit < 1:
             raise ScoringError(f"--limit {limit}: no case would be left", hint="pass 1 or more")
         known = list(dict.fromkeys(case.capability for case in self.cases))
@@ -111,7 +111,7 @@ class SuiteCases:
         if not kept:
             raise ScoringError(
                 f"suite {self.name}: no case is left to score",
-                hint="loosen --capability, --kind or --limit",
+                hint="loosen --capability or --limit",
             )
         seeds = {case.id for case in kept if case.kind == "seed"}
         return replace(

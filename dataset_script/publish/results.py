@@ -84,7 +84,7 @@ def whole_result(path: Path) -> Result:
         raise NoSubmissionError(
             f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite "
             f"({result.selection})",
-            hint="score the whole suite, without --capability, --kind and --limit",
+            hint="score the whole suite, without --capability and --limit",
         )
     if result.model.predictions is not None:
         raise NoSubmissionError(

@@ -207,7 +207,7 @@ def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int], key: str)
         some = _some([getattr(case, key) for case in missing])
         raise ScoringError(
             f"{path}: lacks {len(missing):,} of the {cases:,} cases of {suite.name} ({some})",
-            hint="predict them too, or score a part with --capability, --kind or --limit",
+            hint="predict them too, or score a part with --capability or --limit",
         )
     lacking = sum(number not in found for number in range(cases, len(suite.asked)))
     if not lacking:
