@@ -292,7 +292,7 @@ def test_a_part_does_not_touch_the_whole_result(suite_folder: Path, tmp_path: Pa
     suite = ("--suite", suite_folder, "--out", tmp_path)
     assert run("score", "vader", *suite).exit_code == 0
     before = (tmp_path / "vader.json").read_bytes()
-    for options in (["--limit", 1], ["--capability", "LC9"], ["--kind", "seed"]):
+    for options in (["--limit", 1], ["--capability", "LC9"]):
         done = run("score", "vader", *suite, *options)
         assert done.exit_code == 0 and "partial" in done.output, done.output
     assert (tmp_path / "vader.json").read_bytes() == before
@@ -300,7 +300,6 @@ def test_a_part_does_not_touch_the_whole_result(suite_folder: Path, tmp_path: Pa
     assert {one.result.selection for one in parts} == {
         SelectionRecord(limit=1),
         SelectionRecord(capabilities=("LC9",)),
-        SelectionRecord(kind="seed"),
     }
     assert all(one.outcomes.suite.partial for one in parts)
 

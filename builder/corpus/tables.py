@@ -87,6 +87,7 @@ def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
             options["index_col"] = False
         with _quietly():
             table = data_set("json" if kind == "jsonl" else kind, **options)
+        table.data.table.validate(full=True)  # bytes that are no UTF-8 are found here, or later
     except Exception as error:  # each reader has errors of its own
         raise CorpusError(
             f"{path} cannot be read as {kind}: {said_by(error.__cause__ or error)}",
