@@ -494,3 +494,9 @@ def test_options_without_effect_or_sense_are_refused(
     done = scored(folders["classifier"], "--suite", suite_folder, "--out", out, *options)
     assert done.exit_code and named in done.output
     assert not list(out.glob("*"))
+
+
+def test_an_embedded_model_takes_no_type_of_numbers_without_effect() -> None:
+    assert load_classifier("embedded-2class", dtype="float32").name == "embedded-2class"
+    with pytest.raises(ScoringError, match="--dtype bfloat16"):
+        load_classifier("embedded-2class", dtype="bfloat16")

@@ -48,6 +48,11 @@ def load_classifier(
         return baseline
     usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
+        if dtype not in ("auto", "float32"):
+            raise ScoringError(
+                f"--dtype {dtype}: model {name} is computed in float32 alone",
+                hint="leave --dtype out, or score it apart from the others",
+            )
         return Embedded(name, device)
     if not Path(name).exists():
         if "/" not in name:
