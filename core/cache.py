@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from s2lct.errors import OutputError
 from s2lct.files import cache_folder
@@ -28,7 +29,7 @@ create table if not exists predictions (
 
 
 class Cache:
-    """Predictions by model and text, as bytes; several processes may use one file.
+    """Predictions by model and text, as bytes, for several threads and processes.
 
     Args:
         path: of the file; by default `FILE` in the cache folder (``$S2LCT_CACHE``).
@@ -39,6 +40,7 @@ class Cache:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or cache_folder() / FILE
+        self._lock = Lock()
         with self._told():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(
@@ -62,7 +64,7 @@ class Cache:
         by_key = {_key(text): text for text in texts}
         keys = list(by_key)
         found: dict[str, bytes] = {}
-        with self._told():
+        with self._told(), self._lock:
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
@@ -76,13 +78,15 @@ class Cache:
 
     def keep(self, model: str, predictions: Mapping[str, bytes]) -> None:
         """Keep what a model predicted; all of it or, if this process dies, nothing."""
-        with self._told():
+        rows = [(_key(model), _key(text), found) for text, found in predictions.items()]
+        with self._told(), self._lock:
             self._file.execute("begin immediate")
-            self._file.executemany(
-                "insert or replace into predictions values (?, ?, ?)",
-                [(_key(model), _key(text), found) for text, found in predictions.items()],
-            )
-            self._file.execute("commit")
+            try:
+                self._file.executemany("insert or replace into predictions values (?, ?, ?)", rows)
+                self._file.execute("commit")
+            except BaseException:
+                self._file.rollback()
+                raise
 
     def close(self) -> None:
         """Close the file; the cache is not used afterwards."""

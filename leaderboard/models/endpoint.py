@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -177,6 +177,8 @@ class EndpointModel:
             [str(_KEPT), server.url, asks.prompt, *map(str, self._options.values())]
         )
         self.sent = 0  # requests
+        # Called in the thread that asked, so that no answer waits for another to be kept.
+        self.keep: Callable[[str, TextAnswer], None] = lambda text, answer: None
         self._first: TextAnswer | None = None
         self._model: str | None = None
         self._lock = threading.Lock()
@@ -325,7 +327,9 @@ class EndpointModel:
                 )
                 requests += 1 + response.retries_taken
                 found = _Completion.model_validate_json(response.http_response.content)
-                return self._checked(found, requests)
+                answer = self._checked(found, requests)
+                self.keep(text, answer)
+                return answer
             except ValidationError as error:
                 fault = error.errors(include_url=False, include_input=False)[0]
                 where = ".".join(map(str, fault["loc"]))

@@ -44,7 +44,7 @@ def predicted(model: Any, texts: Sequence[str]) -> Generator[tuple[str, bytes]]:
     advance = bar(model.name, len(texts))
     if isinstance(model, TextModel):
         for number, answer in model.answers(texts):
-            yield texts[number], json.dumps(asdict(answer)).encode()
+            yield texts[number], _as_bytes(answer)
             advance(1)
         return
     for numbers, batch in model.probabilities(texts):
@@ -98,11 +98,14 @@ def answers_of(
         found = {} if kept is None else kept.kept(key, wanted)
         known = {text: TextAnswer(**json.loads(answer)) for text, answer in found.items()}
 
+        if isinstance(model, EndpointModel) and kept is not None:
+            model.keep = lambda text, answer: kept.keep(key, {text: _as_bytes(answer)})
+
         def ask(part: Sequence[str]) -> None:
             # Whoever stops here has nothing else asked.
             with closing(predicted(model, part)) as answers:
                 for text, answer in answers:
-                    if kept is not None:
+                    if kept is not None and not isinstance(model, EndpointModel):
                         kept.keep(key, {text: answer})
                     known[text] = TextAnswer(**json.loads(answer))
 
@@ -135,6 +138,10 @@ def read_labels(model: TextModel, texts: Sequence[str], answers: dict[str, TextA
     meanings = [LABELS.index(name) for name in model.asks.classes]
     read = {text: label_of(answers[text], model.asks.words, meanings) for text in set(texts)}
     return np.array([read[text] for text in texts], dtype=np.int64)
+
+
+def _as_bytes(answer: TextAnswer) -> bytes:
+    return json.dumps(asdict(answer)).encode()
 
 
 @contextmanager
