@@ -359,7 +359,7 @@ def agreement(
     """
     from s2lct.builder.curation.verdicts import Verdicts
     from s2lct.builder.curation.verdicts import agreement as agreement_of
-    from s2lct.extras import require
+    from s2lct.errors import require
 
     require("krippendorff")
     return agreement_of(Verdicts.read(verdicts))

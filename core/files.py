@@ -1,17 +1,18 @@
-"""Files: read without trust, written whole or not at all, hashed, kept in a cache."""
+"""Files: read without trust, written whole or not at all, hashed; JSON lines in them."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from s2lct.errors import OutputError
 from s2lct.identity import content_id
@@ -329,3 +330,31 @@ def _check_out(path: Path, option: str, *, folder: bool) -> None:
         raise OutputError(f"{named}: {above} is no folder", hint=hint)
     if not os.access(above, os.W_OK | os.X_OK):
         raise OutputError(f"{named}: nothing may be written in {above}", hint=hint)
+
+
+def read_json_lines(
+    lines: Iterable[str | bytes], refused: Callable[[int, BaseException], Exception]
+) -> Iterator[tuple[int, Any]]:
+    """The value of each line that is not blank, with the line's number.
+
+    Args:
+        lines: of a file, from the first on.
+        refused: makes, of a line's number and of what is wrong with it, the error to raise.
+
+    Raises:
+        OSError: the file ends too early, or cannot be read.
+    """
+    number = 0
+    try:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise refused(number, error) from error
+    except EOFError as error:  # of a compressed file that was cut
+        raise OSError(str(error)) from error
+
+
+def as_json_lines(values: Iterable[Any]) -> str:
+    """Values as the text of such a file."""
+    return "".join(json.dumps(value) + "\n" for value in values)

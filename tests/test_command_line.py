@@ -28,8 +28,7 @@ from s2lct.cli.console import told_errors
 from s2lct.cli.main import app
 from s2lct.command import RandomSeed, Share, parameters_of
 from s2lct.command import command as checked
-from s2lct.errors import OptionError
-from s2lct.extras import extra_of
+from s2lct.errors import OptionError, extra_of
 from s2lct.suite.capability_ids import spelled
 
 RUNNER = CliRunner()

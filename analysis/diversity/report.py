@@ -12,10 +12,9 @@ from markupsafe import Markup
 from s2lct.analysis.diversity.measures import NGRAMS, Diversity, DiversityComparison
 from s2lct.analysis.diversity.sources import ALL_CASES
 from s2lct.analysis.plots import COLOURS, INK, picture, style
-from s2lct.pages import page_templates
 from s2lct.plain_text import plain
 from s2lct.suite.variety import Variety
-from s2lct.tables import Cell, Table
+from s2lct.tables import Cell, Table, page_templates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,9 +18,8 @@ from s2lct.analysis.records import Record, fault_of
 from s2lct.errors import AnalysisError
 from s2lct.files import write_text
 from s2lct.leaderboard.site.capability_words import capability_words
-from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
-from s2lct.tables import Table
+from s2lct.tables import Table, page_templates
 
 TOP = 12
 PAIRS = 4

@@ -34,9 +34,8 @@ from s2lct.leaderboard.site.report import (
     with_spread,
     worst_first,
 )
-from s2lct.pages import page_templates
 from s2lct.suite.cases import Case
-from s2lct.tables import Cell, Table
+from s2lct.tables import Cell, Table, page_templates
 
 EXAMPLES = 4
 _MODELS_WITH_EXAMPLES = 3

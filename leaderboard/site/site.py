@@ -32,7 +32,7 @@ from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES_WORDS, Share
 from s2lct.leaderboard.scoring.score import Silence
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.leaderboard.site.tables import TABLES, flat_rows, write_tables
-from s2lct.pages import page_templates
+from s2lct.tables import page_templates
 
 TITLE = "S²LCT leaderboard"
 PAGE = "index.html"
