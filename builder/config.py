@@ -11,7 +11,7 @@ from s2lct.builder.models import EMBEDDED
 from s2lct.errors import OptionError
 from s2lct.labels import Label, check_label_map
 from s2lct.suite.exclude import Excluded, read_excluded
-from s2lct.suite.records import FormName
+from s2lct.suite.tables import FormName
 
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})

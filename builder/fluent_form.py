@@ -18,6 +18,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
+from s2lct.builder.records import Sentence
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages import compose, confirm, extend, reduce, search
 from s2lct.builder.stages.compose import (
@@ -33,7 +34,6 @@ from s2lct.builder.stages.variety import choose
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 from s2lct.progress import bar
-from s2lct.suite.records import Sentence
 
 SHORTER_FORMS = 4
 """Of a sentence, those that seeds may use."""

@@ -10,10 +10,10 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.records import Family, Seed, Sentence
 from s2lct.builder.stages import fill, mask, search, transform, validate
 from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.progress import bar
-from s2lct.suite.records import Family, Seed, Sentence
 
 SEEDS_AT_ONCE = 100
 """Which masked texts share a forward pass, and so the last digits of scores, depends on it."""

@@ -20,13 +20,13 @@ from s2lct.builder.fluent_form import (
     Drawn,
     FluentForm,
 )
+from s2lct.builder.records import Sentence
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import compose, reduce
 from s2lct.builder.stages.compose import PAIRINGS, ComposedSeed
 from s2lct.labels import Label
 from s2lct.progress import bar
 from s2lct.suite.annotation import Item
-from s2lct.suite.records import Sentence
 
 CASES_FOR_A_SEED = 2
 """Cases that are read for each seed that is still missing."""

@@ -15,10 +15,10 @@ from s2lct.builder.capabilities.files import (
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
+from s2lct.builder.records import Sentence
 from s2lct.builder.specification import specification
 from s2lct.builder.stages.search import TaggedSentence, find, number_of_words
 from s2lct.errors import CapabilityError
-from s2lct.suite.records import Sentence
 
 pytestmark = pytest.mark.shipped_models
 

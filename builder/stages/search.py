@@ -14,9 +14,9 @@ from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.records import Sentence, Token
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
-from s2lct.suite.records import Sentence, Token
 
 DRAWN_AT_ONCE = 256
 _CLAUSES = frozenset({"S", "SINV", "SQ", "SBARQ"})

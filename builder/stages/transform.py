@@ -8,10 +8,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from s2lct.builder.capabilities.schema import Capability, Form, Template, operations_of
+from s2lct.builder.records import Seed, Sentence
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, shuffle_key
 from s2lct.plain_text import plain
-from s2lct.suite.records import Seed, Sentence
 
 MOST_COMBINATIONS = 100_000
 """Of sentences for a template's slots, and of tries for a seed that is not there yet."""
