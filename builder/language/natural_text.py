@@ -1,0 +1,421 @@
+"""Natural text from what corpora store: tokenised, lower-cased, escaped or wrongly decoded."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from s2lct.plain_text import words
+
+
+def natural(text: str) -> str:
+    """``text`` on one line with single spaces, detokenised if it looks tokenised."""
+    text = " ".join(mend_c1(text).split())
+    return detokenise(text) if _may_look_tokenised(text) and looks_tokenised(text) else text
+
+
+_MARKS_OF_TOKENISED = (
+    *(f" {mark}" for mark in (*".,;!?'", "n'", "N'")),
+    *("''", "`", "\\/", "b-", "B-"),
+)
+"""One of these stands in whatever looks tokenised, on one line with single spaces."""
+
+
+def _may_look_tokenised(text: str) -> bool:
+    """What most texts fail, quickly."""
+    for mark in _MARKS_OF_TOKENISED:  # noqa: SIM110 - a third of the time that any() takes
+        if mark in text:
+            return True
+    return False
+
+
+# Characters 0x80-0x9F are control characters in Unicode but punctuation in Windows-1252; in
+# English text they are always the latter, decoded wrongly.
+_C1_AS_CP1252 = {
+    byte: bytes([byte]).decode("cp1252")
+    for byte in range(0x80, 0xA0)
+    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+} | {0x85: "... ", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"'}
+
+
+def mend_c1(text: str) -> str:
+    """Put the punctuation of Windows-1252 where it was decoded as control characters."""
+    return text if text.isascii() else text.translate(_C1_AS_CP1252)
+
+
+_ESCAPES = dict(zip(("-lrb-", "-rrb-", "-lsb-", "-rsb-", "-lcb-", "-rcb-"), "()[]{}", strict=True))
+_ESCAPED_BRACKET = re.compile(r"-[lr][rsc]b-", re.IGNORECASE | re.ASCII)
+_ESCAPED_CHARACTER = re.compile(r"\\([/*])")
+# Unicode sets these noncharacters aside for a program's own use.
+_MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5\ufdd6"
+_OPEN_DOUBLE, _CLOSE_DOUBLE, _OPEN_SINGLE, _CLOSE_SINGLE, _APOSTROPHE_BOTH, _APOSTROPHE, _JOIN = (
+    tuple(_MARKS)
+)
+_CLITICS = words("'s 're 've 'll 'd 'm")
+_CLITIC_TAILS = words("s re ve ll d m t")
+_NO_PLURALS = _CLITICS | words("as is was has does says this thus us his its yes always perhaps")
+_ELISIONS = words("em til till tis twas cause bout n nuff round")
+_DECADE = re.compile(r"\d\ds?")
+_CLOSING_QUOTES = words("' '' \"")
+_CLOSING_PUNCTUATION = words(". , ! ? ; : ...")
+_ROLES = r"(?:writer|director|actor|actress|producer|star|composer|singer|editor|comedy|drama)"
+_TOKENISED = re.compile(
+    r"""-[LR][RSC]B-|(?:^|\s)(?:``|''|`)(?:\s|$)|\\/
+    |\s(?:[.,;!?]|n't|'(?:s|re|ve|ll|d|m))(?=\s|$)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def looks_tokenised(text: str) -> bool:
+    """Whether ``text`` shows the Penn Treebank's tokenisation, such as ``it 's fun .``."""
+    return _TOKENISED.search(text) is not None
+
+
+def detokenise(text: str) -> str:
+    """Natural text from text tokenised in the Penn Treebank's manner.
+
+    Brackets and characters the treebank escapes are restored, quotes become straight ones set
+    close to what they quote, and punctuation and clitics join their words. A quote whose partner
+    stands in another sentence is dropped. Natural text is left as it is.
+    """
+    text = re.sub(f"[{_MARKS}]", "", undo_escapes(text))
+    text = re.sub(r"(?<!\S)''(?=\w)|(?<=[^\s'])''(?!\S)", '"', text)
+    text = re.sub(r"(?<!\S)' ([nN]) '(?!\S)", r"'\1'", text)
+    text = re.sub(r"(?<!\S)\.(?: \.)+(?!\S)", lambda m: m[0].replace(" ", ""), text)
+    text = re.sub(r"(?<=\w\.) \. \.(?!\S)", "..", text)
+    text = re.sub(r"^[,;:] ", "", text.lstrip())
+    tokens = _join_hyphens(text.split())
+    tokens = _resolve_single_quotes(_resolve_double_quotes(tokens))
+    tokens = [
+        token
+        for previous, token in zip(["", *tokens], tokens, strict=False)
+        if not (token == "." and re.search(r"\w\.$", previous))
+    ]
+    text = _moses()(tokens, unescape=False)
+    for needed, pattern, replacement in _SPACING:
+        if needed in text:
+            text = pattern.sub(replacement, text)
+    return " ".join(text.split())
+
+
+@functools.cache
+def _moses() -> Callable[..., str]:
+    from sacremoses import MosesDetokenizer
+
+    return cast(Callable[..., str], MosesDetokenizer(lang="en").detokenize)
+
+
+def undo_escapes(text: str) -> str:
+    """Brackets, slashes and stars as they are, not as the Penn Treebank writes them."""
+    if "-" in text:
+        text = _ESCAPED_BRACKET.sub(lambda match: _ESCAPES[match[0].lower()], text)
+    return _ESCAPED_CHARACTER.sub(r"\1", text) if "\\" in text else text
+
+
+_COMPOUND_HEADS = words("mid early late re super pre post non off anti self co ex semi multi ultra")
+_COMPOUND_TAILS = words(
+    "based style budget caliber boiled standard esque driven quality level sized out"
+)
+_UNITS = words("minute hour year day week month second foot inch dollar page")
+_NUMBERS = words("one two three four five six seven eight nine ten")
+_PRONOUNS = words("it he she that there here what who where this how")
+
+
+def _join_hyphens(tokens: list[str]) -> list[str]:
+    """Tell a compound's hyphen that stands alone from a dash, and join it."""
+    joined: list[str] = []
+    glue = False
+    for token, following, after_that in zip(
+        tokens, [*tokens[1:], ""], [*tokens[2:], "", ""], strict=False
+    ):
+        previous = joined[-1] if joined else ""
+        if glue:
+            joined[-1] += token
+            glue = _is_cut(token, following)
+        elif token == "-" and following == "--":
+            continue
+        elif token == "-" and previous and following:
+            if _is_suspended(joined, following, after_that):
+                joined[-1] += "-"
+            elif _is_compound(joined, following, after_that):
+                if len(joined) > 1 and _is_clitic(previous):
+                    joined[-2:] = [joined[-2] + previous]
+                if previous in _CLOSING_QUOTES:
+                    joined.append(f"{_JOIN}-")
+                else:
+                    joined[-1] += "-"
+                glue = True
+            else:
+                joined.append(token)
+        elif (
+            previous
+            and re.match(r"-[^\W\d_]", token)
+            and (re.search(r"[a-z]-\S+$|\bvs\.$", previous) or re.match(r"-\w+-\w", token))
+        ):
+            joined[-1] += token
+        else:
+            joined.append(token)
+            glue = _is_cut(token, following)
+    return joined
+
+
+def _is_clitic(token: str) -> bool:
+    return token.lower() in _CLITICS or token.lower() == "n't"
+
+
+def _is_cut(token: str, following: str) -> bool:
+    """Whether ``token`` is a compound's first part, cut off after the hyphen."""
+    return bool(
+        re.search(r"\w\S*[^\W_]-$", token)
+        and re.match(r"['\w]", following)
+        and following not in ("and", "or", "to")
+    )
+
+
+def _is_suspended(before: Sequence[str], following: str, after_that: str) -> bool:
+    """Whether a lone hyphen ends a word whose second part comes later, as in ``pre- and post-``."""
+    in_list = len(before) > 2 and before[-2] == "," and before[-3].endswith("-")
+    return (
+        following == "," or in_list or (following in ("and", "or", "to") and "-" in after_that[1:])
+    )
+
+
+def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool:
+    """Whether a lone hyphen between ``before`` and ``following`` is a compound's."""
+    previous = before[-1]
+    head = before[-2] if len(before) > 1 else ""
+    word = head if _is_clitic(previous) else previous
+    if not re.match(r"[\w'&]", following) or not re.search(r"[\w&'\"]$", previous):
+        return False
+    if previous in _CLOSING_QUOTES:
+        return following in _COMPOUND_TAILS
+    return bool(
+        "'em" in (previous, following)
+        or previous.endswith(("-'em", "-&"))
+        or following == "&"
+        or (following == "and" and after_that == "-")
+        or (previous.endswith("-and") and word[0].islower())
+        or re.match(r"[a-z]+-\w", word)
+        or re.match(r"[a-z]+-\w", following)
+        or previous.lower() in _COMPOUND_HEADS
+        or following in _COMPOUND_TAILS
+        or re.fullmatch(r"'\d\ds", previous)
+        or (following in _UNITS and (previous in _NUMBERS or previous[-1].isdigit()))
+        or (previous == "n't" and following.islower())
+        or (previous == "'s" and following.islower() and head.lower() not in _PRONOUNS)
+    )
+
+
+def _resolve_double_quotes(tokens: Sequence[str]) -> list[str]:
+    """Mark opening and closing double quotes; drop those without partner."""
+    resolved: list[str] = []
+    opened: list[int] = []
+    attached_open = False
+    for index, token in enumerate(tokens):
+        later = tokens[index + 1 :]
+        if token not in ("``", "''", '"'):
+            attached_open ^= token.count('"') % 2 == 1
+            resolved.append(token)
+        elif (token == "``" and later.count("''") > len(opened)) or (
+            token == "''" and index and later and tokens[index - 1] in ("(", "[")
+        ):
+            opened.append(len(resolved))
+            resolved.append(_OPEN_DOUBLE)
+        elif opened or attached_open:
+            resolved.append(_CLOSE_DOUBLE)
+            if opened:
+                opened.pop()
+            else:
+                attached_open = False
+        elif token != "``" and index and tokens[index - 1][-1].isdigit():
+            resolved.append(_CLOSE_DOUBLE)
+        elif any(partner in ("``", "''") or '"' in partner for partner in later):
+            opened.append(len(resolved))
+            resolved.append(_OPEN_DOUBLE)
+    for position in reversed(opened):
+        del resolved[position]
+    return resolved
+
+
+def _resolve_single_quotes(tokens: Sequence[str]) -> list[str]:
+    """Tell single quotes from apostrophes and mark both; drop quotes without partner."""
+    resolved: list[str] = []
+    opened = False
+    for index, token in enumerate(tokens):
+        previous = tokens[index - 1] if index else ""
+        following = tokens[index + 1] if index + 1 < len(tokens) else ""
+        if token not in ("'", "`"):
+            opened = _opened_after(token, opened, tokens[index + 1 :])
+            if token.startswith(("'", "`")) and token.lower() not in _CLITICS:
+                token = _APOSTROPHE + token[1:]
+            resolved.append(token)
+            continue
+        later = tokens[index + 1 :]
+        if _is_elision(token, following, later):
+            resolved.append(_OPEN_SINGLE)
+        elif _is_inside_word(token, previous, following):
+            resolved.append(_APOSTROPHE_BOTH)
+        elif token == "`":
+            if opened and not _closes_later(later):
+                resolved.append(_CLOSE_SINGLE)
+                opened = False
+            elif _closes_later(later):
+                resolved.append(_OPEN_SINGLE)
+                opened = True
+            elif index and not following[:1].isupper():
+                resolved.append(_OPEN_SINGLE)
+        elif opened:
+            resolved.append(_CLOSE_SINGLE)
+            possessive = _ends_in_s(previous) and following not in _CLOSING_PUNCTUATION
+            opened = possessive and _closes_later(later)
+        elif _ends_in_s(previous) or re.search(r"(?i)[a-z]in$|^(lil|ole?|passe)$", previous):
+            resolved.append(_CLOSE_SINGLE)
+        elif re.match(r"[\w(\[.]|" + _OPEN_DOUBLE, following) and _closes_later(later, sure=True):
+            resolved.append(_OPEN_SINGLE)
+            opened = True
+    return resolved
+
+
+def _opened_after(token: str, opened: bool, later: Sequence[str]) -> bool:
+    """Whether a single quote is open after ``token``, which may have quotes attached."""
+    if token.startswith("'") and len(token) > 1 and token.lower() not in _CLITICS:
+        bare = token[1:].lower()
+        if bare not in _ELISIONS and not _DECADE.match(bare):
+            opened = True
+    if token.endswith("'") and len(token) > 1 and opened:
+        opened = token.endswith("s'") and _closes_later(later)
+    return opened
+
+
+def _closes_later(later: Sequence[str], *, sure: bool = False) -> bool:
+    """Whether a closing single quote follows before the next opening one.
+
+    To be ``sure``, count only quotes that cannot be a plural's possessive apostrophe.
+    """
+    previous = ""
+    for position, token in enumerate(later):
+        if token == "`":
+            return False
+        if token == "'" or (len(token) > 1 and token.endswith("'") and token[-2] != "n"):
+            word = previous if token == "'" else token[:-1]
+            following = later[position + 1] if position + 1 < len(later) else ""
+            inside = token == "'" and _is_inside_word(token, previous, following)
+            if not inside and not (sure and _ends_in_s(word)):
+                return True
+        previous = token
+    return False
+
+
+def _is_elision(token: str, following: str, later: Sequence[str]) -> bool:
+    if following.lower() in _ELISIONS and (token == "'" or not _closes_later(later)):
+        return True
+    return bool(_DECADE.fullmatch(following)) and not _closes_later(later, sure=True)
+
+
+def _is_inside_word(token: str, previous: str, following: str) -> bool:
+    if not re.search(r"[^\W\d_]$", previous) or not following[:1].isalpha():
+        return False
+    if token == "'":
+        return following.lower() in _CLITIC_TAILS or previous.lower() in ("o", "d", "l")
+    return following.startswith("t-") or (
+        previous[0].isupper() and following.islower() and len(following) <= 3 and following != "do"
+    )
+
+
+def _ends_in_s(word: str) -> bool:
+    return bool(re.search(r"(?i)[^\W_][szx]$", word)) and word.lower() not in _NO_PLURALS
+
+
+_SPACING = tuple(
+    (needed, re.compile(pattern), replacement)
+    for needed, pattern, replacement in (
+        (" ", rf"([{_OPEN_DOUBLE}{_OPEN_SINGLE}]) ", r"\1"),
+        (" ", rf" ([{_CLOSE_DOUBLE}{_CLOSE_SINGLE}])", r"\1"),
+        (_APOSTROPHE_BOTH, rf" ?{_APOSTROPHE_BOTH} ?", _APOSTROPHE_BOTH),
+        (_JOIN, rf" ?{_JOIN}", ""),
+        ("'", r"(?i)(?<=\w) n't\b", "n't"),
+        (" ", r"(?i)\b(can) (not)\b(?! only)", r"\1\2"),
+        (" ", r"(?i)\b(gon|wan) (na)\b", r"\1\2"),
+        (" ", r"(?i)\b(got) (ta)\b", r"\1\2"),
+        (" ", r"(?i)\b(gim|lem) (me)\b", r"\1\2"),
+        (" ", rf"(?i)(?<!\S)([{_APOSTROPHE}']t) (is|was)\b", r"\1\2"),
+        (" ...", r"(?<=[^\s-]) (\.\.\.+)", r"\1"),
+        (
+            "... ",
+            rf"(^|[{_OPEN_DOUBLE}{_OPEN_SINGLE}(])(\.\.\.) (?=[\w(\[{_OPEN_DOUBLE}{_OPEN_SINGLE}])",
+            r"\1\2",
+        ),
+        ("& ", r"(?<=\w)& (?=\w\b)", "&"),
+        (" -", r"(?<=\bvs\.) -(?=\w)", "-"),
+        ("$ ", r"(?<!\S)\$ (?=\d)", "$"),
+        (". ", r"(?<!\S)(\$?\d{1,3})\. (\d+)(?= (?:million|billion|percent))", r"\1.\2"),
+        ("$", r"(?<!\S)(\$\d+)\. (\d\d)\b", r"\1.\2"),
+        ("# ", r"(?<!\S)# (?=\d)", "#"),
+        (" / ", r"(?<=\d) / (?=\d)", "/"),
+        (" / ", rf"(?i)\b({_ROLES}) / (?={_ROLES}\b)", r"\1/"),
+        ("* ", r"(?<=\*) (?=\*)", ""),
+        ("* ", r"\b([A-Z]) \* (?=[A-Z]\b)", r"\1*"),
+        ("* ", r"(?<!\S)\* (?=[A-Z])", "*"),
+        (" *", r"\b(\w) (\*\*+) (?=\w)", r"\1\2"),
+        (" ", rf"\b([A-F]) ([+-])(?=[.,{_CLOSE_DOUBLE}{_CLOSE_SINGLE}]|$)", r"\1\2"),
+        (" (", r"(?<=\w) \((s|es|ed|d|r|ing|ly)\)(?!\w)", r"(\1)"),
+        (" ", r"(?<!\S)([(\[])([B-HJ-Z])([)\]]) (?=[a-z])", r"\1\2\3"),
+        (" ", r"(?<!\S)([(\[])([AI])([)\]]) (?=(?:n|nd|t|ts|s|f|ll)\b)", r"\1\2\3"),
+        (" (", r"(?<=\d) (\([a-z]\))(?!\w)", r"\1"),
+        ("", rf"[{_OPEN_DOUBLE}{_CLOSE_DOUBLE}]", '"'),
+        ("", rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_APOSTROPHE_BOTH}{_APOSTROPHE}]", "'"),
+    )
+)
+"""What a match must hold, which is looked for first, what is matched, and what replaces it."""
+
+
+def mend_mojibake(text: str) -> str:
+    """Decode again text whose UTF-8 bytes were read as Latin-1 or Windows-1252."""
+    if "Ã" not in text and "Â" not in text:
+        return text
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            return text.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+    return text
+
+
+_ABBREVIATIONS = words("mr mrs ms dr jr sr st vs etc co inc no pa prof rev al")
+_SENTENCE_START = re.compile(r"""(\S*?)(?<!\.\.)([.!?])(["')\]]*)(\s+["'(\[]*)([a-z])""")
+_TITLE = re.compile(r"\b(?:mr|mrs|ms)\. [a-z]")
+_INITIALS = re.compile(r"(?<![\w.'])(?:[a-z]\. ?){2,}")
+_FIRST_PERSON = re.compile(r"(?<![\w.’*&/-])(?<!\w')i(?=$|[\s,;:!?)\]\"]|\.|'(?:m|d|ll|ve|s)\b)")
+
+
+def sentence_case(text: str) -> str:
+    """Give lower-cased ``text`` the capitals that do not depend on knowing names.
+
+    These are the first letter (unless the text goes on from an ellipsis), the first letter after
+    a sentence's end, initials such as ``U.S.``, names after ``Mr.``, and the pronoun ``I``.
+    """
+    text = _INITIALS.sub(
+        lambda match: match[0].replace(" ", "").upper() + " " * match[0].endswith(" "), text
+    )
+    text = _FIRST_PERSON.sub("I", text)
+    text = _TITLE.sub(lambda match: match[0].title(), text)
+    text = _SENTENCE_START.sub(_start_sentence, text)
+    return text if text.startswith("...") else capitalise_first(text)
+
+
+def _start_sentence(match: re.Match[str]) -> str:
+    word, end, closing, gap, letter = match.groups()
+    abbreviated = end == "." and (word.lower() in _ABBREVIATIONS or "." in word or len(word) == 1)
+    goes_on = end != "." and closing
+    return word + end + closing + gap + (letter if abbreviated or goes_on else letter.upper())
+
+
+def capitalise_first(text: str) -> str:
+    """Capitalise the first word, behind opening quotes and brackets."""
+    match = re.match(r"""(["'(\[¿¡]*)([^\W\d_]+)""", text)
+    if match is None or not match[2].islower() or re.match(r"'(?:em|til|tis|twas)\b", text):
+        return text
+    start = match.start(2)
+    return text[:start] + text[start].upper() + text[start + 1 :]
