@@ -70,7 +70,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
                 hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
             )
         counts = {name: _counts(found) for name, found in counted.items()}
-        with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as folder:
+        with whole_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(
                 inputs.config, inputs.capabilities, rows, counts, inputs.corpora, recorded, folder
             )

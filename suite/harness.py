@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from s2lct.errors import ScoringError
-from s2lct.files import check_only_ours, files_in, is_folder, one_folder, whole_folder, write_text
+from s2lct.files import check_only_ours, files_in, is_folder, whole_folder, write_text
 from s2lct.labels import LABELS, SLOT, TASK, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.tables import SPLIT
@@ -198,7 +198,7 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
     for suffix, metric in (("", {"metric": "acc"}), (f"_{WRITTEN}", exact)):
         group = GROUP + suffix
         for capability, name in names.items():
-            data = out.resolve() / "data" / f"{one_folder(capability)}.parquet"
+            data = out.resolve() / "data" / f"{_file_name(capability)}.parquet"
             files[f"{group}_{name}.yaml"] = {
                 "include": _SHARED + suffix,
                 "task": f"{group}_{name}",
@@ -279,3 +279,12 @@ def _jinja(prompt: str) -> str:
         f"{{% raw %}}{part}{{% endraw %}}" if any(mark in part for mark in marks) else part
         for part in prompt.split(SLOT)
     )
+
+
+def _file_name(capability: str) -> str:
+    """The name of a capability, which leads to no other place; those of strangers' suites might."""
+    if capability in ("", ".", "..") or set(capability) & {"/", "\\", "\0"}:
+        raise ScoringError(
+            f"{capability!r}: no file can have that name", hint="rename the capability in the suite"
+        )
+    return capability
