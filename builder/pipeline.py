@@ -217,7 +217,7 @@ def fluent_families(
     progress = bar("compose", len(form.capabilities))
     seeds: dict[str, list[ComposedSeed]] = {}
     for one in form.capabilities:
-        seeds[one.id] = form.compose(one, pools[one.id], counted[one.id])
+        seeds[one.id] = form.compose(one, pools[one.id])
         counted[one.id]["found"] = sum(pool.drawn.found for pool in pools[one.id].values())
         progress(1)
     used: dict[str, Source] = {
