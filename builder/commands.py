@@ -110,11 +110,6 @@ class Built:
         """How many of them moved the sentiment."""
         return sum(count.rejected_sentiment for count in self.counts.values())
 
-    @property
-    def left_out(self) -> int:
-        """How many cases of ``config.exclude`` were met."""
-        return sum(count.excluded for count in self.counts.values())
-
 
 @command
 def build(
@@ -143,15 +138,6 @@ def build(
         typer.Option(help=r"Wording and search rules \[default: fluent].", rich_help_panel=KEPT),
     ] = None,
     seeds: Seeds = "50",
-    exclude: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            dir_okay=False,
-            help="JSON list of cases to leave out, such as `s2lct study import --disputed` writes.",
-            rich_help_panel=KEPT,
-        ),
-    ] = None,
     verdicts: Annotated[
         list[Path],
         typer.Option(

@@ -11,7 +11,6 @@ from s2lct.cards import render_dataset_card
 from s2lct.files import sha256_of, whole_file, write_text
 from s2lct.suite.rows import rows_fingerprint
 from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, reading_of, table_of
-from s2lct.suite.variety import variety_of
 
 CARD = "README.md"
 
@@ -64,4 +63,4 @@ def write_suite_files(
     }
     examples = {name: example_of(rows) for name, rows in filled.items()}
     write_text(folder / SUITE_FILE, json.dumps(whole, indent=2, sort_keys=True) + "\n")
-    write_text(folder / CARD, render_dataset_card(whole, examples, variety=variety_of(every)))
+    write_text(folder / CARD, render_dataset_card(whole, examples))

@@ -110,7 +110,7 @@ def _mean_result(results: Sequence[Result]) -> Result:
     data = [_with_rates_of_labelled(one) for one in results]
     figures = {
         name: _mean([one[name] for one in data])
-        for name in ("overall", "capabilities", "answers", "references", "seen_in_training")
+        for name in ("overall", "capabilities", "answers", "references")
     }
     rules = [f"prompt {number}: {one.model.label_rule}" for number, one in enumerate(results, 1)]
     told = {"name": f"{first.model.name} ({len(results)} prompts)", "label_rule": "; ".join(rules)}

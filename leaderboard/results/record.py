@@ -111,35 +111,6 @@ class OverallRecord(_Strict):
     answered: RateRecord | None = None
 
 
-class GroupRecord(_Strict):
-    """Cases of one group: the mean of the failure rates of the capabilities that have some."""
-
-    cases: int = Count
-    capabilities: int = Count
-    failures: int = Count
-    failure_rate: float | None = Field(ge=0, le=1)
-    ci: tuple[float, float] | None
-
-
-class ComparisonRecord(_Strict):
-    """Cases with a sentence of some splits, cases known to have none, and cases of unknown origin.
-
-    A split is written ``corpus:split``.
-    """
-
-    training_data: tuple[str, ...]
-    train: GroupRecord
-    other: GroupRecord
-    unknown: GroupRecord
-
-
-class TrainingRecord(_Strict):
-    """Cases made of training data: the model's own if it is known, else each known train split."""
-
-    known: bool
-    comparisons: tuple[ComparisonRecord, ...]
-
-
 class SelectionRecord(_Strict):
     """What a part of a suite was chosen by; nothing where it was chosen in another way."""
 
@@ -214,7 +185,6 @@ class Result(_Strict):
     capabilities: dict[str, CapabilityRecord]
     answers: dict[Label, int]
     references: dict[str, ReferenceRecord]
-    seen_in_training: TrainingRecord
     flipping_words: tuple[FlippingRecord, ...]
     outcomes: OutcomesRecord
 

@@ -195,10 +195,9 @@ def _examples(one: SuiteStandings) -> dict[str, int]:
 
 def _model_data(of: Standing, one: SuiteStandings) -> dict[str, Any]:
     """What the page says of a model and the tables do not."""
-    sides, outside, names = of.both_sides, of.outside_training, one.capabilities
+    sides, names = of.both_sides, one.capabilities
     return {
         "hub": hub_page(of.scored.model.name, of.scored.model.revision),
-        "outside": None if outside is None else [outside.failure_rate, *outside.ci, outside.cases],
         "said": "".join(map(str, of.scored.labels[: len(one.suite.cases)])),
         "sides": [
             _share(sides.capabilities[name]) if sides and name in sides.capabilities else None
