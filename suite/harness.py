@@ -17,7 +17,7 @@ import yaml
 
 from s2lct.errors import ScoringError
 from s2lct.files import check_only_ours, files_in, is_folder, whole_folder, write_text
-from s2lct.labels import LABELS, SLOT, TASK, space_behind
+from s2lct.labels import LABELS, PROMPTS, SLOT, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.tables import SPLIT
 
@@ -119,7 +119,7 @@ def checked_prompt(prompt: str) -> str:
     if SLOT not in prompt:
         raise ScoringError(
             f"prompt {prompt!r}: has no {SLOT}",
-            hint=f"write {SLOT} where the sentence belongs, as in {TASK.prompt!r}",
+            hint=f"write {SLOT} where the sentence belongs, as in {PROMPTS[0]!r}",
         )
     return prompt.replace("\\n", "\n")
 
@@ -160,7 +160,7 @@ def as_yaml(content: Mapping[str, Any]) -> str:
     return yaml.dump(dict(content), Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=1_000)
 
 
-def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
+def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
     """Write tasks of lm-evaluation-harness into a folder, for its ``--include_path``.
 
     Of each capability there is a task ``s2lct_lc4``, in which the likeliest label counts, as with
