@@ -258,6 +258,6 @@ def _fault(
     ):
         return Rejection.NOT_NEUTRAL
     label = seed.sources[0].sentence.label
-    if not still_meets(form, label, extension.text, tokens, lexicon):
+    if not still_meets(form, label, ParsedSentence(extension.text, tuple(tokens), ""), lexicon):
         return Rejection.SPECIFICATION
     return None

@@ -7,7 +7,7 @@ lexicon, rules on syntax a parse tree; the cheap ones are decided first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.lexicon import Lexicon
@@ -105,24 +105,25 @@ def draw(
     return taken[:most]
 
 
-def still_meets(
-    form: Form, label: Label, text: str, tokens: Sequence[Token], lexicon: Lexicon
-) -> bool:
-    """Whether a text made of a sentence still meets the rule that found the sentence.
+def still_meets(form: Form, label: Label, parsed: ParsedSentence, lexicon: Lexicon) -> bool:
+    """Whether what was made of a sentence still meets the rule that found the sentence.
 
     So it is where the capability does not ask for it.
 
     Args:
         form: of the capability.
         label: of the sentence.
-        text: of a shortened or extended sentence, or of a seed without template.
-        tokens: of the text.
+        parsed: the shortened or extended sentence, or a seed without template; its tree is not
+            looked at.
         lexicon: the lexicon.
     """
     if not form.keep_search_rule:
         return True
     (rules,) = form.search.values()
-    return any(rule.label == label and meets_text(text, tokens, rule, lexicon) for rule in rules)
+    return any(
+        rule.label == label and meets_text(parsed.text, parsed.tokens, rule, lexicon)
+        for rule in rules
+    )
 
 
 def meets_words(
@@ -243,13 +244,3 @@ def _is_finite(verb_phrase: Node) -> bool:
     if not _FINITE_TAGS.isdisjoint(verb_phrase.child_labels):
         return True
     return any(_is_finite(child) for child in verb_phrase.children if child.label == "VP")
-
-
-def describe_rule(rule: SearchRule) -> Mapping[str, str]:
-    """The parts of a rule that are set, as name and text."""
-    described: dict[str, str] = {}
-    for name, value in rule:
-        if value in (None, (), False) or (name == "words_at_least" and value == 1):
-            continue
-        described[name] = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return described
