@@ -22,7 +22,6 @@ from pathlib import Path
 from s2lct.builder.corpus.embedded import movie_reviews_csv
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import ATTACHMENTS, SHIPPED, neighbour
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser, load_tagger
@@ -68,18 +67,15 @@ def review_sentences() -> list[str]:
     return ordered
 
 
-def _analysed(sentences: list[str]) -> Iterator[Analysis]:
+def _parsed(sentences: list[str]) -> Iterator[ParsedSentence]:
     tagger, parser = load_tagger(), load_parser()
     for start in range(0, len(sentences), AT_ONCE):
         some = sentences[start : start + AT_ONCE]
-        tokens = tagger.tag(some)
-        for text, words, tree in zip(some, tokens, parser.parse(tokens), strict=True):
-            if tree is not None:
-                yield Analysis(text, tuple(words), read_tree(tree))
+        yield from filter(None, parsed_sentences(some, tagger, parser))
         print(f"{start + len(some):,} of {len(sentences):,} sentences parsed", flush=True)
 
 
-def attachments(analyses: Iterable[Analysis]) -> dict[Attachment, float]:
+def attachments(analyses: Iterable[ParsedSentence]) -> dict[Attachment, float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
     heads: Counter[str] = Counter()
     attached: Counter[Attachment] = Counter()
@@ -108,7 +104,7 @@ def _write_attachments(path: Path, attached: dict[Attachment, float]) -> None:
 
 
 def _write_bank(
-    path: Path, analyses: Iterable[Analysis], attached: dict[Attachment, float]
+    path: Path, analyses: Iterable[ParsedSentence], attached: dict[Attachment, float]
 ) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

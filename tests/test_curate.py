@@ -28,7 +28,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.curate import Curated, LanguageModels, curate
 from s2lct.builder.curation.sheets import read_sheets, take_answers, with_traps, write_sheets
 from s2lct.builder.curation.verdicts import Verdict, VerdictFile, Verdicts, trap_of
-from s2lct.builder.sources import sentence_id
+from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import OptionError, S2lctError
