@@ -39,8 +39,7 @@ typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # Files that take longest go first: a worker that is left with one of them at the end works alone.
 LONGEST = (
-    "test_score_ray.py",
-    "test_ray_engine.py",
+    "test_ray.py",
     "test_untrusted_results.py",
     "test_publish.py",
     "test_harnesses.py",
