@@ -69,7 +69,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
                 hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
             )
         counts = {name: _counts(found) for name, found in counted.items()}
-        with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as folder:
+        with whole_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(
                 inputs.config, inputs.capabilities, rows, counts, inputs.corpora, recorded, folder
             )
@@ -216,7 +216,7 @@ def fluent_families(
     progress = bar("compose", len(form.capabilities))
     seeds: dict[str, list[ComposedSeed]] = {}
     for one in form.capabilities:
-        seeds[one.id] = form.compose(one, pools[one.id], counted[one.id])
+        seeds[one.id] = form.compose(one, pools[one.id])
         counted[one.id]["found"] = sum(pool.drawn.found for pool in pools[one.id].values())
         progress(1)
     used: dict[str, Source] = {

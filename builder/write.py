@@ -56,7 +56,6 @@ class CapabilityCounts:
     rejected_unlikely: int = 0
     duplicates: int = 0
     expansions: int = 0
-    excluded: int = 0
     counterparts: int = 0
     rejected_sentiment: int = 0
 

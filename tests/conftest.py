@@ -118,8 +118,11 @@ def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test reads or writes the user's cache."""
-    os.environ["S2LCT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    """No test reads or writes the user's cache; workers have one together."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    os.environ["S2LCT_CACHE"] = str(folder / "cache")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -22,7 +22,7 @@ from s2lct.command import (
     command,
 )
 from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError
-from s2lct.labels import LABELS, TASK, check_label_map
+from s2lct.labels import ENDS, LABELS, PROMPTS, check_label_map
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
@@ -260,12 +260,12 @@ def _prompts(
     if meanings is not None:
         of_label = {label: word for word, label in meanings.items()}
         words = tuple(of_label[label] for label in LABELS if label in of_label)
-        if len(of_label) != len(meanings) or not of_label.keys() >= {*TASK.ends}:
+        if len(of_label) != len(meanings) or not of_label.keys() >= {*ENDS}:
             raise OptionError(
                 f"--label-map: {', '.join(meanings)} are no words of a question",
-                hint=f"give one for {' and '.join(TASK.ends)} each, and one for neutral if at all",
+                hint=f"give one for {' and '.join(ENDS)} each, and one for neutral if at all",
             )
-    wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or TASK.prompts
+    wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or PROMPTS
     return [LabelPrompt(wording, words, most_tokens=most_tokens) for wording in wordings]
 
 
