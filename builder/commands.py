@@ -13,7 +13,7 @@ from pydantic import BeforeValidator
 from s2lct.builder.config import BuildConfig
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
 from s2lct.errors import OptionError
-from s2lct.labels import TASK
+from s2lct.labels import PROMPTS
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
@@ -110,11 +110,6 @@ class Built:
         """How many of them moved the sentiment."""
         return sum(count.rejected_sentiment for count in self.counts.values())
 
-    @property
-    def left_out(self) -> int:
-        """How many cases of ``config.exclude`` were met."""
-        return sum(count.excluded for count in self.counts.values())
-
 
 @command
 def build(
@@ -143,15 +138,6 @@ def build(
         typer.Option(help=r"Wording and search rules \[default: fluent].", rich_help_panel=KEPT),
     ] = None,
     seeds: Seeds = "50",
-    exclude: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            dir_okay=False,
-            help="JSON list of cases to leave out, such as `s2lct study import --disputed` writes.",
-            rich_help_panel=KEPT,
-        ),
-    ] = None,
     verdicts: Annotated[
         list[Path],
         typer.Option(
@@ -359,7 +345,7 @@ def agreement(
     """
     from s2lct.builder.curation.verdicts import Verdicts
     from s2lct.builder.curation.verdicts import agreement as agreement_of
-    from s2lct.extras import require
+    from s2lct.errors import require
 
     require("krippendorff")
     return agreement_of(Verdicts.read(verdicts))
@@ -433,7 +419,7 @@ def export(
     if format == "lm-eval":
         from s2lct.suite.harness import export_lm_eval
 
-        return export_lm_eval(suite, out, TASK.prompt if prompt is None else prompt)
+        return export_lm_eval(suite, out, PROMPTS[0] if prompt is None else prompt)
     check_file_out(out, "--out")
     if prompt is not None:
         raise OptionError(f"--prompt: --format {format} asks nothing", hint="leave it out")

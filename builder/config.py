@@ -10,8 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from s2lct.builder.models import EMBEDDED
 from s2lct.errors import OptionError
 from s2lct.labels import Label, check_label_map
-from s2lct.suite.exclude import Excluded, read_excluded
-from s2lct.suite.records import FormName
+from s2lct.suite.tables import FormName
 
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
@@ -72,7 +71,6 @@ class BuildConfig(BaseModel):
     parser: str = EMBEDDED
     mlm: str = EMBEDDED
     tagger: str = EMBEDDED
-    exclude: Path | None = None
     verdicts: tuple[Path, ...] = ()
     unread: bool = False
     overwrite: bool = False
@@ -134,15 +132,6 @@ class BuildConfig(BaseModel):
         return SECOND_SUITE if beside_sst or self.corpus == EMBEDDED else "1.0.0"
 
     @property
-    def excluded(self) -> Excluded:
-        """The cases to leave out.
-
-        Raises:
-            BuildError: their file cannot be read.
-        """
-        return Excluded() if self.exclude is None else read_excluded(self.exclude)
-
-    @property
     def verdict_files(self) -> tuple[Path, ...]:
         """The files of verdicts that decide what is kept; none where nobody read the corpus."""
         if self.verdicts or self.unread or self.templates == "paper":
@@ -165,15 +154,9 @@ class BuildConfig(BaseModel):
 
     @property
     def result_options(self) -> dict[str, Any]:
-        """The options that decide what is built, as JSON, without those that only decide how.
-
-        The ids to leave out stand for the file they were read from.
-        """
-        without = {"out", "preset", "overwrite", "exclude", "verdicts", "unread", "engine"}
-        options: dict[str, Any] = self.model_dump(mode="json", exclude=without)
-        if self.excluded.ids:
-            options["exclude"] = sorted(self.excluded.ids)
-        return options
+        """The options that decide what is built, as JSON, without those that only decide how."""
+        without = {"out", "preset", "overwrite", "verdicts", "unread", "engine"}
+        return self.model_dump(mode="json", exclude=without)
 
 
 def form_defaults(form: str) -> dict[str, Any]:

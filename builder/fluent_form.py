@@ -18,6 +18,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.language.tree import read_tree
+from s2lct.builder.records import Sentence
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages import compose, confirm, extend, reduce, search
 from s2lct.builder.stages.compose import (
@@ -33,7 +34,6 @@ from s2lct.builder.stages.variety import choose
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 from s2lct.progress import bar
-from s2lct.suite.records import Sentence
 
 SHORTER_FORMS = 4
 """Of a sentence, those that seeds may use."""
@@ -172,16 +172,12 @@ class FluentForm:
         return made
 
     def compose(
-        self, capability: Capability, pools: Mapping[str, Iterable[Source]], counts: Counter[str]
+        self, capability: Capability, pools: Mapping[str, Iterable[Source]]
     ) -> list[ComposedSeed]:
         """The seeds of a capability, of what its slots may be filled with."""
-        excluded = self.config.excluded.ids
         form = capability.form("fluent")
 
         def accept(seed: ComposedSeed) -> bool:
-            if seed.id in excluded:
-                counts["excluded"] += 1
-                return False
             if not all(
                 search.still_meets(form, one.sentence.label, one.text, one.tokens, self.lexicon)
                 for one in seed.sources
@@ -293,7 +289,6 @@ class FluentForm:
         counts: Counter[str],
     ) -> list[ComposedExpansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
-        excluded = self.config.excluded.ids
         judge = Judge(read=self.verdicts is not None)
         taken = {seed.text for seed in seeds}
         made: list[ComposedExpansion] = []
@@ -317,8 +312,6 @@ class FluentForm:
                         )
                     if expansion is None:
                         counts["rejected_specification"] += 1
-                    elif expansion.id in excluded:
-                        counts["excluded"] += 1
                     elif expansion.text in taken:
                         counts["duplicates"] += 1
                     else:

@@ -5,7 +5,6 @@ It follows the draw of a build of the same options: whatever readers pass here i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -20,13 +19,13 @@ from s2lct.builder.fluent_form import (
     Drawn,
     FluentForm,
 )
+from s2lct.builder.records import Sentence
 from s2lct.builder.sources import Extension, Origin, Source, sentence_id
 from s2lct.builder.stages import compose, reduce
 from s2lct.builder.stages.compose import PAIRINGS, ComposedSeed
 from s2lct.labels import Label
 from s2lct.progress import bar
 from s2lct.suite.annotation import Item
-from s2lct.suite.records import Sentence
 
 CASES_FOR_A_SEED = 2
 """Cases that are read for each seed that is still missing."""
@@ -141,7 +140,7 @@ class CandidatesOfABuild:
         found: list[Candidate] = []
         for capability in form.capabilities:
             own = pools[capability.id]
-            passing = form.compose(capability, own, Counter())
+            passing = form.compose(capability, own)
             description = capability.raters or capability.title
             missing = form.config.most_seeds - len(passing)
             considered = [seed for seed in passing if seed.template]
@@ -165,12 +164,9 @@ class CandidatesOfABuild:
         form: FluentForm, considered: list[ComposedSeed]
     ) -> Callable[[ComposedSeed], bool]:
         """Accepts what may still pass, and notes all that is asked about."""
-        excluded = form.config.excluded.ids
         verdicts = form.verdicts or Verdicts([])
 
         def accept(seed: ComposedSeed) -> bool:
-            if seed.id in excluded:
-                return False
             if seed.template:
                 considered.append(seed)
             return not seed.template or verdicts.state(seed.id, seed.labels) != "refused"
@@ -182,7 +178,7 @@ class CandidatesOfABuild:
     ) -> list[Candidate]:
         used: dict[str, Source] = {}
         for capability in form.capabilities:
-            for seed in form.compose(capability, pools[capability.id], Counter()):
+            for seed in form.compose(capability, pools[capability.id]):
                 used.update((source.text, source) for source in seed.sources)
         self._look_up_longer(sorted(used.values(), key=lambda one: sentence_id(one.text)))
         return _distinct(

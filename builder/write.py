@@ -13,10 +13,10 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.records import Expansion, Family, Seed, Sentence
 from s2lct.builder.sources import sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
-from s2lct.suite.records import Expansion, Family, Seed, Sentence
 
 if TYPE_CHECKING:
     from s2lct.builder.fluent_form import ComposedFamily
@@ -56,7 +56,6 @@ class CapabilityCounts:
     rejected_unlikely: int = 0
     duplicates: int = 0
     expansions: int = 0
-    excluded: int = 0
     counterparts: int = 0
     rejected_sentiment: int = 0
 

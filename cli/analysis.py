@@ -215,7 +215,4 @@ def show_agreement(result: StudyResult, *, out: Path | None, disputed: Path | No
     if out is not None:
         console.print(f"Figures written to {out}")
     if disputed is not None:
-        show(
-            f"{len(result.disputed)} disputed cases written to {disputed}; leave them "
-            f"out with: s2lct build --exclude {disputed}"
-        )
+        show(f"{len(result.disputed)} disputed cases written to {disputed}")

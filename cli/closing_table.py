@@ -24,13 +24,12 @@ _WORDS = {
 }
 _CASES = {
     "duplicates": "twice",
-    "excluded": "left\nout",
     "expansions": "expansions",
     "counterparts": "counter-\nparts",
 }
 _SHOWN_IF_ANY = (
     *("masked", "rejected_part_of_speech", "rejected_not_neutral", "rejected_unlikely"),
-    *("rejected_sentiment", "duplicates", "excluded", "counterparts"),
+    *("rejected_sentiment", "duplicates", "counterparts"),
 )
 _TITLE = "S²LCT suite"
 _OF_MASKS = (

@@ -15,8 +15,7 @@ from rich.segment import Segment
 from rich.status import Status
 from rich.text import Text
 
-from s2lct.errors import S2lctError
-from s2lct.extras import extra_of
+from s2lct.errors import S2lctError, extra_of
 from s2lct.plain_text import plain_lines, words
 
 INTERRUPTED = 130

@@ -74,12 +74,6 @@ def show_build(built: commands.Built) -> None:
         error_console.print(
             f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
         )
-    if config.exclude is not None:
-        not_met = config.excluded.not_met(built.left_out)
-        console.print(
-            f"{built.left_out} of the {len(config.excluded.ids)} cases in {config.exclude} left out"
-            + (f"; {not_met} not met in this build." if not_met else "."),
-        )
     for line in _of_judging(built):
         console.print(line)
     console.print(f"Suite written to {config.out}; look at it with: s2lct inspect {config.out}")
@@ -103,20 +97,14 @@ def _of_judging(built: commands.Built) -> Iterator[str]:
 @BUILDING.shows(
     commands.capabilities,
     "s2lct capabilities --show LC4",
-    "s2lct capabilities --show LC4 --yaml > mine.yaml",
+    "s2lct capabilities --show LC4 > mine.yaml",
 )
 def show_capabilities(
     known: list[tuple[Capability, Path]],
     *,
     show: str | None = None,
-    yaml: Annotated[
-        bool,
-        typer.Option("--yaml", help="With --show: print the file, to start your own from."),
-    ] = False,
 ) -> None:
-    """A table of capabilities, or what one is."""
-    from s2lct.builder.specification import specification
-
+    """A table of capabilities, or the file of one, to read or to start your own from."""
     if show is None:
         table = Table("", "capability", "expectation", "passes", header_style="bold")
         for capability, _ in known:
@@ -127,10 +115,8 @@ def show_capabilities(
             passing = "; ".join(sorted(passes))
             table.add_row(capability.id, capability.title, capability.expectation, passing)
         console.print(table)
-    elif yaml:
-        sys.stdout.write(plain_lines(known[0][1].read_text(encoding="utf-8-sig")))
     else:
-        console.print(specification(known[0][0]))
+        sys.stdout.write(plain_lines(known[0][1].read_text(encoding="utf-8-sig")))
 
 
 @BUILDING.shows(commands.inspect, "s2lct inspect dist/s2lct --capability LC4 --n 5")

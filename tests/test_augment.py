@@ -44,10 +44,10 @@ from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
-from s2lct.json_lines import as_json_lines
-from s2lct.suite.records import Sentence
+from s2lct.files import as_json_lines
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

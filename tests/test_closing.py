@@ -42,7 +42,6 @@ def test_a_default_build_fits_in_one_table() -> None:
         rejected_specification=25_591,
         duplicates=37,
         expansions=400,
-        excluded=12,
         counterparts=100,
     )
     text = shown(dict.fromkeys(NAMES, largest))
@@ -56,7 +55,7 @@ def test_a_default_build_fits_in_one_table() -> None:
 
 
 def test_a_build_of_the_paper_form_fits_in_one_table() -> None:
-    largest = CapabilityCounts(644, 50, 2_314, 69_420, 1_705, 0, 25_591, 43_529, 0, 255, 0)
+    largest = CapabilityCounts(644, 50, 2_314, 69_420, 1_705, 0, 25_591, 43_529, 0, 255)
     text = shown(dict.fromkeys(NAMES, largest))
     assert text.count("S²LCT suite") == 1
     assert max(map(len, text.splitlines())) <= WIDTH
@@ -86,7 +85,6 @@ def test_no_number_and_no_word_is_broken(rows: list[CapabilityCounts]) -> None:
     ("field", "word"),
     [
         ("counterparts", "counter-"),
-        ("excluded", "out"),
         ("duplicates", "twice"),
         ("masked", "masked"),
         ("rejected_part_of_speech", "speech"),

@@ -28,8 +28,7 @@ from s2lct.cli.console import told_errors
 from s2lct.cli.main import app
 from s2lct.command import RandomSeed, Share, parameters_of
 from s2lct.command import command as checked
-from s2lct.errors import OptionError
-from s2lct.extras import extra_of
+from s2lct.errors import OptionError, extra_of
 from s2lct.suite.capability_ids import spelled
 
 RUNNER = CliRunner()
@@ -237,7 +236,7 @@ def test_numbers_out_of_range_are_usage_errors(
 @pytest.mark.parametrize(
     ("arguments", "option"),
     [
-        ("build --out o --exclude none.json", "--exclude"),
+        ("build --out o --verdicts none.jsonl", "--verdicts"),
         ("build --out o --capability folder", "--capability"),
         ("score vader --suite s --out file", "--out"),
         ("report none.json", "results"),
@@ -273,7 +272,7 @@ def test_ids_are_taken_in_any_case() -> None:
 
 @pytest.mark.parametrize("own", OWN_IDS)
 def test_a_capability_of_ones_own_is_found_in_any_case(own: str, tmp_path: Path) -> None:
-    shipped = run("capabilities", "--show", "lc4", "--yaml").stdout
+    shipped = run("capabilities", "--show", "lc4").stdout
     file = tmp_path / "own.yaml"
     file.write_text(re.sub(r"^id: .*$", f"id: {own}", shipped, flags=re.MULTILINE), "utf-8")
     for asked in (own, own.upper(), own.lower()):

@@ -21,8 +21,8 @@ from s2lct.analysis.reproduce.mncover_tables import (
     fidelity_verdict,
     union_rows,
 )
+from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
-from s2lct.suite.records import Sentence
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -19,11 +19,11 @@ from typing import Any
 from s2lct.analysis.augment.transformations import Transformation
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats
+from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError
 from s2lct.hub_calls import pretrained
 from s2lct.identity import content_id, rng_for
 from s2lct.progress import bar
-from s2lct.suite.records import Sentence
 
 Similarity = Callable[[str, str], float]
 

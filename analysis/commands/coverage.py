@@ -109,7 +109,7 @@ def coverage(
         named_suites,
         reference_and_held_out,
     )
-    from s2lct.extras import require
+    from s2lct.errors import require
     from s2lct.files import check_files_out
 
     if curve is not None:
@@ -370,9 +370,8 @@ def augment(
     from s2lct.analysis.corpus_parts import parts_of_corpus
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.builder.corpus.read import read_corpus
-    from s2lct.files import check_files_out, write_text
+    from s2lct.files import as_json_lines, check_files_out, write_text
     from s2lct.identity import shuffle_key
-    from s2lct.json_lines import as_json_lines
     from s2lct.labels import LABELS, check_label_map
     from s2lct.leaderboard.answers.label_rules import rule_for
 

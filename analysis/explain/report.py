@@ -11,9 +11,8 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.explain.search import Explanation, Options
 from s2lct.leaderboard.site.capability_words import capability_words
-from s2lct.pages import page_templates
 from s2lct.suite.capability_ids import natural_order
-from s2lct.tables import Table
+from s2lct.tables import Table, page_templates
 
 COMMONEST = 5
 PAIRS = 4

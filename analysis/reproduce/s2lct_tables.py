@@ -41,7 +41,7 @@ from s2lct.analysis.study.agreement import Agreement, Estimate, case_values, eva
 from s2lct.analysis.study.form import QUESTIONS, Key, read_key
 from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
-from s2lct.extras import require
+from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.leaderboard.scoring.statistics import CapabilityResult, model_figures
 from s2lct.suite.annotation import Annotation, Question, read_annotations

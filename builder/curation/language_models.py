@@ -18,8 +18,7 @@ from s2lct.builder.curation.sheets import (
     with_traps,
 )
 from s2lct.builder.curation.verdicts import Verdict, VerdictFile, Verdicts
-from s2lct.errors import BuildError
-from s2lct.extras import require
+from s2lct.errors import BuildError, require
 from s2lct.hub_calls import said_by
 from s2lct.progress import bar
 from s2lct.suite.annotation import Item

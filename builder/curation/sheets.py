@@ -16,9 +16,8 @@ from typing import Literal, get_args
 
 from s2lct.builder.curation.verdicts import Answer, Verdict, VerdictFile, Verdicts, trap_of
 from s2lct.errors import AnnotationError, BuildError
-from s2lct.files import whole_folder, write_text
+from s2lct.files import as_json_lines, read_json_lines, whole_folder, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
-from s2lct.json_lines import as_json_lines, read_json_lines
 from s2lct.labels import Label
 from s2lct.suite.annotation import Form, Item, Question, read_annotations
 

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
-from s2lct.files import check_file_out
+from s2lct.files import as_json_lines, check_file_out, read_json_lines
 from s2lct.identity import content_id
-from s2lct.json_lines import as_json_lines, read_json_lines
 from s2lct.labels import LABELS, Label
 from s2lct.suite.annotation import alpha
 
