@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 from s2lct.builder.config import BuildConfig
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
 from s2lct.errors import OptionError
-from s2lct.labels import TASK
+from s2lct.labels import PROMPTS
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
@@ -385,7 +385,7 @@ def export(
     if format == "lm-eval":
         from s2lct.suite.harness import export_lm_eval
 
-        return export_lm_eval(suite, out, TASK.prompt if prompt is None else prompt)
+        return export_lm_eval(suite, out, PROMPTS[0] if prompt is None else prompt)
     check_file_out(out, "--out")
     if prompt is not None:
         raise OptionError(f"--prompt: --format {format} asks nothing", hint="leave it out")

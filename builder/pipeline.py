@@ -30,12 +30,11 @@ from s2lct.builder.sources import Source
 from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.builder.write import CapabilityCounts
 from s2lct.cache import Cache
-from s2lct.engines import Engine, InProcess
+from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import check_folder_out, check_only_ours, locked, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
 from s2lct.progress import bar
-from s2lct.ray_engine import RayEngine
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.write import files_of_suite
@@ -70,7 +69,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
                 hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
             )
         counts = {name: _counts(found) for name, found in counted.items()}
-        with whole_folder(out, ours=files_of_suite(out), last=SUITE_FILE) as folder:
+        with whole_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(
                 inputs.config, inputs.capabilities, rows, counts, inputs.corpora, recorded, folder
             )
