@@ -12,7 +12,7 @@ import typer
 from rich.table import Table as RichTable
 
 from s2lct.builder import commands
-from s2lct.cli import analysis, curation, publishing, scoring
+from s2lct.cli import analysis, publishing, scoring
 from s2lct.cli.console import Commands, console, error_console, run, show
 from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
@@ -21,6 +21,7 @@ from s2lct.tables import Cell, Table
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
+    from s2lct.builder.curation.curate import Curated
 
 app = typer.Typer(
     name="s2lct",
@@ -54,7 +55,7 @@ COUNTED = {
 BUILDING = Panel(app, "Build a suite")
 imports = typer.Typer(help="Bring in suites of others, to score on them.", no_args_is_help=True)
 app.add_typer(imports, name="import", rich_help_panel=BUILDING.heading)
-for _group in (curation, scoring, analysis, publishing):
+for _group in (scoring, analysis, publishing):
     app.add_typer(_group.app)
 
 
@@ -130,7 +131,48 @@ def _of_judging(built: commands.Built) -> Iterator[str]:
         cases = f"the cases of {', '.join(built.unread)}" if some else "these cases"
         yield f"Nobody has read {cases}, and the suite says so."
     if built.unread and is_fluent:
-        yield "To keep only what readers pass, have it read (s2lct curate) and add --verdicts."
+        yield "To keep only what annotators pass: s2lct curate, then build with --annotations."
+
+
+@BUILDING.shows(
+    commands.curate,
+    "s2lct curate --corpus csv:mine.csv --annotations mine.jsonl --out sheets/",
+    "s2lct curate --corpus csv:mine.csv --annotations mine.jsonl --out sheets/ \\\n"
+    "    --answers ada.csv --annotator Ada",
+    "s2lct curate --corpus csv:mine.csv --annotations mine.jsonl --out sheets/ \\\n"
+    "    --base-url http://localhost:8000/v1 --model ONE --model OTHER",
+)
+def show_curated(
+    curated: Curated, *, annotations: list[Path], annotator: str | None = None
+) -> None:
+    """What is left to annotate, for whom, and where it is."""
+    from s2lct.builder.curation.sheets import ROUNDS
+
+    if curated.added is not None:
+        show(f"{curated.added:,} annotations of {annotator} added to {annotations[0]}")
+    rows = []
+    for drawn in curated.rounds:
+        left = drawn.left()
+        second = sum(bool(drawn.annotations.of(item.id)) for item in left)
+        numbers = (len(drawn.candidates) - len(left), len(left) - second, second)
+        rows.append([drawn.round, *(f"{number:,}" for number in numbers)])
+    rows += [[waiting, "–", "–", "–"] for waiting in ROUNDS[len(curated.rounds) :]]
+    console.print(Table(["", "passed", "for a first\nannotator", "for a second\nannotator"], rows))
+    last = curated.rounds[-1]
+    if curated.is_finished:
+        given = " ".join(f"--annotations {path}" for path in annotations if path.exists())
+        show(f"All is read. Build with the same options and {given}")
+    else:
+        for name in curated.annotators:
+            show(f"{name} has {len(last.left(name)):,} {last.round} left to read")
+    if curated.sheets:
+        show(f"Sheets to fill ({len(curated.sheets)}), and what to do: {curated.sheets[0].parent}")
+    number, labels, grades = last.annotations.agreement()
+    if number:
+        show(
+            f"Of {number:,} texts that two annotated, {labels:.0%} have the same label, "
+            f"{grades:.0%} the same grade."
+        )
 
 
 @BUILDING.shows(

@@ -41,7 +41,7 @@ typer.testing._get_command = functools.cache(typer.testing._get_command)
 # Files that take longest go first: a worker that is left with one of them at the end works alone.
 LONGEST = (
     "test_golden.py",
-    "test_ray_build.py",
+    "test_ray.py",
     "test_install.py",
     "test_harnesses.py",
     "test_publish.py",
@@ -50,7 +50,6 @@ LONGEST = (
     "test_retrain.py",
     "test_stages.py",
     "test_end_to_end.py",
-    "test_ray_engine.py",
     "test_build.py",
     "test_curate.py",
     "test_wheel.py",
