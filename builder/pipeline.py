@@ -17,7 +17,7 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.curation.annotations import Annotations
 from s2lct.builder.fluent_form import FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
@@ -28,12 +28,11 @@ from s2lct.builder.paper_form import families_in_paper_form
 from s2lct.builder.records import Family, Seed, Sentence, Source
 from s2lct.builder.write import CapabilityCounts
 from s2lct.cache import Cache
-from s2lct.engines import Engine, InProcess
+from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import check_folder_out, check_only_ours, locked, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
 from s2lct.progress import bar
-from s2lct.ray_engine import RayEngine
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.write import files_of_suite
@@ -54,7 +53,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
     if config.overwrite or not (out / SUITE_FILE).is_file():
         check_only_ours(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)
-    recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.verdict_files]}
+    recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.annotation_files]}
     with locked(out):
         if (described := _built_before(inputs.config, out, recorded)) is not None:
             return {name: _counts(counted) for name, counted in described["counts"].items()}
@@ -77,7 +76,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a build is made of, verdicts apart.
+    """What a build is made of, annotations apart.
 
     Attributes:
         config: its options, the capabilities' ids as their files write them.
@@ -186,9 +185,9 @@ def _built_before(
 
 def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:
     config = inputs.config
-    verdicts = None
-    if config.verdict_files:
-        verdicts = Verdicts.read(config.verdict_files)
+    annotations = None
+    if config.annotation_files:
+        annotations = Annotations.read(config.annotation_files)
     rows: Rows = {one.id: [] for one in inputs.capabilities}
     # What nobody annotated is made by itself: it changes nothing of what was annotated.
     for annotated in (True, False):
@@ -196,10 +195,10 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
         if not own:
             continue
         form = FluentForm(
-            config, own, inputs.lexicon, inputs.grammar, models, verdicts if annotated else None
+            config, own, inputs.lexicon, inputs.grammar, models, annotations if annotated else None
         )
         families = fluent_families(form, inputs.sentences, counted)
-        rows |= {id: list(write.rows(some, form.verdicts)) for id, some in families.items()}
+        rows |= {id: list(write.rows(some, form.annotations)) for id, some in families.items()}
     return rows
 
 

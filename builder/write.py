@@ -12,7 +12,7 @@ from s2lct.builder.capabilities.files import recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.curation.annotations import Annotations
 from s2lct.builder.records import Family, Seed, Sentence, sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
@@ -55,23 +55,25 @@ class CapabilityCounts:
     rejected_sentiment: int = 0
 
 
-def rows(families: Iterable[Family], verdicts: Verdicts | None = None) -> Iterator[dict[str, Any]]:
+def rows(
+    families: Iterable[Family], annotations: Annotations | None = None
+) -> Iterator[dict[str, Any]]:
     """Each seed, followed by its contrast and its expansions, as rows.
 
     Args:
         families: the seeds with what is linked to them.
-        verdicts: what annotators found of cases and of sentences in them; None where nobody did.
+        annotations: of cases and of sentences in them; None where nobody annotated.
     """
     for family in families:
         seed = family.seed
         texts = [source.text for source in seed.sources]
-        row = _row_of(seed) | {"verdicts": _verdicts(verdicts, seed.id, texts)}
+        row = _row_of(seed) | {"verdicts": _annotations(annotations, seed.id, texts)}
         yield row
         if (contrast := family.contrast) is not None:
             yield _row_of(contrast) | {
                 "kind": "counterpart",
                 "seed_id": seed.id,
-                "verdicts": _verdicts(verdicts, contrast.id, texts),
+                "verdicts": _annotations(annotations, contrast.id, texts),
             }
         for expansion in family.expansions:
             extension = expansion.extension
@@ -93,21 +95,21 @@ def rows(families: Iterable[Family], verdicts: Verdicts | None = None) -> Iterat
                 "inserted": [asdict(word) for word in expansion.inserted],
                 "score": extension.score if extension.origin == "masked" else None,
                 "origin": extension.origin,
-                "verdicts": _verdicts(verdicts, expansion.id, used),
+                "verdicts": _annotations(annotations, expansion.id, used),
             }
 
 
-def _verdicts(
-    verdicts: Verdicts | None, case: str, sentences: Sequence[str]
+def _annotations(
+    annotations: Annotations | None, case: str, sentences: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """What readers found of a case, and of the sentences in it."""
-    if verdicts is None:
+    """The annotations of a case, and of the sentences in it."""
+    if annotations is None:
         return []
     parts = [("case", case), *(("sentence", sentence_id(text)) for text in sentences)]
     return [
-        {"of": part, "reader": verdict.reader, "natural": verdict.natural}
+        {"of": part, "reader": each.annotator, "natural": each.natural}
         for part, id in parts
-        for verdict in verdicts.of(id)
+        for each in annotations.of(id)
     ]
 
 

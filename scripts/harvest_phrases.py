@@ -23,8 +23,8 @@ from s2lct.builder.corpus.embedded import movie_reviews_csv
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.phrases import ATTACHMENTS, SHIPPED, neighbour
-from s2lct.builder.language.tree import read_tree
-from s2lct.builder.models import load_parser, load_tagger
+from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
+from s2lct.builder.records import ParsedSentence
 from s2lct.builder.stages.reduce import Attachment, head_of, heads_and_attachments, reductions
 from s2lct.files import whole_file
 
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=84_000)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    analyses = list(_analysed(review_sentences()[: arguments.sentences]))
+    analyses = list(_parsed(review_sentences()[: arguments.sentences]))
     attached = attachments(analyses)
     _write_attachments(arguments.out / ATTACHMENTS.name, attached)
     _write_bank(arguments.out / SHIPPED.name, analyses, attached)

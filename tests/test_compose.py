@@ -459,7 +459,7 @@ def test_the_paper_form_uses_no_sentence_twice_while_others_are_left(
 def worded(choices: int, wordings: Sequence[str]) -> Form:
     names = ["c" * number for number in range(1, choices + 1)]
     text = " ".join(f"{{{name}}}" for name in names) + ' "{P}"'
-    return form_of(text, **dict.fromkeys(names, list(wordings)))
+    return form_of(text, **{name: list(wordings) for name in names})
 
 
 LOVELY = {"P": [Sentence("made", str(n), f"It is lovely {n}.", "positive") for n in range(3)]}

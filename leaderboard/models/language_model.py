@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import said_by
 from s2lct.identity import fingerprint_of
@@ -40,7 +41,6 @@ from s2lct.leaderboard.models.network import (
     state_sha256,
     weights_sha256,
 )
-from s2lct.threads import batches_at_once
 
 PROMPT = PROMPTS[0]
 TOKENS_A_BATCH_ON_GPU = 16_384
