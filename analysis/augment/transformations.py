@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import yaml
 
 from s2lct.builder.language.lexicon import OPINIONATED, POSES, Lexicon, is_polarity_shifter
-from s2lct.builder.models.masked_lm import MASK, TransformersMaskedLM
+from s2lct.builder.models.masked_lm import TransformersMaskedLM
 from s2lct.builder.models.spacy_tagger import EMBEDDED_PACKAGE, embedded_pipeline
+from s2lct.builder.records import MASK
 from s2lct.errors import AnalysisError
 
 Change = Callable[[str, Random], "str | None"]
