@@ -28,7 +28,7 @@ COMMANDS = Panel(leaderboard)
 @COMMANDS.shows(
     leaderboards.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
-def show_site(standings: list[SuiteStandings], *, out: Path) -> None:
+def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
     """The suites of the leaderboard, and where its page is."""
     from s2lct.leaderboard.site.site import PAGE
 
