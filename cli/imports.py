@@ -9,7 +9,7 @@ from rich.text import Text
 
 from s2lct.cli.console import console, show
 from s2lct.cli.options import Panel
-from s2lct.suite.checklist_release import Imported, import_checklist
+from s2lct.suite.checklist import Imported, import_checklist
 
 app = typer.Typer()
 imports = typer.Typer(help="Bring in suites of others, to score on them.", no_args_is_help=True)
@@ -19,7 +19,7 @@ COMMANDS = Panel(imports)
 
 @COMMANDS.shows(
     import_checklist,
-    "s2lct import checklist release_data.tar.gz --out checklist.jsonl.gz",
+    "s2lct import checklist sentiment_suite.pkl --out checklist.jsonl.gz",
     name="checklist",
 )
 def show_imported(imported: Imported) -> None:
