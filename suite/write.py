@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.cards import render_dataset_card
-from s2lct.files import one_folder, sha256_of, whole_file, write_text
+from s2lct.files import sha256_of, whole_file, write_text
 from s2lct.suite.tables import (
     SPLIT,
     SUITE_FILE,
@@ -49,7 +49,7 @@ def write_suite_files(
     filled = {name: rows for name, rows in rows_of.items() if rows}
     files: dict[str, dict[str, Any]] = {}
     for name, rows in filled.items():
-        path = folder / "data" / one_folder(name) / f"{SPLIT}-00000-of-00001.parquet"
+        path = folder / "data" / name / f"{SPLIT}-00000-of-00001.parquet"
         table = table_of(rows)
         with whole_file(path) as file:
             pq.write_table(table, file, compression="zstd", store_schema=True)

@@ -39,8 +39,7 @@ typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # Files that take longest go first: a worker that is left with one of them at the end works alone.
 LONGEST = (
-    "test_score_ray.py",
-    "test_ray_engine.py",
+    "test_ray.py",
     "test_untrusted_results.py",
     "test_publish.py",
     "test_harnesses.py",
@@ -119,8 +118,11 @@ def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test reads or writes the user's cache."""
-    os.environ["S2LCT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    """No test reads or writes the user's cache; workers have one together."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    os.environ["S2LCT_CACHE"] = str(folder / "cache")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,7 +15,7 @@ from typing import Any
 from s2lct.cards import render_dataset_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError, ScoringError, SuiteError, VersionError
-from s2lct.labels import SLOT, TASK
+from s2lct.labels import PROMPTS, SLOT
 from s2lct.suite.cases import Case, case_from, published_suite
 from s2lct.suite.harness import (
     as_yaml,
@@ -180,7 +180,7 @@ def task_id(config: str) -> str:
 def _eval_yaml(suite: WrittenSuite) -> str:
     """The file: a task for all cases, and one for those of each capability."""
     splits = {ALL: SPLIT} | harness_splits(by_capability(_cases(suite)))
-    prompt = {"template": TASK.prompt.replace(SLOT, "{prompt}")}
+    prompt = {"template": PROMPTS[0].replace(SLOT, "{prompt}")}
     tasks = [
         {
             "id": task_id(name),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from s2lct.labels import TASK
+from s2lct.labels import PROMPTS
 from s2lct.leaderboard.results.record import Result
 
 PROMPTS_WORDS = (
@@ -75,8 +75,8 @@ def over_prompts(results: Sequence[Result]) -> list[OverPrompts]:
 
 def prompt_order(prompt: str) -> tuple[int, str]:
     """A sort key: the default prompts in their order, others behind them."""
-    known = prompt in TASK.prompts
-    return TASK.prompts.index(prompt) if known else len(TASK.prompts), prompt
+    known = prompt in PROMPTS
+    return PROMPTS.index(prompt) if known else len(PROMPTS), prompt
 
 
 def _but_prompt(result: Result) -> str:
