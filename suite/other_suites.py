@@ -281,42 +281,6 @@ def _whole_rows(rows: Iterable[Located]) -> list[Row]:
 
 def _parsed_spec(kind: str, rest: str) -> tuple[Path, dict[str, str], dict[str, tuple[int, ...]]]:
     """The file that ``FILE?text=…&labels=…`` names, its columns, and what its labels mean."""
-
-
-def labels_of(
-    cell: Any, where: str, meanings: Mapping[str, tuple[int, ...]] | None = None
-) -> list[int]:
-    """The labels that pass, by their numbers, in the order of a cell such as ``neutral|positive``.
-
-    Args:
-        cell: names or numbers of labels, as a list or as text.
-        where: the cell stands, for messages.
-        meanings: of what may stand there; by default numbers, and the names that
-            `labels.CLASS_NAMES` has.
-
-    Raises:
-        ScoringError: it holds what stands for no label.
-    """
-    value = parsed(cell)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    known = meanings or _MEANINGS
-    parts = value if isinstance(value, list) else [str(value)]
-    if str(value).strip() not in known and not isinstance(value, list):
-        parts = str(value).split("|")
-    names = [str(part).strip() for part in parts]
-    found = [known.get(name, () if meanings else known.get(name.lower(), ())) for name in names]
-    if not found or not all(found):
-        raise ScoringError(
-            f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown",
-            hint=f"use {', '.join(LABELS)}, several with | between, or say what labels mean: "
-            "csv:FILE?labels=hateful=negative,other=neutral|positive",
-        )
-    return list(dict.fromkeys(number for numbers in found for number in numbers))
-
-
-def _parsed_spec(kind: str, rest: str) -> tuple[Path, TableColumns]:
-    """The file and the columns that ``FILE?text=…&label=…`` names."""
     file, _, query = rest.partition("?")
     if is_here(Path(rest)):
         file, query = rest, ""
