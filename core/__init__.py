@@ -14,7 +14,7 @@ the command shows:
 
     s2lct.build(out="dist/s2lct", capabilities=["LC4"])
     written = s2lct.score_models(models=["vader"], suite="dist/s2lct", out="results")
-    s2lct.gate(results=written.files, max=["LC4=20"]).passed
+    s2lct.gate(written.files[0], max=["LC4=20"]).passed
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Any
 __version__: str
 _MODULES = {
     "builder.commands": (
-        "agreement",
         "build",
         "capabilities",
         "curate",
@@ -32,7 +31,7 @@ _MODULES = {
         "inspect",
         "verify",
     ),
-    "suite.checklist_release": ("import_checklist",),
+    "suite.checklist": ("import_checklist",),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "check"),
     "leaderboard.commands.results": ("compare", "gate", "report"),
     "leaderboard.commands.score_models": ("score_models",),

@@ -73,12 +73,12 @@ def diversity(
     from s2lct.analysis.diversity.measures import compare
     from s2lct.analysis.diversity.readings import Reader
     from s2lct.analysis.diversity.sources import checklist_texts, corpus_texts, grouped
+    from s2lct.analysis.diversity.variety import variety_of
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.errors import require
     from s2lct.files import check_files_out, write_text
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import cases_of, read_rows
-    from s2lct.suite.variety import variety_of
 
     require("sacrebleu", *(("matplotlib",) if html else ()))
     check_files_out(html=html, json=json_file, csv=csv)
@@ -92,7 +92,7 @@ def diversity(
     if texts := corpus_texts(suite, corpus, groups):
         sources["corpus"] = texts
     measured = compare(sources, Reader(load_tagger(), load_parser(parser)), draws=draws, seed=seed)
-    rows = (row.model_dump() for row in read.rows if row.capability in names)
+    rows = (row for row in read.rows if row["capability"] in names)
     measured = replace(measured, variety=variety_of(rows))
     files = []
     if html is not None:

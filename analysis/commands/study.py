@@ -60,7 +60,7 @@ def import_annotations(
     ] = None,
     disputed: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Write the disputed cases, for `s2lct build --exclude`."),
+        typer.Option(dir_okay=False, help="Write the disputed cases, as JSON."),
     ] = None,
     disputed_by: Annotated[
         Literal["majority", "any"],

@@ -22,7 +22,7 @@ from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.progress import bar
 from s2lct.suite.cases import Case
 from s2lct.suite.read import read_suite
-from s2lct.suite.tables import COUNTERPART, KINDS, SUITE_FILE
+from s2lct.suite.tables import COUNTERPART, KINDS
 from s2lct.suite.write import write_suite_files
 
 
@@ -153,5 +153,5 @@ def write_reduced(suite: Path, reduced: Reduced, out: Path, about: Mapping[str, 
         "seeds_kept_for_expansions": len(reduced.for_expansions),
     }
     described = {**read.described, "counts": counts, "reduced_from": reduced_from}
-    with whole_folder(out, last=SUITE_FILE) as work:
+    with whole_folder(out) as work:
         write_suite_files(work, rows_of, described)

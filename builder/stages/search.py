@@ -7,7 +7,7 @@ lexicon, rules on syntax a parse tree; the cheap ones are decided first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
@@ -266,13 +266,3 @@ def _is_finite(verb_phrase: Node) -> bool:
     if not _FINITE_TAGS.isdisjoint(verb_phrase.child_labels):
         return True
     return any(_is_finite(child) for child in verb_phrase.children if child.label == "VP")
-
-
-def describe_rule(rule: SearchRule) -> Mapping[str, str]:
-    """The parts of a rule that are set, as name and text."""
-    described: dict[str, str] = {}
-    for name, value in rule:
-        if value in (None, (), False) or (name == "words_at_least" and value == 1):
-            continue
-        described[name] = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return described

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.labels import LABELS, TASK, Label
+from s2lct.labels import LABELS, PROMPTS, Label
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
@@ -17,7 +17,7 @@ from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
 
 FORMAT: Literal[4] = 4
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
-OTHER_PROMPTS = TASK.other_prompts
+OTHER_PROMPTS = PROMPTS[1:]
 USUAL_DTYPE = "float32"
 Proportion = Field(ge=0, le=1)
 Count = Field(ge=0)
