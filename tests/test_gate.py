@@ -44,8 +44,8 @@ Failing = Mapping[str, Collection[int]]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def suite_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = suite_at(tmp_path_factory.mktemp("suites") / "mine", SUITE)
+def suite_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder: str = suite_at(tmp_path_factory.mktemp("suites") / "mine", SUITE)
     gate.suite = folder  # type: ignore[attr-defined]
     return folder
 
@@ -70,7 +70,7 @@ def written(folder: Path, *failing: Any, **more: Any) -> Path:
     return write_result(outcomes, folder, SelectionRecord() if outcomes.suite.partial else None)
 
 
-def gate(*arguments: object, suite: Path | None = None) -> Any:
+def gate(*arguments: object, suite: str | None = None) -> Any:
     folder = suite or gate.suite  # type: ignore[attr-defined]
     given = ["gate", *map(str, arguments), "--suite", str(folder)]
     return RUNNER.invoke(app, given, env={"COLUMNS": "100"})

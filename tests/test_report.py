@@ -189,7 +189,7 @@ def test_results_on_several_suites_stand_below_each_other(tmp_path: Path) -> Non
     paths.append(write_result(make_outcomes(other, name="vader"), tmp_path / "r"))
     folders = [suite_at(tmp_path / str(n), suite) for n, suite in enumerate((SUITE, other))]
     page = tmp_path / "page.html"
-    suites = [text for folder in folders for text in ("--suite", str(folder))]
+    suites = [text for folder in folders for text in ("--suite", folder)]
     done = CliRunner().invoke(
         app, ["report", *map(str, paths), *suites, "--html", str(page)], env={"COLUMNS": "80"}
     )
