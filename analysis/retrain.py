@@ -30,7 +30,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.progress import bar
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import families_of
 from s2lct.tables import Cell, Table, page_templates
 
 FOLDS = 10

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from chat_server import Reply, SentimentServer
-from suite_edits import edited_suite
+from damaged_suites import edited_suite
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
