@@ -37,7 +37,7 @@ from s2lct.builder.stages.compose import (
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id
 from s2lct.labels import Label
-from s2lct.suite.rows import without
+from s2lct.suite.tables import without
 
 NOUNS = (
     *("film", "story", "music", "script", "hero", "song", "camera", "photograph", "town"),

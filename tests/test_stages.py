@@ -16,7 +16,7 @@ from s2lct.builder.models import (
 from s2lct.builder.models.masked_lm import SCORE_DIGITS, TransformersMaskedLM
 from s2lct.builder.records import MASK, MaskedSentence, ParsedSentence, Token
 from s2lct.builder.stages.mask import any_offset, fill, mask
-from s2lct.suite.rows import without
+from s2lct.suite.tables import without
 
 pytestmark = pytest.mark.shipped_models
 
