@@ -68,20 +68,6 @@ class CheckListCase:
     expected: tuple[Label, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RelativeCase:
-    """An invariance or directional case: texts that are held against the first.
-
-    ``type`` is ``INV`` or ``DIR``, ``expectation`` what is expected, in words.
-    """
-
-    test: str
-    capability: str
-    type: str
-    texts: tuple[str, ...]
-    expectation: str
-
-
 def read_checklist(path: Path) -> list[CheckListCase]:
     """Read every minimum-functionality case.
 
@@ -95,17 +81,25 @@ def read_checklist(path: Path) -> list[CheckListCase]:
     return cases
 
 
-def holds_cases(path: Path) -> bool:
-    """Whether a file has a minimum-functionality case; see `read_checklist`."""
-    return any(isinstance(case, CheckListCase) for case in _cases(path))
+def texts_of_cases(path: Path) -> list[str]:
+    """Every text of a file's cases, those of invariance and directional tests too.
+
+    Raises:
+        AnalysisError: the file cannot be read, a line is no case, or it holds none.
+    """
+    found = [
+        text
+        for case in _cases(path)
+        for text in ((case.text,) if isinstance(case, CheckListCase) else case)
+    ]
+    if not found:
+        raise AnalysisError(f"{path}: holds no case", hint=_HINT)
+    return found
 
 
-def read_relative_cases(path: Path) -> list[RelativeCase]:
-    """Read every invariance and directional case; see `read_checklist`."""
-    return [case for case in _cases(path) if isinstance(case, RelativeCase)]
+def _cases(path: Path) -> Iterator[CheckListCase | tuple[str, ...]]:
+    """Minimum-functionality cases, and the texts of each invariance or directional one."""
 
-
-def _cases(path: Path) -> Iterator[CheckListCase | RelativeCase]:
     def no_case(number: int, error: BaseException) -> AnalysisError:
         return AnalysisError(f"{path}: line {number}: is no case ({error!r})", hint=_HINT)
 
@@ -121,16 +115,14 @@ def _cases(path: Path) -> Iterator[CheckListCase | RelativeCase]:
         raise AnalysisError(f"{path}: {fault}", hint=_HINT) from error
 
 
-def _case_of(row: Mapping[str, Any]) -> CheckListCase | RelativeCase:
-    texts, relative = tuple(row["texts"]), "expectation" in row and "expected" not in row
-    words = (row["test"], row["capability"], *texts)
-    words += (row["type"], row["expectation"]) if relative else ()
-    if not all(isinstance(one, str) for one in words):
+def _case_of(row: Mapping[str, Any]) -> CheckListCase | tuple[str, ...]:
+    texts = tuple(row["texts"])
+    if not all(isinstance(word, str) for word in (row["test"], row["capability"], *texts)):
         raise ValueError("no text")
-    if relative:
+    if "expectation" in row and "expected" not in row:
         if not 2 <= len(texts) <= MOST_TEXTS:
             raise ValueError(f"{len(texts)} texts, from 2 to {MOST_TEXTS:,} can be compared")
-        return RelativeCase(row["test"], row["capability"], row["type"], texts, row["expectation"])
+        return texts
     (text,) = texts
     expected = tuple(dict.fromkeys(label for label in row["expected"] if label in LABELS))
     if not expected:
