@@ -26,10 +26,10 @@ from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats
 from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.records import Sentence
 from s2lct.hub_calls import pretrained
 from s2lct.identity import rng_for
 from s2lct.progress import bar
-from s2lct.suite.records import Sentence
 
 Change = Callable[[str, Random], "str | None"]
 """The changed text, or None where there is nothing to change."""

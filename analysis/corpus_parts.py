@@ -7,10 +7,10 @@ from pathlib import Path
 
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_again, read_corpus
+from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError, CorpusError, SuiteError
 from s2lct.identity import shuffle_key
 from s2lct.suite.read import read_description
-from s2lct.suite.records import Sentence
 
 NONE = "none"
 _LEAST = 10

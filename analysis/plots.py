@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from s2lct.extras import require
+from s2lct.errors import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -43,10 +43,10 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS, TransformersMaskedLM
 from s2lct.builder.pipeline import build_suite, fluent_families
+from s2lct.builder.records import MaskedSentence, Sentence, Token
 from s2lct.builder.stages import mask
 from s2lct.builder.stages.fill import fill
 from s2lct.builder.write import composed_rows
-from s2lct.suite.records import MaskedSentence, Sentence, Token
 
 CONSOLE = Console()
 SST_SENTENCES = 11_855
@@ -72,7 +72,7 @@ def write_corpus(path: Path, sentences: Sequence[Sentence]) -> None:
 
 def drawn_masked_sentences(count: int) -> list[MaskedSentence]:
     from s2lct.builder.config import form_defaults
-    from s2lct.suite.records import Seed
+    from s2lct.builder.records import Seed
 
     seeds = [
         Seed(s.id, "LC2", s.text, (s.label,), s.label, "", (s,)) for s in sample_sentences(count)

@@ -24,9 +24,9 @@ from s2lct.builder.models import (
     load_parser,
     load_tagger,
 )
+from s2lct.builder.records import Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
-from s2lct.suite.records import Token
 
 TAGGED_AT_ONCE = 500
 PARSED_AT_ONCE = 64

@@ -10,10 +10,10 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.records import Family, Seed, Sentence
 from s2lct.builder.stages import fill, mask, search, transform, validate
 from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.progress import bar
-from s2lct.suite.records import Family, Seed, Sentence
 
 SEEDS_AT_ONCE = 100
 """Which masked texts share a forward pass, and so the last digits of scores, depends on it."""
@@ -30,8 +30,6 @@ def families_in_paper_form(
 ) -> dict[str, list[Family]]:
     """The families of each capability; ``counted`` takes the counts of the closing table."""
     forms = {capability.id: capability.form("paper") for capability in capabilities}
-    excluded = config.excluded.ids
-    left_out: set[tuple[str, str]] = set()
     seeds: list[Seed] = []
     progress = bar("transform", len(capabilities))
     for capability in capabilities:
@@ -48,16 +46,9 @@ def families_in_paper_form(
             for slot, rules in forms[capability.id].search.items()
         }
         counted[capability.id]["found"] = sum(map(len, found.values()))
-        own, without = transform.transform_without(
-            found,
-            capability,
-            forms[capability.id],
-            seeds=config.most_seeds,
-            seed=config.seed,
-            excluded=excluded,
+        seeds += transform.transform(
+            found, capability, forms[capability.id], seeds=config.most_seeds, seed=config.seed
         )
-        seeds += own
-        left_out.update((capability.id, id) for id in without)
         progress(1)
     families: dict[str, list[Family]] = {capability.id: [] for capability in capabilities}
     fillings: dict[fill.Problem, list[fill.Filling]] = {}
@@ -82,19 +73,9 @@ def families_in_paper_form(
             counts.update(masked=1, suggestions=len(one.suggestions))
         for (name, reason), number in rejected.items():
             counted[name][f"rejected_{reason.name.lower()}"] += number
-        left_out.update(
-            (parents[one.seed_id].seed.capability, one.id) for one in passed if one.id in excluded
-        )
-        for family in validate.select(
-            [one for one in passed if one.id not in excluded],
-            parsed,
-            per_seed=config.expansions,
-            seed=config.seed,
-        ):
+        for family in validate.select(passed, parsed, per_seed=config.expansions, seed=config.seed):
             families[family.seed.seed.capability].append(family)
         progress(len(parsed))
-    for name, _ in left_out:
-        counted[name]["excluded"] += 1
     for name, group in families.items():
         families[name], duplicates = validate.without_duplicates(group)
         counted[name].update(

@@ -7,8 +7,8 @@ from typing import Literal
 
 from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.tree import read_tree
+from s2lct.builder.records import InsertedWord, Production, Sentence, Token
 from s2lct.identity import content_id
-from s2lct.suite.records import InsertedWord, Production, Sentence, Token
 
 Origin = Literal["masked", "phrase", "attested"]
 

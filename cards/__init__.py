@@ -37,7 +37,6 @@ def render_dataset_card(
     suite: Mapping[str, Any],
     examples: Mapping[str, Mapping[str, str]],
     repo: str | None = None,
-    variety: Any = None,
     harness: Mapping[str, str] | None = None,
 ) -> str:
     """The README of a suite: YAML that `datasets` reads, then prose.
@@ -46,7 +45,6 @@ def render_dataset_card(
         suite: the contents of ``suite.json``.
         examples: for each config what `example_of` gives.
         repo: the Hub id it is published under; None for a suite in a folder.
-        variety: what `s2lct.suite.variety.variety_of` gives for its rows; None leaves it out.
         harness: for each config its split in the config that other harnesses read; None without.
     """
     return _render(
@@ -54,7 +52,6 @@ def render_dataset_card(
         suite=suite,
         examples=examples,
         repo=repo,
-        variety=variety,
         harness=harness,
         licence=hub_licence(suite["corpus"]["licence"]),
         size_category=size_category(sum(file["rows"] for file in suite["files"].values())),

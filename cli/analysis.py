@@ -46,10 +46,7 @@ def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) ->
     console.print(aggregate_table(file))
     if html is not None:
         console.print(f"Page written to {html}")
-    console.print(
-        f"Written: {out}; beside results: s2lct report RESULT.json --explanations {out} "
-        "--html report.html"
-    )
+    console.print(f"Written: {out}")
 
 
 @INSIDE.shows(
@@ -180,7 +177,4 @@ def show_agreement(result: StudyResult, *, out: Path | None, disputed: Path | No
     if out is not None:
         console.print(f"Figures written to {out}")
     if disputed is not None:
-        show(
-            f"{len(result.disputed)} disputed cases written to {disputed}; leave them "
-            f"out with: s2lct build --exclude {disputed}"
-        )
+        show(f"{len(result.disputed)} disputed cases written to {disputed}")

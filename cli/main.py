@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from s2lct.builder import commands
-from s2lct.cli import analysis, curation, imports, leaderboard, publish, scoring
-from s2lct.cli.command_line import Commands, run
-from s2lct.cli.console import console, error_console, show
+from s2lct.cli import analysis, publishing, scoring
+from s2lct.cli.console import Commands, console, error_console, run, show
 from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
+from s2lct.suite.checklist_release import Imported, import_checklist
+from s2lct.tables import Cell, Table
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
+    from s2lct.builder.curation.curate import Curated
 
 app = typer.Typer(
     name="s2lct",
@@ -33,8 +36,26 @@ app = typer.Typer(
         "s2lct score -h",
     ),
 )
+COUNTED = {
+    "found": "found",
+    "seeds": "seeds",
+    "masked": "masked",
+    "suggestions": "tried",
+    "rejected_part_of_speech": "part of\nspeech",
+    "rejected_not_neutral": "not\nneutral",
+    "rejected_specification": "rule\nbroken",
+    "rejected_unlikely": "too\nunlikely",
+    "rejected_sentiment": "sentiment\nmoved",
+    "duplicates": "twice",
+    "excluded": "left\nout",
+    "expansions": "expansions",
+    "counterparts": "contrasts",
+}
+"""The head of each column of a build's counts."""
 BUILDING = Panel(app, "Build a suite")
-for _group in (curation, imports, scoring, analysis, publish, leaderboard):
+imports = typer.Typer(help="Bring in suites of others, to score on them.", no_args_is_help=True)
+app.add_typer(imports, name="import", rich_help_panel=BUILDING.heading)
+for _group in (scoring, analysis, publishing):
     app.add_typer(_group.app)
 
 
@@ -67,22 +88,35 @@ def s2lct(
 def show_build(built: commands.Built) -> None:
     """What happened to each capability, and where the suite is."""
     config = built.config
-    from s2lct.cli.closing_table import ClosingTable
-
-    console.print(ClosingTable(built.counts))
+    console.print(closing_table({name: asdict(count) for name, count in built.counts.items()}))
     if empty := [name for name, count in built.counts.items() if not count.seeds]:
         error_console.print(
             f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
         )
-    if config.exclude is not None:
-        not_met = config.excluded.not_met(built.left_out)
-        console.print(
-            f"{built.left_out} of the {len(config.excluded.ids)} cases in {config.exclude} left out"
-            + (f"; {not_met} not met in this build." if not_met else "."),
-        )
     for line in _of_judging(built):
         console.print(line)
     console.print(f"Suite written to {config.out}; look at it with: s2lct inspect {config.out}")
+
+
+def closing_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
+    """What happened to each capability: of what never happened there is no column."""
+    totals = {column: sum(count[column] for count in counts.values()) for column in COUNTED}
+    shown = [column for column, total in totals.items() if total]
+    rows: list[list[str | Cell]] = [
+        [name, *(f"{count[column]:,}" for column in shown)] for name, count in counts.items()
+    ]
+    rows.append(
+        [
+            Cell(f"{figure}", kind="bold")
+            for figure in ("all", *(f"{totals[column]:,}" for column in shown))
+        ]
+    )
+    return Table(
+        ["", *(COUNTED[column] for column in shown)],
+        rows,
+        title="S²LCT suite",
+        caption="found: sentences; tried: expansions, and why some were dropped",
+    )
 
 
 def _of_judging(built: commands.Built) -> Iterator[str]:
@@ -97,28 +131,63 @@ def _of_judging(built: commands.Built) -> Iterator[str]:
         cases = f"the cases of {', '.join(built.unread)}" if some else "these cases"
         yield f"Nobody has read {cases}, and the suite says so."
     if built.unread and is_fluent:
-        yield "To keep only what readers pass, have it read (s2lct curate) and add --verdicts."
+        yield "To keep only what annotators pass: s2lct curate, then build with --annotations."
+
+
+@BUILDING.shows(
+    commands.curate,
+    "s2lct curate --corpus csv:mine.csv --annotations mine.jsonl --out sheets/",
+    "s2lct curate --corpus csv:mine.csv --annotations mine.jsonl --out sheets/ \\\n"
+    "    --answers ada.csv --annotator Ada",
+    "s2lct curate --corpus csv:mine.csv --annotations mine.jsonl --out sheets/ \\\n"
+    "    --base-url http://localhost:8000/v1 --model ONE --model OTHER",
+)
+def show_curated(
+    curated: Curated, *, annotations: list[Path], annotator: str | None = None
+) -> None:
+    """What is left to annotate, for whom, and where it is."""
+    from s2lct.builder.curation.sheets import ROUNDS
+
+    if curated.added is not None:
+        show(f"{curated.added:,} annotations of {annotator} added to {annotations[0]}")
+    rows = []
+    for drawn in curated.rounds:
+        left = drawn.left()
+        second = sum(bool(drawn.annotations.of(item.id)) for item in left)
+        numbers = (len(drawn.candidates) - len(left), len(left) - second, second)
+        rows.append([drawn.round, *(f"{number:,}" for number in numbers)])
+    rows += [[waiting, "–", "–", "–"] for waiting in ROUNDS[len(curated.rounds) :]]
+    console.print(Table(["", "passed", "for a first\nannotator", "for a second\nannotator"], rows))
+    last = curated.rounds[-1]
+    if curated.is_finished:
+        given = " ".join(f"--annotations {path}" for path in annotations if path.exists())
+        show(f"All is read. Build with the same options and {given}")
+    else:
+        for name in curated.annotators:
+            show(f"{name} has {len(last.left(name)):,} {last.round} left to read")
+    if curated.sheets:
+        show(f"Sheets to fill ({len(curated.sheets)}), and what to do: {curated.sheets[0].parent}")
+    number, labels, grades = last.annotations.agreement()
+    if number:
+        show(
+            f"Of {number:,} texts that two annotated, {labels:.0%} have the same label, "
+            f"{grades:.0%} the same grade."
+        )
 
 
 @BUILDING.shows(
     commands.capabilities,
     "s2lct capabilities --show LC4",
-    "s2lct capabilities --show LC4 --yaml > mine.yaml",
+    "s2lct capabilities --show LC4 > mine.yaml",
 )
 def show_capabilities(
     known: list[tuple[Capability, Path]],
     *,
     show: str | None = None,
-    yaml: Annotated[
-        bool,
-        typer.Option("--yaml", help="With --show: print the file, to start your own from."),
-    ] = False,
 ) -> None:
-    """A table of capabilities, or what one is."""
-    from s2lct.builder.specification import specification
-
+    """A table of capabilities, or the file of one, to read or to start your own from."""
     if show is None:
-        table = Table("", "capability", "expectation", "passes", header_style="bold")
+        table = RichTable("", "capability", "expectation", "passes", header_style="bold")
         for capability, _ in known:
             passes = {
                 " or ".join(t.passes) if not isinstance(t.passes, str) else t.passes
@@ -127,10 +196,8 @@ def show_capabilities(
             passing = "; ".join(sorted(passes))
             table.add_row(capability.id, capability.title, capability.expectation, passing)
         console.print(table)
-    elif yaml:
-        sys.stdout.write(plain_lines(known[0][1].read_text(encoding="utf-8-sig")))
     else:
-        console.print(specification(known[0][0]))
+        sys.stdout.write(plain_lines(known[0][1].read_text(encoding="utf-8-sig")))
 
 
 @BUILDING.shows(commands.inspect, "s2lct inspect dist/s2lct --capability LC4 --n 5")
@@ -169,6 +236,20 @@ def show_export(rows: int, *, out: Path, format: str) -> None:
     console.print(f"{rows:,} cases written to {out}")
     if format == "lm-eval":
         console.print(f"Run them: lm_eval --include_path {out} --tasks s2lct …")
+
+
+@Panel(imports).shows(
+    import_checklist,
+    "s2lct import checklist release_data.tar.gz --out checklist.jsonl.gz",
+    name="checklist",
+)
+def show_imported(imported: Imported) -> None:
+    """How many cases there are of each test, and how to score on them."""
+    rows = [(name, f"{count:,}") for name, count in imported.tests.items()]
+    console.print(Table(("test", "cases"), rows))
+    total = sum(imported.tests.values())
+    show(f"{total:,} cases of {len(imported.tests)} tests written to {imported.out}; score with:")
+    show(f"s2lct score MODEL --suite checklist:{imported.out} --out checklist-results/")
 
 
 def main() -> None:

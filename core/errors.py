@@ -1,15 +1,21 @@
-"""Errors a user can hint: each names what is wrong and what to do."""
+"""Errors that a user can mend: each names what is wrong and what to do."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
+from importlib.metadata import requires
+from importlib.util import find_spec
 from typing import Any
 
 from s2lct.hub_calls import without_token
 
+_REQUIREMENT = re.compile(r"""(?P<name>[\w.-]+).*;.*\bextra\s*==\s*["'](?P<extra>[\w-]+)["']""")
+_FOR_DEVELOPERS = "dev"
+
 
 class S2lctError(Exception):
-    """Something the user can hint.
+    """Something that the user can mend.
 
     What servers and libraries said stands in many of them; a token in it does not.
 
@@ -49,14 +55,6 @@ class ModelError(S2lctError):
     """A parser, tagger or masked language model cannot be loaded."""
 
 
-class LexiconError(S2lctError):
-    """A SentiWordNet file or word table cannot be read."""
-
-
-class GrammarError(S2lctError):
-    """Reference trees cannot be read."""
-
-
 class BuildError(S2lctError):
     """A build cannot start, go on or finish."""
 
@@ -91,13 +89,27 @@ class PublishError(S2lctError):
     """Something cannot be published as it is, or the Hub refused it."""
 
 
-class UnreachableError(PublishError):
-    """The Hub cannot be asked: there is no connection, or none is wanted."""
-
-
 class VersionError(PublishError):
     """A version that does not follow from what changed."""
 
 
 class S2lctWarning(UserWarning):
     """Something that a user may want to know, and that stops nothing."""
+
+
+def extra_of(module: str) -> str | None:
+    """The extra that brings a module such as ``matplotlib.pyplot``; None if no extra brings it."""
+    package = module.partition(".")[0].casefold()
+    for match in map(_REQUIREMENT.match, requires("s2lct") or []):
+        if match and match["extra"] != _FOR_DEVELOPERS and match["name"].casefold() == package:
+            return match["extra"]
+    return None
+
+
+def require(*packages: str) -> None:
+    """Raise an `AnalysisError` unless packages of the extra ``analysis`` are installed."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise AnalysisError(
+                f"the package {package} is not installed", hint='pip install "s2lct[analysis]"'
+            )

@@ -1,40 +1,31 @@
-"""Files: read without trust, written whole or not at all, hashed, kept in a cache."""
+"""Files: read without trust, written whole or not at all, hashed; JSON lines in them."""
 
 from __future__ import annotations
 
-import errno
 import hashlib
+import json
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from s2lct.errors import OutputError
 from s2lct.identity import content_id
 
 _BLOCK = 1 << 20
-_SECONDS_FOR_A_LOCK = 0.2
 _LONGEST_NAME = 100
 """Bytes of a name that a longer one is made of."""
-_CANNOT_BE_RENAMED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM)
 
 
 def cache_folder() -> Path:
-    """``$S2LCT_CACHE`` or ``~/.cache/s2lct``: where what can be made or fetched again is kept.
-
-    Raises:
-        OSError: neither is known.
-    """
+    """``$S2LCT_CACHE`` or ``~/.cache/s2lct``: where what can be made or fetched again is kept."""
     if named := os.environ.get("S2LCT_CACHE"):
         return Path(named)
-    try:
-        return Path.home() / ".cache" / "s2lct"
-    except RuntimeError as error:
-        raise OSError(f"no home folder ({error}) and S2LCT_CACHE is not set") from error
+    return Path.home() / ".cache" / "s2lct"
 
 
 def regular_bytes(path: Path, most: int) -> bytes:
@@ -53,18 +44,12 @@ def regular_bytes(path: Path, most: int) -> bytes:
 
 def is_folder(path: Path) -> bool:
     """Whether a folder of that name is here; a name that can be none is none."""
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def is_here(path: Path) -> bool:
     """Whether anything of that name is here."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
+    return os.path.exists(path)  # noqa: PTH110
 
 
 def sha256_of(path: Path) -> str:
@@ -113,17 +98,15 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def whole_folder(path: Path, *, ours: Collection[str] = (), last: str = "") -> Iterator[Path]:
+def whole_folder(path: Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
     """A folder to fill that takes its name when it is whole, or never.
 
-    It is filled beside its place under a random name, as `whole_file` does. A link to a folder is
-    followed. What cannot be renamed, such as a mounted folder, is filled file by file.
+    It is filled beside its place under a random name, as `whole_file` does, and takes the place of
+    what was there before. A link to a folder is followed.
 
     Args:
         path: the folder.
-        ours: names of files, relative to it, that were written there before and go now. Nothing
-            else is deleted.
-        last: a file that goes first and comes last: without it a folder is not a whole one.
+        ours: names of files, relative to it, that were written there before and go now.
 
     Raises:
         OutputError: there can be no folder of that name, or it holds files that are not ``ours``.
@@ -133,20 +116,21 @@ def whole_folder(path: Path, *, ours: Collection[str] = (), last: str = "") -> I
     target = Path(os.path.realpath(path))
     check_only_ours(target, ours)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = _partial(target)
-    try:
-        if target.is_mount():
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        partial.mkdir()  # fails on whatever lies there, a link too
-    except PermissionError:
-        partial = _partial(target / "s2lct")
-        partial.mkdir()
-    within = [name for name in ours if name in files_in(target)]
+    partial, old = _partial(target), _partial(target)
+    partial.mkdir()
     try:
         yield partial
-        check_only_ours(target, ours, but=partial)
-        if partial.parent == target or not _renamed(partial, target, within):
-            _fill(partial, target, within, last)
+        check_only_ours(target, ours)
+        if not target.exists():
+            partial.rename(target)
+            return
+        target.rename(old)
+        try:
+            partial.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+        shutil.rmtree(old)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -160,69 +144,22 @@ def files_in(folder: Path) -> list[str]:
     )
 
 
-def check_only_ours(
-    folder: Path, ours: Collection[str], *, but: Path | None = None, option: str = ""
-) -> None:
+def check_only_ours(folder: Path, ours: Collection[str], *, option: str = "") -> None:
     """Refuse a folder with files that we did not write: they would be lost, or mixed with ours.
 
     Args:
         folder: may be missing.
         ours: the names of files that we wrote.
-        but: a folder within that does not count.
         option: what the user named it by; named in the error.
 
     Raises:
         OutputError: it has other files.
     """
-    for name in files_in(folder):
-        if name not in ours and (but is None or but not in (folder / name).parents):
-            raise OutputError(
-                f"{option} {folder}: holds {name}, which is no file of ours".strip(),
-                hint="move it elsewhere, or name another folder",
-            )
-
-
-def _renamed(partial: Path, target: Path, ours: Collection[str]) -> bool:
-    """Put a folder in the place of another; whether that could be done by renaming."""
-    if not target.exists():
-        partial.rename(target)
-        return True
-    old = _partial(target)
-    try:
-        target.rename(old)
-        try:
-            partial.rename(target)
-        except BaseException:
-            old.rename(target)
-            raise
-    except OSError as error:
-        if error.errno not in _CANNOT_BE_RENAMED:
-            raise
-        return False
-    _remove(old, ours)
-    with suppress(OSError):  # something came into it meanwhile, and stays
-        old.rmdir()
-    return True
-
-
-def _fill(partial: Path, target: Path, ours: Collection[str], last: str) -> None:
-    """Put files in the place of others, in a folder that cannot be renamed."""
-    if last:
-        (target / last).unlink(missing_ok=True)
-    _remove(target, ours)
-    for name in sorted(files_in(partial), key=lambda name: name == last):
-        place = target / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(partial / name, place)
-
-
-def _remove(folder: Path, names: Collection[str]) -> None:
-    """Remove files by their names, and the folders that are empty then."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-    for inner in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
-        with suppress(OSError):
-            inner.rmdir()
+    if others := [name for name in files_in(folder) if name not in ours]:
+        raise OutputError(
+            f"{option} {folder}: holds {others[0]}, which is no file of ours".strip(),
+            hint="move it elsewhere, or name another folder",
+        )
 
 
 def _partial(path: Path) -> Path:
@@ -241,47 +178,20 @@ def locked(path: Path, *, by: str = "build", option: str = "--out") -> Iterator[
         option: that names another.
 
     Raises:
-        OutputError: another process holds it, or the lock cannot be written.
+        OutputError: another process holds it.
     """
     from filelock import FileLock, Timeout
 
-    lock_file = cache_folder() / "locks" / f"{content_id(os.path.realpath(path))}.lock"
-    lock = FileLock(lock_file)
+    lock = cache_folder() / "locks" / f"{content_id(os.path.realpath(path))}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
     try:
-        lock_file.parent.mkdir(parents=True, exist_ok=True)
-        # Whoever held it a moment ago removes its file: a second look finds the new one.
-        lock.acquire(timeout=_SECONDS_FOR_A_LOCK)
+        with FileLock(lock, timeout=0):
+            yield
     except Timeout:
         raise OutputError(
             f"{option} {path}: another {by} is writing there",
             hint=f"wait for it to end, or choose another {option}",
         ) from None
-    except OSError as error:
-        raise OutputError(
-            f"{lock_file}: cannot be written: {error.strerror or error}",
-            hint="set S2LCT_CACHE to a folder that can be written",
-        ) from error
-    try:
-        yield
-    finally:
-        # While the lock is held: who opened the file before finds it without a name and opens a
-        # new one (filelock sees to that from 3.21 on). Windows lets no open file be removed.
-        with suppress(OSError):
-            lock_file.unlink()
-        lock.release()
-
-
-def one_folder(name: str) -> str:
-    """A name out of a suite that a folder can have: it leads to no other place.
-
-    Raises:
-        OutputError: it does.
-    """
-    if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"}:
-        raise OutputError(
-            f"{name!r}: no folder can have that name", hint="rename the capability in the suite"
-        )
-    return name
 
 
 def check_file_out(path: Path, option: str = "") -> None:
@@ -322,10 +232,40 @@ def _check_out(path: Path, option: str, *, folder: bool) -> None:
     except (OSError, ValueError) as error:  # ValueError: a null character
         why = getattr(error, "strerror", None) or str(error)
         raise OutputError(f"{named}: cannot be written ({why})", hint=hint) from error
-    # What is mounted is filled, whatever may be written beside it.
-    places = (path.absolute(), *path.absolute().parents) if folder else path.absolute().parents
-    above = next(place for place in places if place.exists())
+    if folder and path.is_mount():
+        raise OutputError(
+            f"{named}: is mounted, so it cannot be replaced", hint="name a folder within it"
+        )
+    above = next(place for place in path.absolute().parents if place.exists())
     if not above.is_dir():
         raise OutputError(f"{named}: {above} is no folder", hint=hint)
     if not os.access(above, os.W_OK | os.X_OK):
         raise OutputError(f"{named}: nothing may be written in {above}", hint=hint)
+
+
+def read_json_lines(
+    lines: Iterable[str | bytes], refused: Callable[[int, BaseException], Exception]
+) -> Iterator[tuple[int, Any]]:
+    """The value of each line that is not blank, with the line's number.
+
+    Args:
+        lines: of a file, from the first on.
+        refused: makes, of a line's number and of what is wrong with it, the error to raise.
+
+    Raises:
+        OSError: the file ends too early, or cannot be read.
+    """
+    number = 0
+    try:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise refused(number, error) from error
+    except EOFError as error:  # of a compressed file that was cut
+        raise OSError(str(error)) from error
+
+
+def as_json_lines(values: Iterable[Any]) -> str:
+    """Values as the text of such a file."""
+    return "".join(json.dumps(value) + "\n" for value in values)

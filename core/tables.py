@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from s2lct.plain_text import spreadsheet_cell
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table as RichTable
@@ -79,8 +80,6 @@ class Table:
 
     def html(self) -> Markup:
         """The table as HTML, escaped."""
-        from s2lct.pages import page_templates
-
         template = page_templates("s2lct").get_template("table.html.jinja")
         return template.module.table(  # type: ignore[attr-defined,no-any-return]
             self, [[_cell(one) for one in cells] for cells in (self.columns, *self.rows)]
@@ -161,3 +160,20 @@ def _head(cell: str | Cell) -> str:
 
 def _style(cell: Cell) -> str:
     return cell.kind if cell.kind in ("bold", "dim") else ""
+
+
+def page_templates(package: str) -> Environment:
+    """The templates beside a package's modules; whatever they are given is escaped.
+
+    Args:
+        package: such as ``s2lct.leaderboard``.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.errors import AnnotationError
-from s2lct.json_lines import read_json_lines
-from s2lct.pages import page_templates
+from s2lct.files import read_json_lines
 from s2lct.plain_text import plain, spreadsheet_cell
+from s2lct.tables import page_templates
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,15 +16,14 @@ _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 """Of columns of tables that have a column a capability."""
 _RESERVED = words(
     "all answered_failure_rate both-sides both_sides both_sides_pairs capability cases chance "
-    "chance-corrected chance_corrected ci_high ci_low compared_with endpoint refusals unreadable "
-    "contamination-free contamination_free contamination_free_cases date failure_rate harness "
+    "chance-corrected chance_corrected ci_high ci_low endpoint refusals unreadable "
+    "date failure_rate harness "
     "interval kind label_rule licence mean model note one_answer one_answer_share options "
-    "outside_training "
-    "outside_training_cases overall parameters pass-to-fail pass_to_fail passing_expansions "
+    "overall parameters pass-to-fail pass_to_fail passing_expansions "
     "prompt prompts prompts_high prompts_low prompts_mean prompts_pass_to_fail "
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
-    "suite_version training_data_known verified weights weights_sha256"
-) | {"outside training data"}
+    "suite_version verified weights weights_sha256"
+)
 """What stands for all capabilities, and columns of tables that have a column a capability too: no
 capability may be called so, in whatever case."""
 

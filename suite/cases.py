@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from s2lct.files import is_folder, is_here
 from s2lct.hub_calls import causes_of, hub_call, said_by
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import chosen, natural_order
-from s2lct.suite.known_splits import memberships_of
 from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_folder, rows_of_spec
 from s2lct.suite.read import WrittenSuite, read_suite
 from s2lct.suite.rows import CaseRow, checked_rows, rows_fingerprint
@@ -36,7 +35,6 @@ class Case:
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
-        splits: what its source sentences are known to be in; see `memberships_of`.
         sources: which these are, ``CORPUS:ID`` each; empty where the suite does not say.
     """
 
@@ -48,7 +46,6 @@ class Case:
     passes: frozenset[int]
     inserted: tuple[str, ...] = ()
     production: str = ""
-    splits: frozenset[str] = field(default=frozenset(), compare=False)
     sources: tuple[str, ...] = ()
 
 
@@ -176,7 +173,6 @@ def case_from(row: CaseRow) -> Case:
         production=(
             f"{production.lhs} -> {' '.join(production.reference_rhs)}" if production else ""
         ),
-        splits=memberships_of([source.model_dump() for source in sources]),
         sources=tuple(f"{source.corpus}:{source.id}" for source in sources if known),
     )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import AnalysisError
-from s2lct.json_lines import read_json_lines
+from s2lct.files import read_json_lines
 from s2lct.labels import LABELS, Label
 from s2lct.suite.capability_ids import capability_id_of
 

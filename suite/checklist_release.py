@@ -23,8 +23,7 @@ import typer
 
 from s2lct.command import command
 from s2lct.errors import S2lctWarning, SuiteError
-from s2lct.files import check_file_out, regular_bytes, whole_file
-from s2lct.json_lines import as_json_lines
+from s2lct.files import as_json_lines, check_file_out, regular_bytes, whole_file
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.checklist import MOST_TEXTS, PASSES_NOT_NEGATIVE

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import SuiteError
-from s2lct.files import check_file_out, write_text
-from s2lct.json_lines import as_json_lines
+from s2lct.files import as_json_lines, check_file_out, write_text
 from s2lct.labels import LABELS
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.suite.read import read_suite

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from s2lct.errors import ScoringError
-from s2lct.files import check_only_ours, files_in, is_folder, one_folder, whole_folder, write_text
-from s2lct.labels import LABELS, SLOT, TASK, space_behind
+from s2lct.files import check_only_ours, files_in, is_folder, whole_folder, write_text
+from s2lct.labels import LABELS, PROMPTS, SLOT, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.tables import SPLIT
 
@@ -119,7 +119,7 @@ def checked_prompt(prompt: str) -> str:
     if SLOT not in prompt:
         raise ScoringError(
             f"prompt {prompt!r}: has no {SLOT}",
-            hint=f"write {SLOT} where the sentence belongs, as in {TASK.prompt!r}",
+            hint=f"write {SLOT} where the sentence belongs, as in {PROMPTS[0]!r}",
         )
     return prompt.replace("\\n", "\n")
 
@@ -160,7 +160,7 @@ def as_yaml(content: Mapping[str, Any]) -> str:
     return yaml.dump(dict(content), Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=1_000)
 
 
-def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
+def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
     """Write tasks of lm-evaluation-harness into a folder, for its ``--include_path``.
 
     Of each capability there is a task ``s2lct_lc4``, in which the likeliest label counts, as with
@@ -198,7 +198,7 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = TASK.prompt) -> int:
     for suffix, metric in (("", {"metric": "acc"}), (f"_{WRITTEN}", exact)):
         group = GROUP + suffix
         for capability, name in names.items():
-            data = out.resolve() / "data" / f"{one_folder(capability)}.parquet"
+            data = out.resolve() / "data" / f"{_file_name(capability)}.parquet"
             files[f"{group}_{name}.yaml"] = {
                 "include": _SHARED + suffix,
                 "task": f"{group}_{name}",
@@ -279,3 +279,12 @@ def _jinja(prompt: str) -> str:
         f"{{% raw %}}{part}{{% endraw %}}" if any(mark in part for mark in marks) else part
         for part in prompt.split(SLOT)
     )
+
+
+def _file_name(capability: str) -> str:
+    """The name of a capability, which leads to no other place; those of strangers' suites might."""
+    if capability in ("", ".", "..") or set(capability) & {"/", "\\", "\0"}:
+        raise ScoringError(
+            f"{capability!r}: no file can have that name", hint="rename the capability in the suite"
+        )
+    return capability

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from s2lct.errors import AnalysisError, ScoringError
 from s2lct.files import is_here
 from s2lct.identity import content_id
-from s2lct.labels import LABELS, TASK
+from s2lct.labels import CLASS_NAMES, LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import capability_id_of
 from s2lct.suite.checklist import id_of_test, read_checklist
@@ -38,7 +38,7 @@ _CANDIDATES = {
 _NESTED = [name for name, kind in COLUMNS.items() if not isinstance(kind, str)]
 _MEANINGS: dict[str, tuple[int, ...]] = {
     **{str(number): (number,) for number in range(len(LABELS))},
-    **{name: (number,) for name, number in TASK.class_names.items()},
+    **{name: (number,) for name, number in CLASS_NAMES.items()},
 }
 _SHOWN = 60
 Row = dict[str, Any]
@@ -234,7 +234,7 @@ def labels_of(
         cell: names or numbers of labels, as a list or as text.
         where: the cell stands, for messages.
         meanings: of what may stand there; by default numbers, and the names that
-            `labels.TASK` knows.
+            `labels.CLASS_NAMES` has.
 
     Raises:
         ScoringError: it holds what stands for no label.

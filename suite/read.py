@@ -21,7 +21,6 @@ from s2lct.files import regular_bytes
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
-from s2lct.suite.records import FormName
 from s2lct.suite.rows import (
     SHOWN,
     CaseRow,
@@ -31,7 +30,15 @@ from s2lct.suite.rows import (
     faults_told,
     rows_fingerprint,
 )
-from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE, arrow_schema, features, with_all_columns
+from s2lct.suite.tables import (
+    ALL,
+    SPLIT,
+    SUITE_FILE,
+    FormName,
+    arrow_schema,
+    features,
+    with_all_columns,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

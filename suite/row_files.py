@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.files import regular_bytes
-from s2lct.json_lines import read_json_lines
+from s2lct.files import read_json_lines, regular_bytes
 from s2lct.plain_text import plain
 
 ROW_FILES = (".csv", ".jsonl", ".jsonl.gz", ".parquet")

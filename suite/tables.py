@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.labels import LABELS
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datasets import Features
 
 SUITE_FILE = "suite.json"
+FormName = Literal["fluent", "paper"]
 SPLIT = "test"
 KINDS = ("seed", "expansion")
 """The kinds of cases that a failure rate counts."""

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.cards import render_dataset_card
-from s2lct.files import one_folder, sha256_of, whole_file, write_text
+from s2lct.files import sha256_of, whole_file, write_text
 from s2lct.suite.rows import rows_fingerprint
 from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, reading_of, table_of
-from s2lct.suite.variety import variety_of
 
 CARD = "README.md"
 
@@ -43,7 +42,7 @@ def write_suite_files(
     filled = {name: rows for name, rows in rows_of.items() if rows}
     files: dict[str, dict[str, Any]] = {}
     for name, rows in filled.items():
-        path = folder / "data" / one_folder(name) / f"{SPLIT}-00000-of-00001.parquet"
+        path = folder / "data" / name / f"{SPLIT}-00000-of-00001.parquet"
         table = table_of(rows)
         with whole_file(path) as file:
             pq.write_table(table, file, compression="zstd", store_schema=True)
@@ -64,4 +63,4 @@ def write_suite_files(
     }
     examples = {name: example_of(rows) for name, rows in filled.items()}
     write_text(folder / SUITE_FILE, json.dumps(whole, indent=2, sort_keys=True) + "\n")
-    write_text(folder / CARD, render_dataset_card(whole, examples, variety=variety_of(every)))
+    write_text(folder / CARD, render_dataset_card(whole, examples))

@@ -1,4 +1,4 @@
-"""What the tests' workers are asked; modules of their own, since workers import them."""
+"""What the tests' workers are asked; a module, since workers import it."""
 
 from __future__ import annotations
 
@@ -16,39 +16,24 @@ class Adder:
     def __init__(self, more: int) -> None:
         self.more = more
 
-    def add(self, one: int) -> tuple[int, int]:
+    def add(self, number: int) -> tuple[int, int]:
         """The sum, and the process that worked it out."""
-        return one + self.more, os.getpid()
-
-
-class Afresh:
-    """Knows how often a worker was made in its process."""
-
-    made = 0
-
-    def __init__(self) -> None:
-        Afresh.made += 1
-
-
-def times_made(_: Afresh, __: int) -> tuple[int, int]:
-    return Afresh.made, os.getpid()
+        time.sleep(0.05)
+        return number + self.more, os.getpid()
 
 
 def killed_once(adder: Adder, given: tuple[int, Path]) -> int:
     """End the process at number 3, when this is tried for the first time."""
     number, folder = given
-    print("said by a worker")
+    print("printed by a worker")
     if number == 3 and not (folder / "tried").exists():
         (folder / "tried").touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return number + adder.more
 
 
-def always_killed(_: Adder, given: tuple[int, Path]) -> int:
-    number, folder = given
+def always_killed(_: Adder, number: int) -> int:
     if number == 3:
-        with (folder / "tries").open("a") as file:
-            file.write("x")
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
@@ -71,21 +56,6 @@ def refused(_: Adder, number: int) -> int:
 
 def broken(_: Adder, number: int) -> int:
     return number // 0
-
-
-def large(_: Adder, size: int) -> bytes:
-    return bytes(size)
-
-
-class OddError(Exception):
-    """Cannot be pickled as it is."""
-
-    def __init__(self, one: int, *, other: int) -> None:
-        super().__init__(f"{one} and {other}")
-
-
-def oddly_broken(_: Adder, number: int) -> int:
-    raise OddError(number, other=7)
 
 
 def place(_: Adder, __: int) -> dict[str, str]:

@@ -16,7 +16,7 @@ from unittest.mock import patch
 from zlib import crc32
 
 from s2lct.builder.models import EMBEDDED
-from s2lct.suite.records import Token
+from s2lct.builder.records import Token
 
 _WORDS = {
     "DT": "a an the this that these those some all both every another",

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from stub_models import StubTagger, stub_models
 
 from s2lct.builder import pipeline
-from s2lct.suite.records import Token
+from s2lct.builder.records import Token
 
 _FOREVER: list[Any] = []
 

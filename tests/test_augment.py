@@ -25,8 +25,8 @@ from s2lct.analysis.augment import (
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError
-from s2lct.suite.records import Sentence
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 
 RETRAIN = "retrain embedded-2class --on LC4 --suite SUITE --corpus none"
-MINIMIZE = "minimize SUITE --model embedded-2class --reference csv:CORPUS --limit 2"
 COVERAGE = "coverage SUITE --model embedded-2class --reference csv:CORPUS"
 
 
@@ -40,7 +39,6 @@ def refused(command: str, **places: object) -> str:
         f"{RETRAIN} --out OUT --device nonsense",
         "score embedded-2class --suite SUITE --out OUT --device cuda:99",
         "masks csv:CORPUS --model embedded-2class --out OUT --device meta",
-        *(f"{MINIMIZE} --out OUT --threshold {threshold}" for threshold in ("nan", "inf", "-1")),
         f"{COVERAGE} --metric ,",
     ],
 )
@@ -60,8 +58,6 @@ def test_options_that_mean_nothing_are_refused(
         "explain vader --suite SUITE --html FOLDER",
         "score vader --suite SUITE --out FILE/below",
         "masks csv:CORPUS --model embedded-2class --out FILE",
-        "augment csv:CORPUS --model embedded-2class --out FILE/x.jsonl",
-        f"{MINIMIZE} --out FILE/below",
         f"{COVERAGE} --curve FILE/c.png",
         "diversity SUITE --corpus none --csv FILE/d.csv",
         "study export SUITE --out FILE/study --sets 1 --seeds 2",
@@ -109,18 +105,6 @@ def test_a_capability_names_no_place_outside(suite_folder: Path, tmp_path: Path)
     assert not list(tmp_path.glob("outside*"))
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b"\xff", b'{"format": 1}', b"{" * 5000])
-def test_damaged_explanations_are_refused(
-    damage: bytes, suite_folder: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "results"
-    CliRunner().invoke(app, ["score", "vader", "--suite", str(suite_folder), "--out", str(out)])
-    (result,) = out.glob("*.json")
-    (tmp_path / "e.json").write_bytes(damage)
-    told = refused(f"report {result} --explanations {tmp_path / 'e.json'}")
-    assert "holds no explanations" in told
-
-
 _ASK = """
 import os, sys
 # What a client that tries again would say of it.
@@ -141,13 +125,13 @@ main()
         "build --corpus csv:CORPUS --mlm s2lct-org/model --out OUT",
     ],
 )
-def test_a_hub_that_cannot_be_reached_is_asked_once(
+def test_a_hub_that_cannot_be_reached_is_no_traceback(
     command: str, hub: HubClient, suite_folder: Path, corpus_path: Path, tmp_path: Path
 ) -> None:
     places = {"SUITE": suite_folder, "CORPUS": corpus_path, "OUT": tmp_path / "out"}
     for name, place in places.items():
         command = command.replace(name, str(place))
-    done = hub.cut_off().try_python(_ASK, *command.split())
+    done = hub.offline_now().try_python(_ASK, *command.split())
     assert done.returncode == 1
     assert "Error: " in done.stderr
     assert "Retrying" not in done.stderr

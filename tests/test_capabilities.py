@@ -1,24 +1,20 @@
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
 import yaml
-from rich.console import Console
 
 from s2lct.builder.capabilities.files import (
     load_capabilities,
     read_capability,
     shipped_capability_files,
 )
-from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
-from s2lct.builder.specification import specification
+from s2lct.builder.records import Sentence
 from s2lct.builder.stages.search import TaggedSentence, find, number_of_words
 from s2lct.errors import CapabilityError
-from s2lct.suite.records import Sentence
 
 pytestmark = pytest.mark.shipped_models
 
@@ -45,16 +41,6 @@ def test_eleven_capabilities_are_shipped_in_two_forms() -> None:
         assert set(capability.forms) == {"paper", "fluent"}
         assert capability.form("fluent").choices_made, "a narrowing needs its reason"
         assert not capability.form("paper").choices_made
-
-
-@pytest.mark.parametrize("capability", load_capabilities(), ids=lambda c: c.id)
-def test_a_specification_prints_its_rules_templates_and_reasons(capability: Capability) -> None:
-    console = Console(width=160, record=True, file=io.StringIO())
-    console.print(specification(capability))
-    printed = " ".join(console.export_text().replace("│", " ").split())
-    assert capability.expectation in printed
-    for choice in capability.form("fluent").choices_made:
-        assert " ".join(choice.reason.split()[:6]) in printed
 
 
 def test_a_capability_of_ones_own_is_one_file(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, SuiteError
 from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import read_relative_cases
+from s2lct.suite.checklist import texts_of_cases
 from s2lct.suite.checklist_release import StandIn, import_checklist, read_inert
 
 runner = CliRunner()
@@ -107,8 +107,8 @@ def test_a_release_becomes_lines_of_cases(
     assert {line["capability"] for line in lines} == {"Of mine"}
     suite = f"checklist:{tmp_path / 'out.jsonl'}"
     assert len(load_cases(suite).cases) == 5
-    relative = read_relative_cases(tmp_path / "out.jsonl")
-    assert [case.test for case in relative] == ["typos", "intensifiers"]
+    texts = texts_of_cases(tmp_path / "out.jsonl")
+    assert texts[5:] == ["It shines.", "It shnies.", "A drab tram.", "A very drab tram."]
 
 
 def test_an_archive_a_folder_and_a_file_give_the_same_bytes(

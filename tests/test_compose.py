@@ -14,6 +14,7 @@ from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.capabilities.schema import Form, Template
 from s2lct.builder.language.operations import Analysis, NotApplicableError
 from s2lct.builder.language.tree import read_tree
+from s2lct.builder.records import InsertedWord, Production, Sentence
 from s2lct.builder.sources import Extension, Source, sentence_id
 from s2lct.builder.stages.compose import (
     MOST_OF_A_SOURCE,
@@ -26,7 +27,6 @@ from s2lct.builder.stages.compose import (
 )
 from s2lct.builder.stages.variety import LARGEST_SHARE, LEAST_ALLOWED, choose, words_of
 from s2lct.identity import content_id
-from s2lct.suite.records import InsertedWord, Production, Sentence
 from s2lct.suite.rows import without
 
 NOUNS = (

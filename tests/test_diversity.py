@@ -34,11 +34,11 @@ from s2lct.analysis.diversity.report import as_csv, as_html, as_json
 from s2lct.analysis.diversity.sources import Groups, Text, grouped
 from s2lct.builder.capabilities.files import cases_beside, load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
+from s2lct.builder.records import Token
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.suite.cases import Case, load_cases
 from s2lct.suite.checklist import read_checklist
-from s2lct.suite.records import Token
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 WORDS = st.sampled_from(["a", "film", "the", "The", "is", "dull,", "good.", "not", "“so”", "n't"])

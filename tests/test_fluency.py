@@ -23,10 +23,7 @@ from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.sources import Extension, Source
-from s2lct.builder.stages import confirm, extend
-from s2lct.builder.stages.mask import mask, parse
-from s2lct.suite.records import (
+from s2lct.builder.records import (
     InsertedWord,
     MaskedSentence,
     ParsedSeed,
@@ -35,6 +32,9 @@ from s2lct.suite.records import (
     Sentence,
     Token,
 )
+from s2lct.builder.sources import Extension, Source
+from s2lct.builder.stages import confirm, extend
+from s2lct.builder.stages.mask import mask, parse
 from s2lct.suite.rows import without
 
 TAGGER, PARSER, GRAMMAR = StubTagger(), StubParser(), ReferenceGrammar.load()

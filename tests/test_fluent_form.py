@@ -21,9 +21,9 @@ from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import read_tree
+from s2lct.builder.records import Sentence, Token
 from s2lct.builder.sources import Source
 from s2lct.builder.stages import search
-from s2lct.suite.records import Sentence, Token
 
 TEXTS = [text for texts in SENTENCES.values() for text in texts]
 LABELLED = st.tuples(

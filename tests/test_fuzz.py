@@ -103,8 +103,7 @@ def test_damaged_capability_files(draw: random.Random) -> None:
             file.write_bytes(damaged_bytes(yaml.safe_dump(tree).encode(), draw))
         else:
             file.write_text(yaml.safe_dump(damaged_tree(tree, draw)), "utf-8")
-        more = draw.choice((["--yaml"], []))
-        tried("capabilities", "--capabilities", file, "--show", "LC99", *more)
+        tried("capabilities", "--capabilities", file, "--show", "LC99")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -173,6 +172,5 @@ def test_damaged_answers_of_raters(study: Path, draw: random.Random) -> None:
         commands: list[tuple[Any, ...]] = [
             ("study", "import", answers, "--key", key),
             ("study", "import", answers, "--key", key, "--disputed", folder / "disputed.json"),
-            ("build", "--exclude", key, "--out", folder / "o", "--tagger", "none"),
         ]
         tried(*draw.choice(commands))

@@ -11,15 +11,18 @@ import hashlib
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from typer.testing import CliRunner
+
+from s2lct.cli.main import app
 
 PINS = Path(__file__).with_name("golden.json")
 SHARED = Path(__file__).parents[2] / "shared"
@@ -58,6 +61,16 @@ MODELS = ("vader", "embedded-3class")
 pytestmark = [pytest.mark.shipped_models]
 
 
+@contextmanager
+def chdir(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
 class Golden:
     """The commands of a user, in a folder of their own."""
 
@@ -70,20 +83,9 @@ class Golden:
 
     def run(self, command: str, *, status: int = 0) -> str:
         """What ``s2lct`` prints."""
-        done = subprocess.run(
-            [sys.executable, "-m", "s2lct", *command.split()],
-            cwd=self.folder,
-            env=os.environ
-            | {
-                "S2LCT_CACHE": str(self.folder / "cache"),
-                "NLTK_DATA": str(SHARED / "nltk_data"),
-                "COLUMNS": "200",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == status, done.stdout + done.stderr
+        with chdir(self.folder), patch.dict(os.environ, NLTK_DATA=str(SHARED / "nltk_data")):
+            done = CliRunner().invoke(app, command.split(), env={"COLUMNS": "200"})
+        assert done.exit_code == status, done.output
         return done.stdout
 
     def _suite(self, name: str) -> Path:

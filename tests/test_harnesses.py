@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import OutputError, ScoringError
-from s2lct.labels import LABELS, OPENING, TASK
+from s2lct.labels import LABELS, OPENING, PROMPTS
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.generating_model import GeneratingModel
@@ -62,7 +62,7 @@ def answered(asked: str) -> str:
 
 
 def labelled(texts: list[str]) -> list[str]:
-    return [answered(TASK.prompt.replace("{text}", text)) for text in texts]
+    return [answered(PROMPTS[0].replace("{text}", text)) for text in texts]
 
 
 # What is read of a written answer
@@ -290,13 +290,13 @@ def test_errors_are_of_families_and_samples_tell_what_they_are(
     by_id = {case.id: case for case in suite.cases}
     for sample in samples:
         case = by_id[sample.id]
-        assert sample.input == TASK.prompt.replace("{text}", case.text)
+        assert sample.input == PROMPTS[0].replace("{text}", case.text)
         assert set(sample.target) == {LABELS[label] for label in case.passes}
         assert sample.metadata["capability"] == case.capability
         assert sample.metadata["kind"] == case.kind
     assert any(len(sample.target) > 1 for sample in samples)
 
-    seeds = {TASK.prompt.replace("{text}", case.text): case.seed_id for case in suite.cases}
+    seeds = {PROMPTS[0].replace("{text}", case.text): case.seed_id for case in suite.cases}
 
     def by_family(asked: str) -> str:
         return LABELS[int(seeds[asked], 16) % 3]
@@ -410,10 +410,10 @@ def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     suite = load_cases(suite_folder)
-    questions = {TASK.prompt.replace("{text}", case.text) for case in suite.cases}
+    questions = {PROMPTS[0].replace("{text}", case.text) for case in suite.cases}
     expected = accuracies(score(Function(labelled, "rule"), suite))
     with LabelServer() as server:
-        asks = LabelPrompt(TASK.prompt)
+        asks = LabelPrompt(PROMPTS[0])
         outcomes = score(EndpointModel("rule", asks, Server(server.base_url)), suite)
         assert accuracies(outcomes) == pytest.approx(expected)
         # Counterparts are asked, too, and in no failure rate.
@@ -460,7 +460,7 @@ def test_a_local_model_has_the_same_figures_in_every_harness(
     from s2lct.leaderboard.integrations.inspect_tasks import every_capability
 
     suite = load_cases(suite_folder)
-    asked = [TASK.prompt.replace("{text}", case.text) for case in suite.cases]
+    asked = [PROMPTS[0].replace("{text}", case.text) for case in suite.cases]
     model = save_tiny_sayer(tmp_path / "sayer", LABELS, asked)
     outcomes = score(LanguageModel(str(model), dtype="float32"), suite)
     assert len(set(outcomes.labels.tolist())) == len(LABELS)  # it says this and that
@@ -526,7 +526,7 @@ def test_inspect_runs_what_the_hub_is_told(hub: HubClient, suite_folder: Path) -
             case.id: [LABELS[label] for label in sorted(case.passes)] for case in cases
         }
         assert sorted(told[task]["asked"]) == sorted(
-            TASK.prompt.replace("{text}", case.text) for case in cases
+            PROMPTS[0].replace("{text}", case.text) for case in cases
         )
         assert told[task]["choices"] == list(LABELS)
 

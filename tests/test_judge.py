@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from stub_models import StubTagger
 
 from s2lct.builder.language.sentiment_scorers import SCORERS, shift, subjectivity
+from s2lct.builder.records import InsertedWord, Production
 from s2lct.builder.sources import Extension, Origin, sentence_id
 from s2lct.builder.stages.judge import LIKELIEST_FOR_AN_EXPANSION, MOST_SHIFT, Extended, Judge
 from s2lct.builder.stages.validate import Rejection
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.built_in import WORD_LISTS
-from s2lct.suite.records import InsertedWord, Production
 
 TAGGER = StubTagger()
 UNREAD = Judge(read=False)

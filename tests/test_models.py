@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, TASK
+from s2lct.labels import LABELS, PROMPTS
 from s2lct.leaderboard.models import built_in
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel, TextModel
@@ -429,7 +429,7 @@ def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
     writes: bool, suite_folder: Path, tmp_path: Path
 ) -> None:
     cases = load_cases(suite_folder).cases
-    asked = [prompt.replace("{text}", case.text) for case in cases for prompt in TASK.prompts]
+    asked = [prompt.replace("{text}", case.text) for case in cases for prompt in PROMPTS]
     folder = save_tiny_sayer(tmp_path / "sayer", LABELS, asked)  # ends its answers
     out = tmp_path / "out"
     command = [folder, "vader", "--suite", suite_folder, "--llm", "--limit", 2, "--out", out]
@@ -438,7 +438,7 @@ def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
     assert done.exit_code == 0, done.output
     assert "(3 prompts)" in " ".join(done.output.split())
     paths = [path for path in out.glob("*.json") if not path.name.startswith("vader")]
-    assert {recompute(path).model.options.prompt for path in paths} == {*TASK.prompts}
+    assert {recompute(path).model.options.prompt for path in paths} == {*PROMPTS}
     for path in paths:
         model, outcomes = recompute(path).model, read_scored(path).outcomes
         assert model.rescorable and model.weights_sha256 and model.parameters

@@ -19,8 +19,8 @@ from s2lct.builder.language.operations import (
 )
 from s2lct.builder.language.replies import REPLIES
 from s2lct.builder.language.tree import read_tree
+from s2lct.builder.records import Token
 from s2lct.plain_text import words
-from s2lct.suite.records import Token
 
 ALL = OPERATIONS | REPLIES
 NT = "n't"

@@ -61,9 +61,7 @@ def suite(corpus_path: Path, own_file: Path, tmp_path_factory: pytest.TempPathFa
 def test_it_is_listed_in_its_place_and_its_file_is_printed(own_file: Path) -> None:
     known = [one.id for one in load_capabilities((), [own_file])]
     assert known.index("hearsay") == known.index("LC4") + 1
-    assert invoke("capabilities", "--capabilities", own_file, "--show", "Hearsay", "--yaml") == (
-        HEARSAY
-    )
+    assert invoke("capabilities", "--capabilities", own_file, "--show", "Hearsay") == HEARSAY
 
 
 def test_every_shipped_file_tells_what_is_to_be_known_of_a_capability() -> None:

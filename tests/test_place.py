@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import subprocess
@@ -13,13 +12,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from filelock import FileLock
 from test_build import bytes_of, config_for
 
 from s2lct.builder import write
 from s2lct.builder.pipeline import build_suite
 from s2lct.errors import OutputError
-from s2lct.files import locked, whole_folder
+from s2lct.files import whole_folder
 from s2lct.suite.write import files_of_suite
 
 
@@ -32,7 +30,7 @@ def content_of(folder: Path) -> dict[str, str]:
 
 
 def put(out: Path, content: str) -> None:
-    with whole_folder(out, ours=files_of_suite(out), last="suite.json") as folder:
+    with whole_folder(out, ours=files_of_suite(out)) as folder:
         (folder / "data" / "LC2").mkdir(parents=True)
         (folder / "data" / "LC2" / "rows").write_text(content)
         files = {"LC2": {"path": "data/LC2/rows"}}
@@ -69,56 +67,6 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     put(dangling, "new")
     assert dangling.is_symlink()
     assert is_whole(tmp_path / "later", "new")
-
-
-@pytest.mark.parametrize("number", [errno.EBUSY, errno.EXDEV, errno.EACCES])
-def test_a_folder_that_cannot_be_renamed_is_filled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path, number: int
-) -> None:
-    out = tmp_path / "mounted"
-    out.mkdir()
-    put(out, "old")
-    real = Path.rename
-
-    def rename(self: Path, target: Path) -> Path:
-        # What no test can do everywhere: mount a folder.
-        if out in (self, target):
-            raise OSError(number, os.strerror(number), str(self))
-        return real(self, target)
-
-    monkeypatch.setattr(Path, "rename", rename)
-    before = out.stat().st_ino
-    put(out, "new")
-    assert is_whole(out, "new")
-    assert out.stat().st_ino == before
-
-    # What is not ours still stops it.
-    (out / "letter.txt").write_text("dear")
-    with pytest.raises(OutputError, match=r"letter\.txt"):
-        put(out, "newer")
-    (out / "letter.txt").unlink()
-    put(out, "newer")
-    assert is_whole(out, "newer")
-    assert [path.name for path in tmp_path.iterdir() if path != own_cache] == ["mounted"]
-
-
-def test_a_mounted_folder_is_filled_within(tmp_path: Path) -> None:
-    out = tmp_path / "mounted"
-    out.mkdir()
-    command = ["mount", "-t", "tmpfs", "tmpfs", str(out)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount here")
-    if done.returncode:
-        pytest.skip(f"nothing may be mounted here: {done.stderr.strip()}")
-    try:
-        put(out, "old")
-        put(out, "new")
-        assert is_whole(out, "new")
-        assert out.is_mount()
-    finally:
-        subprocess.run(["umount", str(out)], check=True)
 
 
 def unusable(tmp_path: Path) -> Iterator[Path]:
@@ -201,38 +149,6 @@ def held_by_another(lock: Path) -> Iterator[None]:
     finally:
         process.communicate()
         assert process.returncode == 0
-
-
-def locks(cache: Path) -> list[Path]:
-    return list(cache.rglob("*.lock"))
-
-
-def test_one_build_at_a_time_and_no_lock_is_left(tmp_path: Path, own_cache: Path) -> None:
-    out = tmp_path / "out"
-    for _ in range(2):
-        with held_by_another(out):
-            assert locks(own_cache)
-            with pytest.raises(OutputError, match="another build"), locked(out):
-                pass
-            assert locks(own_cache)
-        with locked(out):
-            assert locks(own_cache)
-        assert not locks(own_cache)
-    assert not list(tmp_path.glob("out*"))
-
-
-def test_a_lock_file_without_a_name_holds_nothing(tmp_path: Path, own_cache: Path) -> None:
-    out = tmp_path / "out"
-    with locked(out):
-        (path,) = locks(own_cache)
-    first = FileLock(path)
-    first.acquire()
-    path.unlink()
-    with locked(out):
-        first.release()
-        with pytest.raises(OutputError, match="another build"), locked(out):
-            pass
-    assert not path.exists()
 
 
 def test_a_build_waits_for_no_other_and_an_interrupted_one_loses_no_suite(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_up_results import made_suite
 
-from s2lct.labels import LABELS, TASK
+from s2lct.labels import LABELS, PROMPTS
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.collection import collect
@@ -52,13 +52,13 @@ def written(name: str, folder: Path, prompt: str | None, seed: int, **more: obje
 
 @pytest.fixture
 def results(tmp_path: Path) -> list[Result]:
-    paths = [written("org/chat", tmp_path, prompt, n) for n, prompt in enumerate(TASK.prompts)]
+    paths = [written("org/chat", tmp_path, prompt, n) for n, prompt in enumerate(PROMPTS)]
     return [read_result(path) for path in paths]
 
 
 def test_the_default_prompts_are_three_and_each_has_its_own_place(results: list[Result]) -> None:
-    assert len({*TASK.prompts}) == 3
-    assert all(prompt.count("{text}") == 1 for prompt in TASK.prompts)
+    assert len({*PROMPTS}) == 3
+    assert all(prompt.count("{text}") == 1 for prompt in PROMPTS)
     assert own_options(results[0].model.options) == ""
     assert own_options(results[2].model.options) == "default prompt 3"
     assert len({repository_path(one) for one in results}) == 3
@@ -66,7 +66,7 @@ def test_the_default_prompts_are_three_and_each_has_its_own_place(results: list[
 
 def test_mean_and_spread_over_prompts(results: list[Result]) -> None:
     (model,) = over_prompts(results[::-1])
-    assert [one.model.options.prompt for one in model.results] == [*TASK.prompts]
+    assert [one.model.options.prompt for one in model.results] == [*PROMPTS]
     rates = [one.overall.failure_rate for one in results]
     assert model.overall.mean == pytest.approx(sum(rates) / 3)
     assert (model.overall.low, model.overall.high) == (min(rates), max(rates))
@@ -89,15 +89,15 @@ def test_only_what_differs_in_the_prompt_alone_is_put_together(
 ) -> None:
     other = tmp_path / "other"
     others = [
-        written("org/chat", other, TASK.prompt, 7, revision="r2"),
-        written("org/chat", other, TASK.prompts[1], 7, weights_sha256="2" * 64),
-        written("org/chat", other, TASK.prompts[1], 7, neutral_band=(0.1, 0.9)),
-        written("org/else", other, TASK.prompts[1], 7),
+        written("org/chat", other, PROMPTS[0], 7, revision="r2"),
+        written("org/chat", other, PROMPTS[1], 7, weights_sha256="2" * 64),
+        written("org/chat", other, PROMPTS[1], 7, neutral_band=(0.1, 0.9)),
+        written("org/else", other, PROMPTS[1], 7),
         written("org/chat", other, None, 7),
     ]
-    asks = LabelPrompt(TASK.prompts[1], chat_template=True)
-    others.append(written("org/chat", other, TASK.prompt, 7, asks=asks))
-    again = read_result(written("org/chat", tmp_path / "again", TASK.prompt, 8))
+    asks = LabelPrompt(PROMPTS[1], chat_template=True)
+    others.append(written("org/chat", other, PROMPTS[0], 7, asks=asks))
+    again = read_result(written("org/chat", tmp_path / "again", PROMPTS[0], 8))
     read = [*results, *map(read_result, others), again]
     sizes = [len(one.results) for one in over_prompts(read)]
     assert sorted(sizes) == [1] * (len(others) + 1) + [3]
@@ -119,7 +119,7 @@ def test_the_leaderboard_ranks_models_and_not_prompts(
         assert [(one.prompt.number, one.prompt.count) for one in asked if one.prompt] == [
             (1, 3), (2, 3), (3, 3)
         ]  # fmt: skip
-        assert [one.scored.prompt for one in asked] == [*TASK.prompts]
+        assert [one.scored.prompt for one in asked] == [*PROMPTS]
         assert len({one.rank for one in asked}) == 1
         assert {one.rank[1] for one in standing.standings} <= {1, 2, 3}
         rates = [one.overall.failure_rate for one in asked]

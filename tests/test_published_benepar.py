@@ -12,8 +12,8 @@ import torch
 
 from s2lct.builder.language.tree import read_tree
 from s2lct.builder.models import load_parser
+from s2lct.builder.records import Token
 from s2lct.errors import ModelError
-from s2lct.suite.records import Token
 
 pytestmark = pytest.mark.shipped_models
 

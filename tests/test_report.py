@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.labels import TASK
+from s2lct.labels import PROMPTS
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.comparison import compare
@@ -165,7 +165,7 @@ def test_how_far_a_rate_goes_with_the_prompt_is_shown(tmp_path: Path) -> None:
     paths = [
         written("org/chat", tmp_path, np.random.default_rng(n).integers(0, 3, len(CASES)),
                 asks=LabelPrompt(prompt))
-        for n, prompt in enumerate(TASK.prompts)
+        for n, prompt in enumerate(PROMPTS)
     ]  # fmt: skip
     results = [one.result for one in scored(*paths)]
     (model,) = over_prompts(results)

@@ -43,10 +43,10 @@ from s2lct.analysis.reproduce.mncover_tables import (
     union_rows,
 )
 from s2lct.analysis.reproduce.runner import Inputs, described
+from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
-from s2lct.suite.records import Sentence
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

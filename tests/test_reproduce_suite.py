@@ -417,7 +417,7 @@ def test_coverage_counts_neurons_beyond_their_bounds(
     other_model: Path,
     tmp_path: Path,
 ) -> None:
-    from s2lct.analysis.coverage.suites import reference_and_held_out
+    from s2lct.analysis.coverage.measure import read_reference
     from s2lct.identity import shuffle_key
 
     options: dict[str, Any] = {
@@ -430,11 +430,11 @@ def test_coverage_counts_neurons_beyond_their_bounds(
     made = reproduce(**options, out=tmp_path / "out")
     growing = rows_of(made)
     rows = {(row["model"], row["cases of"]): row for row in growing}  # the last: with all cases
-    bounds, held_out = reference_and_held_out(f"csv:{corpus_path}", None, 0)
+    bounds, held_out = read_reference(f"csv:{corpus_path}", None, 0)
     texts = {
         "S²LCT": {case.text for case in load_cases(suite_folder).cases},
         "CheckList": {text for _, text, _ in MADE_UP},
-        "random sentences": {case.text for case in held_out.cases},
+        "random sentences": {str(text) for texts in held_out.values() for text in texts},
     }
     most = min(map(len, texts.values()))
     for folder in (model, other_model):

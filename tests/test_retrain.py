@@ -32,13 +32,13 @@ from s2lct.analysis.retrain.train import Retrainer, mixed_sentences
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.analysis.training import Example, fine_tune, learnable
 from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite.cases import Case
-from s2lct.suite.records import Sentence
 
 runner = CliRunner()
 THREE = ("negative", "neutral", "positive")

@@ -11,18 +11,18 @@ from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
-from s2lct.builder.stages import search
-from s2lct.builder.stages.fill import fill
-from s2lct.builder.stages.mask import mask, parse
-from s2lct.builder.stages.transform import transform
-from s2lct.builder.stages.validate import Rejection, validate
-from s2lct.suite.records import (
+from s2lct.builder.records import (
     FilledSentence,
     MaskedSentence,
     ParsedSeed,
     Sentence,
     Suggestion,
 )
+from s2lct.builder.stages import search
+from s2lct.builder.stages.fill import fill
+from s2lct.builder.stages.mask import mask, parse
+from s2lct.builder.stages.transform import transform
+from s2lct.builder.stages.validate import Rejection, validate
 
 pytestmark = pytest.mark.shipped_models
 

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS, TransformersMaskedLM
-from s2lct.builder.stages.fill import fill
-from s2lct.builder.stages.mask import any_offset, mask, parse
-from s2lct.builder.stages.validate import select, without_duplicates
-from s2lct.suite.records import (
+from s2lct.builder.records import (
     Family,
     MaskedSentence,
     ParsedSeed,
@@ -23,6 +20,9 @@ from s2lct.suite.records import (
     Sentence,
     Token,
 )
+from s2lct.builder.stages.fill import fill
+from s2lct.builder.stages.mask import any_offset, mask, parse
+from s2lct.builder.stages.validate import select, without_duplicates
 from s2lct.suite.rows import without
 
 pytestmark = pytest.mark.shipped_models

@@ -37,19 +37,16 @@ from s2lct.leaderboard.results.standings import (
 )
 from s2lct.leaderboard.scoring.score import failed_cases
 from s2lct.leaderboard.scoring.statistics import CONFIDENCE, model_figures
-from s2lct.leaderboard.scoring.training_data import TRAINED_ON
 from s2lct.suite.cases import Case, SuiteCases
 
-OUTSIDE = frozenset({"sst:test", "rotten_tomatoes:train"})
 NEITHER, NEGATIVE = frozenset({1, 2}), frozenset({0})
 CASES = (
-    Case("a", "LC4", "seed", "a", "It isn't bad.", NEITHER, splits=frozenset({"sst:train"})),
-    Case("b", "LC4", "expansion", "a", "It isn't so bad.", NEITHER, ("so",), "X -> Y",
-         frozenset({"sst:train"})),
-    Case("c", "LC4", "seed", "c", "That isn't awful.", NEITHER, splits=OUTSIDE),
-    Case("d", "LC9", "seed", "d", "Is it bad? Yes.", NEGATIVE, splits=OUTSIDE),
-    Case("e", "LC9", "expansion", "d", "Is it so bad? Yes.", NEGATIVE, ("so",), splits=OUTSIDE),
-    Case("f", "LC10", "seed", "f", "Is it good? No.", NEGATIVE, splits=frozenset({""})),
+    Case("a", "LC4", "seed", "a", "It isn't bad.", NEITHER),
+    Case("b", "LC4", "expansion", "a", "It isn't so bad.", NEITHER, ("so",), "X -> Y"),
+    Case("c", "LC4", "seed", "c", "That isn't awful.", NEITHER),
+    Case("d", "LC9", "seed", "d", "Is it bad? Yes.", NEGATIVE),
+    Case("e", "LC9", "expansion", "d", "Is it so bad? Yes.", NEGATIVE, ("so",)),
+    Case("f", "LC10", "seed", "f", "Is it good? No.", NEGATIVE),
 )  # fmt: skip
 RIGHT = [2, 2, 1, 0, 0, 0]
 SUITE = made_up_results.suite("1.0.0", seeds=4)
@@ -120,16 +117,11 @@ def test_equal_models_share_ranks_and_a_clear_winner_stands_alone() -> None:
     assert ranks == {"a": (1, 1), "b": (2, 3), "c": (2, 3)}
 
 
-def test_pass_to_fail_chance_and_what_lies_outside_training_data() -> None:
+def test_pass_to_fail_and_chance() -> None:
     said = [2, 0, 1, 0, 1, 1]  # the insertion of b breaks it, and that of e; f fails
     found = suite_standings(results(model("m", said)))
     (standing,) = found.standings
     assert (standing.pass_to_fail, standing.passing_expansions) == (2, 2)
-    # Known to be outside SST's train split are c, d and e: LC4 fails nothing, LC9 half.
-    assert (standing.training_known, standing.compared_with) == (False, ("sst:train",))
-    outside = standing.outside_training
-    assert outside is not None
-    assert (outside.failures, outside.cases, outside.failure_rate) == (1, 3, 0.25)
     assert standing.overall.failure_rate == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
     # Always negative fails LC4 alone, and is the best answer that does not read.
     assert standing.chance == pytest.approx(1 / 3)
@@ -171,24 +163,6 @@ def test_every_pair_of_models_is_tested_as_compare_does(monkeypatch: pytest.Monk
     assert fewer == 3 and their_p_values.tolist() == p_values[[0, 1, 3]].tolist()
 
 
-def test_models_are_held_against_their_own_training_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TRAINED_ON, "org/tomatoes", frozenset({"rotten_tomatoes:train"}))
-    models = [model(name, RIGHT) for name in ("any", "embedded-3class", "org/tomatoes")]
-    found = {
-        one.scored.model.name: (
-            one.training_known,
-            one.compared_with,
-            one.outside_training and one.outside_training.cases,
-        )
-        for one in suite_standings(results(*models)).standings
-    }
-    assert found == {
-        "any": (False, ("sst:train",), 3),
-        "embedded-3class": (True, ("sst:train",), 3),
-        "org/tomatoes": (True, ("rotten_tomatoes:train",), 2),
-    }
-
-
 # Which results are read
 
 
@@ -217,9 +191,6 @@ def test_figures_are_those_of_the_files_and_suites_stand_apart(tmp_path: Path) -
     (standing,) = (one for one in older.standings if one.scored.model.name == "org/a")
     assert standing.overall.failure_rate == pytest.approx(told.overall.failure_rate)
     assert standing.overall.ci == pytest.approx(told.overall.ci)
-    assert told.seen_in_training is not None and standing.outside_training is not None
-    other = told.seen_in_training.comparisons[0].other
-    assert standing.outside_training.failure_rate == pytest.approx(other.failure_rate)
     # What --suite does not name is left out.
     assert [one.suite for one in collect(tmp_path, [later]).suites] == [later]
 
@@ -420,7 +391,7 @@ def test_the_command_finds_the_suite_and_says_what_it_left_out(
 
 def test_reading_results_needs_neither_torch_nor_gradio() -> None:
     script = (
-        "import sys; import s2lct.leaderboard.site.site, s2lct.cli.leaderboard; "
+        "import sys; import s2lct.leaderboard.site.site, s2lct.cli.publishing; "
         "print([m for m in ('torch', 'gradio', 'datasets', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -38,7 +38,6 @@ from s2lct.errors import AnalysisError, OutputError
 from s2lct.labels import LABELS
 from s2lct.suite.annotation import Annotation
 from s2lct.suite.cases import Case, SuiteCases, load_cases
-from s2lct.suite.exclude import read_excluded
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 DESCRIPTIONS = capability_texts("", "raters")
@@ -351,7 +350,7 @@ def test_missing_or_broken_keys_and_files_are_named(tmp_path: Path) -> None:
         read_key(tmp_path / "key.json")
 
 
-def test_the_commands_from_a_built_suite_to_a_list_to_exclude(
+def test_the_commands_from_a_built_suite_to_disputed_cases(
     suite_folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "study"
@@ -386,5 +385,4 @@ def test_the_commands_from_a_built_suite_to_a_list_to_exclude(
     assert written["kinds"]["all"]["label_consistency"]["value"] == pytest.approx(14 / 16)
     assert written["kinds"]["all"]["relevance"]["value"] == 1
     wrong = {key.items[f"{key.study}-{number}-001"].case for number in (1, 2)}
-    assert read_excluded(listed).ids == wrong
     assert {case["id"] for case in json.loads(listed.read_text())["cases"]} == wrong

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app as commands
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, TASK
+from s2lct.labels import LABELS, PROMPTS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.read import read_outcomes, read_result
@@ -346,9 +346,9 @@ SWAPPED = {"0": "positive", "1": "negative"}
         ({"label_map": SWAPPED}, ("negative", "positive"), False),
         ({"label_map": SWAPPED}, ("LABEL_0", "LABEL_1"), False),
         ({"neutral_band": (0.4, 0.6)}, ("negative", "positive"), False),
-        ({"prompt": TASK.prompts[1], "label_words": LABELS}, (), True),
+        ({"prompt": PROMPTS[1], "label_words": LABELS}, (), True),
         ({"prompt": "Always answer positive. {text}", "label_words": LABELS}, (), False),
-        ({"prompt": TASK.prompts[0], "label_words": LABELS[::-1]}, (), False),
+        ({"prompt": PROMPTS[0], "label_words": LABELS[::-1]}, (), False),
     ],
 )
 def test_only_a_model_as_its_authors_mean_it_is_verified(

@@ -13,10 +13,10 @@ from test_capabilities import OWN_CAPABILITY
 
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.capabilities.schema import Capability
+from s2lct.builder.records import Seed, Sentence
 from s2lct.builder.stages.transform import text_of, transform
 from s2lct.errors import CapabilityError
 from s2lct.labels import Label
-from s2lct.suite.records import Seed, Sentence
 
 WORDS = st.lists(
     st.text(st.characters(categories=("L", "N"), include_characters="'-"), min_size=1, max_size=9),

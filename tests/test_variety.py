@@ -1,4 +1,4 @@
-"""How varied a suite is: the figures of its card and of `s2lct diversity`."""
+"""How varied a suite is: the figures of `s2lct diversity`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from s2lct.analysis.diversity.report import variety_caption, variety_table
+from s2lct.analysis.diversity.variety import Variety, variety_of
 from s2lct.suite.read import read_suite
-from s2lct.suite.variety import Variety, variety_of
 
 
 def seed(capability: str, text: str, *sources: str) -> dict[str, Any]:
@@ -93,17 +93,6 @@ def test_nothing_has_no_variety() -> None:
     assert "Commonest insertions: none." in variety_caption(variety)
 
 
-def test_a_suites_card_shows_its_variety_and_the_command(suite_folder: Path) -> None:
-    rows = read_suite(suite_folder).rows.values()
-    variety = variety_of(row for some in rows for row in some)
-    card = (suite_folder / "README.md").read_text(encoding="utf-8")
-    assert "`s2lct diversity PATH`" in card
-    for one in variety.figures:
-        (line,) = re.findall(rf"^\| {re.escape(one.name)} \|.*$", card, re.MULTILINE)
-        assert f" {one.shown} " in line
-        assert ("short" in line) != one.reached
-
-
 @pytest.mark.shared_data
 def test_figures_are_those_of_the_script_that_judges_suites(
     suite_folder: Path, shared_folder: Path
@@ -127,6 +116,6 @@ def test_figures_are_those_of_the_script_that_judges_suites(
         )
         for one in variety.figures
     ]
-    assert judged.returncode == (not variety.reached)
+    assert judged.returncode == (not all(one.reached for one in variety.figures))
     assert f"{sum(variety.seeds.values())} seeds" in judged.stdout
     assert str(list(variety.commonest)) in judged.stdout

@@ -80,7 +80,7 @@ def coverage(
         read_reference,
     )
     from s2lct.analysis.plots import picture, style
-    from s2lct.extras import require
+    from s2lct.errors import require
     from s2lct.files import check_files_out, write_bytes
 
     if curve is not None:

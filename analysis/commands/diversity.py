@@ -73,12 +73,12 @@ def diversity(
     from s2lct.analysis.diversity.measures import compare
     from s2lct.analysis.diversity.readings import Reader
     from s2lct.analysis.diversity.sources import checklist_texts, corpus_texts, grouped
+    from s2lct.analysis.diversity.variety import variety_of
     from s2lct.builder.models import load_parser, load_tagger
-    from s2lct.extras import require
+    from s2lct.errors import require
     from s2lct.files import check_files_out, write_text
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import cases_of, read_rows
-    from s2lct.suite.variety import variety_of
 
     require("sacrebleu", *(("matplotlib",) if html else ()))
     check_files_out(html=html, json=json_file, csv=csv)

@@ -90,7 +90,7 @@ def retrain(
     from s2lct.analysis.retrain.report import write_matrix
     from s2lct.analysis.retrain.train import Retrainer
     from s2lct.analysis.suite_rows import load_rows, select_rows
-    from s2lct.extras import require
+    from s2lct.errors import require
     from s2lct.files import check_folder_out
     from s2lct.labels import check_label_map
 

@@ -60,7 +60,7 @@ def import_annotations(
     ] = None,
     disputed: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Write the disputed cases, for `s2lct build --exclude`."),
+        typer.Option(dir_okay=False, help="Write the disputed cases, as JSON."),
     ] = None,
     disputed_by: Annotated[
         Literal["majority", "any"],
@@ -77,7 +77,7 @@ def import_annotations(
     """
     from s2lct.analysis.study.agreement import disputed_json, evaluate, result_json
     from s2lct.analysis.study.form import QUESTIONS, read_key
-    from s2lct.extras import require
+    from s2lct.errors import require
     from s2lct.files import check_files_out, write_text
     from s2lct.suite.annotation import read_annotations
 

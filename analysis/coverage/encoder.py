@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.judge import load_model
+from s2lct.engines import batches_at_once
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.network import Network, model_fingerprint
 from s2lct.progress import bar, no_bars
-from s2lct.threads import batches_at_once
 
 _KINDS = "of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind"
 

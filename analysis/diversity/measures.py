@@ -17,8 +17,8 @@ import numpy.typing as npt
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.diversity.readings import Reader, Reading
 from s2lct.analysis.diversity.sources import ALL_CASES, Groups, Text
+from s2lct.analysis.diversity.variety import Variety
 from s2lct.identity import rng_for
-from s2lct.suite.variety import Variety
 
 NGRAMS = (1, 2, 3)
 BLEU_ORDER = 4

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from nltk import Tree
 
 from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.records import Token
 from s2lct.progress import bar
-from s2lct.suite.records import Token
 
 SENTENCES_AT_ONCE = 64
 _CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})

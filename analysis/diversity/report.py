@@ -11,11 +11,10 @@ from markupsafe import Markup
 
 from s2lct.analysis.diversity.measures import NGRAMS, Diversity, DiversityComparison
 from s2lct.analysis.diversity.sources import ALL_CASES
+from s2lct.analysis.diversity.variety import Variety
 from s2lct.analysis.plots import COLOURS, INK, picture, style
-from s2lct.pages import page_templates
 from s2lct.plain_text import plain
-from s2lct.suite.variety import Variety
-from s2lct.tables import Cell, Table
+from s2lct.tables import Cell, Table, page_templates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +96,7 @@ def variety_table(variety: Variety) -> Table:
     rows: list[list[str | Cell]] = [
         [
             Cell("" if one.reached else "short"),
-            Cell(one.name, title=one.meaning),
+            one.name,
             one.shown,
             f"{one.sign} {one.bar:g}",
         ]

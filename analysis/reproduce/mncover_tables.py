@@ -32,12 +32,12 @@ from s2lct.analysis.kept import Array, kept, kept_arrays
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
 from s2lct.analysis.training import Example, fine_tune
 from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.network import Network
 from s2lct.progress import bar
-from s2lct.suite.records import Sentence
 
 COVER, MNCOVER = "cover", "mncover"
 METRICS = (COVER, MNCOVER)

@@ -20,7 +20,7 @@ from s2lct.analysis.retrain.records import Change, Matrix, TrainOptions
 from s2lct.analysis.retrain.train import Retrainer
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows, load_rows
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.extras import require
+from s2lct.errors import require
 from s2lct.identity import fingerprint_of
 
 MARK = "*"

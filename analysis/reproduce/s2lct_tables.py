@@ -18,9 +18,9 @@ from s2lct.analysis.diversity.readings import Reader
 from s2lct.analysis.diversity.report import as_png
 from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS, Groups, Text, corpus_texts, grouped
 from s2lct.analysis.explain.attribution import method_of
-from s2lct.analysis.explain.fillers import MaskedLMFiller
-from s2lct.analysis.explain.report import Explanation, Options, aggregate
-from s2lct.analysis.explain.search import chosen_rows, explain
+from s2lct.analysis.explain.report import aggregate
+from s2lct.analysis.explain.search import Explanation, Options, chosen_rows, explain
+from s2lct.analysis.explain.words import MaskedLMFiller
 from s2lct.analysis.kept import kept
 from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.runner import (
@@ -40,7 +40,7 @@ from s2lct.analysis.study.agreement import Agreement, Estimate, case_values, eva
 from s2lct.analysis.study.form import QUESTIONS, Key, read_key
 from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
-from s2lct.extras import require
+from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.leaderboard.scoring.statistics import CapabilityResult, model_figures
 from s2lct.suite.annotation import Annotation, Question, read_annotations
@@ -317,18 +317,17 @@ def _capabilities(explained: Sequence[Explanation]) -> list[str]:
 def _explained_row(model: str, name: str, explained: Sequence[Explanation]) -> list[Cell]:
     own = [one for one in explained if one.capability == name]
     (one,) = aggregate(own)
-    words = ", ".join(f"{word.name} {word.held}/{word.cases}" for word in one.words[:5])
     return [
         model,
         name,
         one.failures,
         one.kept,
-        one.words_in_all,
-        one.kinds[0].held,
+        one.words,
+        one.template,
         one.source_alone,
         one.unprompted,
         fmean(each.probability for each in own),
-        words,
+        one.commonest,
     ]
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from s2lct.analysis.retrain.records import Matrix, Row
 from s2lct.files import write_text
 from s2lct.leaderboard.site.capability_words import capability_words
-from s2lct.pages import page_templates
-from s2lct.tables import Cell, Table
+from s2lct.tables import Cell, Table, page_templates
 
 
 def points(value: float) -> str:

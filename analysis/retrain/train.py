@@ -34,7 +34,7 @@ from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.analysis.training import Example, fine_tune, learnable
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.errors import AnalysisError, S2lctWarning
-from s2lct.files import one_folder, whole_folder, write_text
+from s2lct.files import whole_folder, write_text
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.network import Network
@@ -134,7 +134,7 @@ class Retrainer:
 
     def folder_of(self, name: str, seed: int) -> Path | None:
         """Where the model lies that trained on ``name``: a capability or ``all``."""
-        return self.save_to and self.save_to / one_folder(name) / f"seed-{seed}" / MODEL_FOLDER
+        return self.save_to and self.save_to / name / f"seed-{seed}" / MODEL_FOLDER
 
     def run(self, name: str, on: Sequence[str], seed: int, *, callbacks: Sequence[Any] = ()) -> Run:
         """Train on capabilities and score, or give what was kept of the same run.

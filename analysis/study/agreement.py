@@ -263,7 +263,7 @@ def result_json(result: StudyResult, key: Key) -> str:
 
 
 def disputed_json(disputed: Sequence[Disputed], key: Key) -> str:
-    """The list that ``s2lct build --exclude`` reads."""
+    """The disputed cases with their reasons, as JSON."""
     listed: dict[str, Any] = {
         "format": "s2lct-disputed",
         "study": key.study,

@@ -31,7 +31,7 @@ def read_capability(path: Path) -> Capability:
     Raises:
         CapabilityError: the file cannot be read or does not fit, naming file and field.
     """
-    hint = "mend it; `s2lct capabilities --show LC4 --yaml` prints a file that fits"
+    hint = "mend it; `s2lct capabilities --show LC4` prints a file that fits"
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:

@@ -17,7 +17,7 @@ from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS
 from s2lct.builder.language.replies import REPLIES
 from s2lct.labels import Label
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
-from s2lct.suite.records import FormName
+from s2lct.suite.tables import FormName
 
 _WORD_CLASS = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"

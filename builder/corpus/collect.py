@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.plain_text import plain
-from s2lct.suite.records import Sentence
 
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000

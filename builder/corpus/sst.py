@@ -11,11 +11,16 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.language.natural_text import (
+    capitalise_first,
+    detokenise,
+    mend_mojibake,
+    sentence_case,
+    undo_escapes,
+)
 from s2lct.errors import CorpusError
 from s2lct.hub_calls import said_by
 from s2lct.labels import Label
-from s2lct.natural_text import detokenise, mend_mojibake, undo_escapes
-from s2lct.sentence_case import capitalise_first, sentence_case
 
 FILES = ("datasetSentences.txt", "datasetSplit.txt", "dictionary.txt", "sentiment_labels.txt")
 HINT = (

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.language.natural_text import natural
 from s2lct.errors import CorpusError
 from s2lct.hub_calls import data_set, said_by
 from s2lct.labels import LABELS, Label
-from s2lct.natural_text import natural
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 
-from s2lct.suite.records import Token
+from s2lct.builder.records import Token
 
 PROPER_WORDS = Path(__file__).parents[1] / "data" / "proper_words.txt"
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from s2lct.builder.language.tree import Node
+from s2lct.builder.records import Token
 from s2lct.plain_text import words
-from s2lct.suite.records import Token
 
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _NAMES = frozenset({"NNP", "NNPS"})

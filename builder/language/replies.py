@@ -25,8 +25,8 @@ from s2lct.builder.language.operations import (
     refuse_unclear_contraction,
 )
 from s2lct.builder.language.tree import Node
+from s2lct.builder.records import Token
 from s2lct.plain_text import words
-from s2lct.suite.records import Token
 
 THINGS = Path(__file__).parents[1] / "data" / "things.txt"
 _PAST_BE = {"is": "was", "'s": "was", "’s": "was", "am": "was", "'m": "was", "are": "were"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from s2lct.suite.records import Token
+from s2lct.builder.records import Token
 
 EMBEDDED = "embedded"
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.models.shipped import shipped
+from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import sha256_of
-from s2lct.suite.records import Token
 
 if TYPE_CHECKING:
     import nltk

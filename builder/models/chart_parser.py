@@ -33,8 +33,8 @@ from s2lct.builder.models.chart_network import (
     shape_flags,
 )
 from s2lct.builder.models.encoder import encoder_path
+from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
-from s2lct.threads import batches_at_once
 
 ENCODER_MAX_PIECES = 512
 _CHUNK_SENTENCES = 1024

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from s2lct.builder.models import EMBEDDED, same_lengths
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.shipped import shipped
+from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 from s2lct.hub_calls import pretrained, said_by
 from s2lct.plain_text import plain
-from s2lct.threads import batches_at_once
 
 if TYPE_CHECKING:
     import torch

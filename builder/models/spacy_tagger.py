@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.builder.models import EMBEDDED
+from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import files_in, sha256_of
 from s2lct.hub_calls import said_by
 from s2lct.identity import fingerprint_of
 from s2lct.plain_text import plain
-from s2lct.suite.records import Token
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -21,10 +21,10 @@ from s2lct.builder.language.operations import (
     drafted,
 )
 from s2lct.builder.language.replies import REPLIES
+from s2lct.builder.records import InsertedWord
 from s2lct.builder.sources import Extension, Source
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.labels import Label
-from s2lct.suite.records import InsertedWord
 from s2lct.suite.rows import without
 
 MOST_OF_A_SOURCE = 2

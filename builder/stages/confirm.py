@@ -9,8 +9,8 @@ from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.records import InsertedWord, Production, Token
 from s2lct.builder.sources import Extension, Source
-from s2lct.suite.records import InsertedWord, Production, Token
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.phrases import Phrase, PhraseBank, connectives
 from s2lct.builder.language.tree import Node
 from s2lct.builder.models import MaskedLanguageModel
-from s2lct.builder.sources import Extension, Origin, Source, sentence_id
-from s2lct.builder.stages import fill, mask
-from s2lct.builder.stages.reduce import head_of
-from s2lct.builder.stages.validate import fitting_words
-from s2lct.plain_text import words
-from s2lct.suite.records import (
+from s2lct.builder.records import (
     FilledSentence,
     InsertedWord,
     ParsedSeed,
@@ -31,6 +26,11 @@ from s2lct.suite.records import (
     Seed,
     Token,
 )
+from s2lct.builder.sources import Extension, Origin, Source, sentence_id
+from s2lct.builder.stages import fill, mask
+from s2lct.builder.stages.reduce import head_of
+from s2lct.builder.stages.validate import fitting_words
+from s2lct.plain_text import words
 
 WORDS_OF_A_MASK = 3
 OF_ONE_PLACE = 4

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS
-from s2lct.suite.records import FilledSentence, MaskedSentence, Suggestion
+from s2lct.builder.records import FilledSentence, MaskedSentence, Suggestion
 
 DEFAULT_BEAM = 3
 SUGGESTIONS = 30

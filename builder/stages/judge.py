@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.sentiment_scorers import shift, subjectivity
+from s2lct.builder.records import Token
 from s2lct.builder.sources import Extension
 from s2lct.builder.stages.validate import Rejection
-from s2lct.suite.records import Token
 
 MOST_SUBJECTIVE = 0.5
 """Words from this subjectivity on are opinions, whatever SentiWordNet says of their sentiment."""

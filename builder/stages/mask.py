@@ -11,8 +11,7 @@ from s2lct.builder.language.grammar import Extension, ReferenceGrammar
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.models.masked_lm import MASK
-from s2lct.identity import rng_for
-from s2lct.suite.records import (
+from s2lct.builder.records import (
     Mask,
     MaskedSentence,
     ParsedSeed,
@@ -21,6 +20,7 @@ from s2lct.suite.records import (
     Seed,
     Token,
 )
+from s2lct.identity import rng_for
 
 _CLOSING = frozenset(".,;:!?…)]}%\"'”’")
 _OPENING = frozenset("([{$#\"'“‘")

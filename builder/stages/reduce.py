@@ -16,8 +16,8 @@ from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import connectives
 from s2lct.builder.language.tree import Node
+from s2lct.builder.records import InsertedWord, Production, Token
 from s2lct.builder.sources import Extension, Origin, sentence_id
-from s2lct.suite.records import InsertedWord, Production, Token
 
 Attachment = tuple[str, str]
 """The lemma of a head and the word that opens a phrase on it: ("suffer", "from")."""

@@ -7,16 +7,16 @@ lexicon, rules on syntax a parse tree; the cheap ones are decided first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.records import Sentence, Token
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
-from s2lct.suite.records import Sentence, Token
 
 DRAWN_AT_ONCE = 256
 _CLAUSES = frozenset({"S", "SINV", "SQ", "SBARQ"})
@@ -266,13 +266,3 @@ def _is_finite(verb_phrase: Node) -> bool:
     if not _FINITE_TAGS.isdisjoint(verb_phrase.child_labels):
         return True
     return any(_is_finite(child) for child in verb_phrase.children if child.label == "VP")
-
-
-def describe_rule(rule: SearchRule) -> Mapping[str, str]:
-    """The parts of a rule that are set, as name and text."""
-    described: dict[str, str] = {}
-    for name, value in rule:
-        if value in (None, (), False) or (name == "words_at_least" and value == 1):
-            continue
-        described[name] = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return described

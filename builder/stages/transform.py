@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from s2lct.builder.capabilities.schema import Capability, Form, Template, operations_of
+from s2lct.builder.records import Seed, Sentence
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, shuffle_key
 from s2lct.plain_text import plain
-from s2lct.suite.records import Seed, Sentence
 
 MOST_COMBINATIONS = 100_000
 """Of sentences for a template's slots, and of tries for a seed that is not there yet."""
@@ -73,32 +73,6 @@ def transform(
         else:
             exhausted.add(number)
     return list(made.values())
-
-
-def transform_without(
-    found: Mapping[str, Sequence[Sentence]],
-    capability: Capability,
-    form: Form,
-    *,
-    seeds: int,
-    seed: int,
-    excluded: Collection[str],
-) -> tuple[list[Seed], list[str]]:
-    """`transform` without the excluded ids, whose places other seeds take.
-
-    Returns the seeds, and the ids of those that were left out on the way.
-    """
-    made = transform(found, capability, form, seeds=seeds + len(excluded), seed=seed)
-    kept: list[Seed] = []
-    left_out: list[str] = []
-    for one in made:
-        if len(kept) == seeds:
-            break
-        if one.id in excluded:
-            left_out.append(one.id)
-        else:
-            kept.append(one)
-    return kept, left_out
 
 
 def _seeds_of(

@@ -16,9 +16,7 @@ from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.models import Tagger
 from s2lct.builder.models.masked_lm import MASK
-from s2lct.builder.stages.search import still_meets
-from s2lct.identity import content_id, shuffle_key
-from s2lct.suite.records import (
+from s2lct.builder.records import (
     Expansion,
     Family,
     FilledSentence,
@@ -28,6 +26,8 @@ from s2lct.suite.records import (
     Suggestion,
     Token,
 )
+from s2lct.builder.stages.search import still_meets
+from s2lct.identity import content_id, shuffle_key
 
 
 class Rejection(str, Enum):

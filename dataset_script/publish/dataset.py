@@ -15,7 +15,7 @@ from typing import Any
 from s2lct.cards import render_dataset_card
 from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError, ScoringError, SuiteError, VersionError
-from s2lct.labels import SLOT, TASK
+from s2lct.labels import PROMPTS, SLOT
 from s2lct.suite.cases import Case, case_from, published_suite
 from s2lct.suite.harness import (
     as_yaml,
@@ -26,7 +26,6 @@ from s2lct.suite.harness import (
 )
 from s2lct.suite.read import WrittenSuite, read_suite
 from s2lct.suite.tables import ALL, HARNESS, KINDS, SPLIT, SUITE_FILE, example_of
-from s2lct.suite.variety import variety_of
 from s2lct.suite.versions import Bump, Version, changelog_with, check_bump, compare, counted
 
 CARD = "README.md"
@@ -132,8 +131,7 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
     }
     described = suite.described | {"options": options, "version": str(version)}
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
-    variety = variety_of(row for rows in suite.rows.values() for row in rows)
-    card = render_dataset_card(described, examples, repo, variety, harness_splits(suite.rows))
+    card = render_dataset_card(described, examples, repo, harness_splits(suite.rows))
     files = {
         CARD: card.encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),
@@ -182,7 +180,7 @@ def task_id(config: str) -> str:
 def _eval_yaml(suite: WrittenSuite) -> str:
     """The file: a task for all cases, and one for those of each capability."""
     splits = {ALL: SPLIT} | harness_splits(by_capability(_cases(suite)))
-    prompt = {"template": TASK.prompt.replace(SLOT, "{prompt}")}
+    prompt = {"template": PROMPTS[0].replace(SLOT, "{prompt}")}
     tasks = [
         {
             "id": task_id(name),

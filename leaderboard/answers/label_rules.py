@@ -16,9 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, TASK, check_label_map
+from s2lct.labels import (
+    CLASS_NAMES,
+    ENDS,
+    KNOWN_MODELS,
+    LABELS,
+    NEGATIVE,
+    NEUTRAL,
+    NEUTRAL_BAND,
+    POSITIVE,
+    check_label_map,
+)
 
-NEGATIVE, NEUTRAL, POSITIVE, NEUTRAL_BAND = TASK.low, TASK.middle, TASK.high, TASK.middle_band
 MOST_CLASSES = 5
 TOLERANCE = 1e-2
 """How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
@@ -195,7 +204,7 @@ def rule_for(
 ) -> LabelRule:
     """The rule of a model by the names of its classes.
 
-    ``model`` is looked up among the task's ``known_models``; a user's ``label_map`` (see
+    ``model`` is looked up among `labels.KNOWN_MODELS`; a user's ``label_map`` (see
     `check_label_map`) comes first. Raises a ScoringError for fewer than two or more than five
     classes, classes without a meaning, or a map of classes that the model lacks.
     """
@@ -207,7 +216,7 @@ def rule_for(
             hint=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
         )
     meanings = [meaning_of(name) for name in names]
-    known = TASK.known_models.get(model, ())
+    known = KNOWN_MODELS.get(model, ())
     if (mapping := check_label_map(label_map)) is not None:
         meanings, origin = _mapped(names, mapping, called), "--label-map"
     elif len(known) == len(names) and all(
@@ -223,8 +232,8 @@ def rule_for(
     complete = tuple(meaning for meaning in meanings if meaning is not None)
     if not {NEGATIVE, POSITIVE} <= set(complete):
         raise ScoringError(
-            f"model {called}: classes {', '.join(names)} lack {' or '.join(TASK.ends)}",
-            hint=f"pass a {TASK.name} model, or say what its classes mean with --label-map",
+            f"model {called}: classes {', '.join(names)} lack {' or '.join(ENDS)}",
+            hint="pass a sentiment model, or say what its classes mean with --label-map",
         )
     return LabelRule(names, complete, checked_band(neutral_band), origin)
 
@@ -235,7 +244,7 @@ def _plain_name(name: str) -> str:
 
 def meaning_of(name: str) -> int | None:
     """The label that the name of a class means; None where it says nothing."""
-    return TASK.class_names.get(_plain_name(name))
+    return CLASS_NAMES.get(_plain_name(name))
 
 
 def numbers_of(name: str, classes: Sequence[str]) -> list[int]:

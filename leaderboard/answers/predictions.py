@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, TASK, check_label_map, is_integer
+from s2lct.labels import COLUMNS, ENDS, LABELS, check_label_map, is_integer
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import Array as Array
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels
@@ -23,7 +23,7 @@ from s2lct.leaderboard.answers.label_rules import LabelRule, Labels
 _NAME, _NUMBER = "a label name", "a label id"
 _PROBABILITIES, _SCORES = "a row of numbers", "scores with class names"
 _FORMS = (
-    f"give every row in one form: label names, label ids ({TASK.numbered}), "
+    "give every row in one form: label names, label ids (0 negative, 1 neutral, 2 positive), "
     "probabilities, or what a text-classification pipeline returns"
 )
 _WHOLE = (
@@ -141,7 +141,7 @@ def _form(number: int, row: Any) -> str:
             return _PROBABILITIES
     hint = _FORMS
     if _is_number(row):
-        hint = f"{_FORMS}; of two classes [1 - p, p] for p({TASK.ends[1]})"
+        hint = f"{_FORMS}; of two classes [1 - p, p] for p({ENDS[1]})"
     raise _refused(number, f" is no prediction: {shown(row)}, of type {type(row).__name__}", hint)
 
 
@@ -185,7 +185,7 @@ def _of_numbers(rows: Sequence[int], rule: LabelRule | None, *, named: bool) -> 
         three = ",".join(f"{number}={label}" for number, label in enumerate(LABELS))
         raise ScoringError(
             "predictions are 0 and 1 alone, and nothing says which labels these are",
-            hint=f"of a model of two classes pass --label-map 0={TASK.ends[0]},1={TASK.ends[1]} "
+            hint=f"of a model of two classes pass --label-map 0={ENDS[0]},1={ENDS[1]} "
             f"(in Python label_map={{0: …, 1: …}}), of one that never gives {LABELS[2]} {three}",
         )
     for number, value in enumerate(rows):
@@ -206,12 +206,12 @@ def _table_of_rows(
             raise _refused(number, told, "give every row a probability a class")
     shape = f"predictions of shape {(len(rows), width)}"
     if rule is None:
-        if width not in TASK.columns:
-            counts = " or ".join(map(str, sorted(TASK.columns)))
-            hint = f"pass probabilities of {counts} classes, from {' to '.join(TASK.ends)}"
+        if width not in COLUMNS:
+            counts = " or ".join(map(str, sorted(COLUMNS)))
+            hint = f"pass probabilities of {counts} classes, from {' to '.join(ENDS)}"
             raise ScoringError(shape, hint=hint)
         names = tuple(f"column {number}" for number in range(width))
-        rule = LabelRule(names, TASK.columns[width], band, "the order of the columns")
+        rule = LabelRule(names, COLUMNS[width], band, "the order of the columns")
     elif not named and list(rule.classes) != [str(n) for n in range(len(rule.classes))]:
         raise ScoringError(
             f"predictions are columns, and nothing says which is which of "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,15 +22,12 @@ from s2lct.command import (
     command,
 )
 from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError
-from s2lct.labels import LABELS, TASK, check_label_map
+from s2lct.labels import ENDS, LABELS, PROMPTS, check_label_map
 
 if TYPE_CHECKING:
-    from s2lct.engines import Engine
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
-    from s2lct.leaderboard.scoring.spread import LoadedModels
-    from s2lct.suite.cases import SuiteCases
 
 LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predictions"
 
@@ -178,12 +175,13 @@ def score_models(
     A result file each, with what the model said of every case beside it; of a language model one
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
+    from s2lct.engines import RayEngine
     from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
     from s2lct.leaderboard.scoring.score import default_cache, score
-    from s2lct.leaderboard.scoring.spread import Source, loaded
+    from s2lct.leaderboard.scoring.spread import ModelWorker, Source, loaded, shared
     from s2lct.suite.cases import load_cases
 
     if bool(models) == (predictions is not None):
@@ -202,13 +200,6 @@ def score_models(
     prompts: list[LabelPrompt] = []
     if llm or base_url:
         prompts, meanings = _prompts(prompt, meanings, max_tokens if llm else None), None
-    make: Callable[[str], Sequence[Any]]
-    if base_url is not None:
-        make = _of_server(base_url, prompts, max_tokens, keep_answers)
-    else:
-        of_name = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
-        sources = {model: of_name(model, is_folder=Path(model).exists()) for model in models}
-        make = lambda name: loaded(sources[name])  # noqa: E731
     check_out_folder(out)
     chosen = load_cases(suite).select(capability or None, None, limit)
     names = tuple(dict.fromkeys(case.capability for case in chosen.cases))
@@ -223,22 +214,28 @@ def score_models(
             )
         )
         sent.append(None)
-    elif engine == "ray" and base_url is None:
-        make = _spread([*sources.values()], chosen)
-    for model in dict.fromkeys(models):
-        try:
-            found = [
-                (each, score(each, chosen, label_map=meanings, cache=default_cache()))
-                for each in make(model)
-            ]
-        except Exception as error:  # somebody's model may fail in any way
-            if len(set(models)) == 1:
-                raise
-            warnings.warn(_why(model, error), S2lctWarning, stacklevel=2)
-            failed.append(model)
-        else:
-            files += [write_result(outcomes, out, selection) for _, outcomes in found]
-            sent += [getattr(each, "sent", None) for each, _ in found]
+    source_of = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
+    with ExitStack() as stack:
+        load: Callable[[str], Sequence[Any]] = lambda name: loaded(source_of(name))  # noqa: E731
+        if base_url is not None:
+            load = _of_server(base_url, prompts, max_tokens, keep_answers)
+        elif engine == "ray" and models:
+            workers = stack.enter_context(RayEngine(ModelWorker))
+            load = lambda name: shared(workers, source_of(name))  # noqa: E731
+        for model in dict.fromkeys(models):
+            try:
+                found = [
+                    (each, score(each, chosen, label_map=meanings, cache=default_cache()))
+                    for each in load(model)
+                ]
+            except Exception as error:  # somebody's model may fail in any way
+                if len(set(models)) == 1:
+                    raise
+                warnings.warn(_why(model, error), S2lctWarning, stacklevel=2)
+                failed.append(model)
+            else:
+                files += [write_result(outcomes, out, selection) for _, outcomes in found]
+                sent += [getattr(each, "sent", None) for each, _ in found]
     results = tuple(map(read_result, files))
     return Scores(results, tuple(files), tuple(failed), tuple(sent))
 
@@ -263,12 +260,12 @@ def _prompts(
     if meanings is not None:
         of_label = {label: word for word, label in meanings.items()}
         words = tuple(of_label[label] for label in LABELS if label in of_label)
-        if len(of_label) != len(meanings) or not of_label.keys() >= {*TASK.ends}:
+        if len(of_label) != len(meanings) or not of_label.keys() >= {*ENDS}:
             raise OptionError(
                 f"--label-map: {', '.join(meanings)} are no words of a question",
-                hint=f"give one for {' and '.join(TASK.ends)} each, and one for neutral if at all",
+                hint=f"give one for {' and '.join(ENDS)} each, and one for neutral if at all",
             )
-    wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or TASK.prompts
+    wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or PROMPTS
     return [LabelPrompt(wording, words, most_tokens=most_tokens) for wording in wordings]
 
 
@@ -287,39 +284,6 @@ def _of_server(
         return [EndpointModel(name, prompt, server) for prompt in prompts]
 
     return models_of
-
-
-def _spread(sources: Sequence[Any], chosen: SuiteCases) -> Callable[[str], Sequence[Any]]:
-    """Have workers answer all that models are to be asked: what then gives these by name.
-
-    That raises what kept a model from being loaded or asked.
-    """
-    from s2lct.leaderboard.scoring.score import default_cache
-    from s2lct.leaderboard.scoring.spread import spread
-
-    with ray_workers() as workers:
-        found = spread(workers, sources, [case.text for case in chosen.asked], default_cache())
-
-    def models_of(name: str) -> Sequence[Any]:
-        models = found[name]
-        if isinstance(models, Exception):
-            raise models
-        return models
-
-    return models_of
-
-
-@contextmanager
-def ray_workers() -> Iterator[Engine[LoadedModels]]:
-    """Workers of the cluster that RAY_ADDRESS names, or of one that is started here.
-
-    Where it has GPUs, each worker has one.
-    """
-    from s2lct.leaderboard.scoring.spread import LoadedModels
-    from s2lct.ray_engine import RayEngine
-
-    with RayEngine(LoadedModels) as engine:
-        yield engine
 
 
 def _why(name: str, error: Exception) -> str:

@@ -31,7 +31,7 @@ from inspect_ai.solver import TaskState, generate
 
 from s2lct.builder.capabilities.files import capability_files
 from s2lct.errors import S2lctError
-from s2lct.labels import LABELS, SLOT, TASK
+from s2lct.labels import LABELS, PROMPTS, SLOT
 from s2lct.leaderboard.answers.text_answers import SAID, TextAnswer, label_of
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.families import families_of
@@ -47,7 +47,7 @@ _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "
 """Why answers end, as OpenAI's API calls it; all others came to their end."""
 
 
-def samples_of(suite: SuiteCases, prompt: str = TASK.prompt) -> list[Sample]:
+def samples_of(suite: SuiteCases, prompt: str = PROMPTS[0]) -> list[Sample]:
     """A sample a case: the prompt with its text, and every label that passes as a target.
 
     Its metadata have the capability, the kind, the text, the seed, and the family that standard
@@ -148,7 +148,7 @@ def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, p
 def every_capability(
     suite: str = INSTALLED,
     limit: int | None = None,
-    prompt: str = TASK.prompt,
+    prompt: str = PROMPTS[0],
     capability: str | list[str] | None = None,
 ) -> Task:
     """The cases of all capabilities, or of some; what stands for all is the mean of these.
@@ -165,7 +165,7 @@ def every_capability(
 def _task_of(capability: str) -> Callable[..., Task]:
     @task(name=capability)
     def of_capability(
-        suite: str = INSTALLED, limit: int | None = None, prompt: str = TASK.prompt
+        suite: str = INSTALLED, limit: int | None = None, prompt: str = PROMPTS[0]
     ) -> Task:
         return _task(suite, [capability], limit, prompt)
 

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import said_by
 from s2lct.identity import fingerprint_of
-from s2lct.labels import LABELS, SLOT, TASK, space_behind
+from s2lct.labels import ENDS, LABELS, PROMPTS, SLOT, space_behind
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import TextAnswer
 from s2lct.leaderboard.models.classifier import (
@@ -40,9 +41,8 @@ from s2lct.leaderboard.models.network import (
     state_sha256,
     weights_sha256,
 )
-from s2lct.threads import batches_at_once
 
-PROMPT = TASK.prompt
+PROMPT = PROMPTS[0]
 TOKENS_A_BATCH_ON_GPU = 16_384
 """Fewer than a classifier takes: there is a logit for each word that it knows."""
 MOST_TOKENS = 32
@@ -95,7 +95,7 @@ class LabelPrompt:
     @property
     def classes(self) -> tuple[str, ...]:
         """What the words mean, in their order."""
-        return LABELS if len(self.words) == len(LABELS) else TASK.ends
+        return LABELS if len(self.words) == len(LABELS) else ENDS
 
     def about(self, text: str) -> str:
         """The prompt with a text."""

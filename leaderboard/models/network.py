@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.hub_calls import hub_call, pretrained, said_by
@@ -28,7 +29,6 @@ from s2lct.leaderboard.models.classifier import (
     card_licence,
     network_facts,
 )
-from s2lct.threads import batches_at_once
 
 TOKENS_A_BATCH = 1_024
 TOKENS_A_BATCH_ON_GPU = 65_536

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from s2lct.labels import TASK
+from s2lct.labels import PROMPTS
 from s2lct.leaderboard.results.record import Result
 
 PROMPTS_WORDS = (
@@ -75,8 +75,8 @@ def over_prompts(results: Sequence[Result]) -> list[OverPrompts]:
 
 def prompt_order(prompt: str) -> tuple[int, str]:
     """A sort key: the default prompts in their order, others behind them."""
-    known = prompt in TASK.prompts
-    return TASK.prompts.index(prompt) if known else len(TASK.prompts), prompt
+    known = prompt in PROMPTS
+    return PROMPTS.index(prompt) if known else len(PROMPTS), prompt
 
 
 def _but_prompt(result: Result) -> str:
@@ -110,7 +110,7 @@ def _mean_result(results: Sequence[Result]) -> Result:
     data = [_with_rates_of_labelled(one) for one in results]
     figures = {
         name: _mean([one[name] for one in data])
-        for name in ("overall", "capabilities", "answers", "references", "seen_in_training")
+        for name in ("overall", "capabilities", "answers", "references")
     }
     rules = [f"prompt {number}: {one.model.label_rule}" for number, one in enumerate(results, 1)]
     told = {"name": f"{first.model.name} ({len(results)} prompts)", "label_rule": "; ".join(rules)}

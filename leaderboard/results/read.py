@@ -199,7 +199,6 @@ def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
             }
             for one in references(outcomes.cases, outcomes.counterparts)
         },
-        "seen_in_training": score.seen_in_training(outcomes),
         "flipping_words": score.flipping_words(outcomes),
     }
 

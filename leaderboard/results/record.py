@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.labels import LABELS, TASK, Label
+from s2lct.labels import LABELS, PROMPTS, Label
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
@@ -17,7 +17,7 @@ from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
 
 FORMAT: Literal[4] = 4
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
-OTHER_PROMPTS = TASK.other_prompts
+OTHER_PROMPTS = PROMPTS[1:]
 USUAL_DTYPE = "float32"
 Proportion = Field(ge=0, le=1)
 Count = Field(ge=0)
@@ -111,35 +111,6 @@ class OverallRecord(_Strict):
     answered: RateRecord | None = None
 
 
-class GroupRecord(_Strict):
-    """Cases of one group: the mean of the failure rates of the capabilities that have some."""
-
-    cases: int = Count
-    capabilities: int = Count
-    failures: int = Count
-    failure_rate: float | None = Field(ge=0, le=1)
-    ci: tuple[float, float] | None
-
-
-class ComparisonRecord(_Strict):
-    """Cases with a sentence of some splits, cases known to have none, and cases of unknown origin.
-
-    A split is written ``corpus:split``.
-    """
-
-    training_data: tuple[str, ...]
-    train: GroupRecord
-    other: GroupRecord
-    unknown: GroupRecord
-
-
-class TrainingRecord(_Strict):
-    """Cases made of training data: the model's own if it is known, else each known train split."""
-
-    known: bool
-    comparisons: tuple[ComparisonRecord, ...]
-
-
 class SelectionRecord(_Strict):
     """What a part of a suite was chosen by; nothing where it was chosen in another way."""
 
@@ -214,7 +185,6 @@ class Result(_Strict):
     capabilities: dict[str, CapabilityRecord]
     answers: dict[Label, int]
     references: dict[str, ReferenceRecord]
-    seen_in_training: TrainingRecord
     flipping_words: tuple[FlippingRecord, ...]
     outcomes: OutcomesRecord
 

@@ -17,7 +17,6 @@ from s2lct.leaderboard.results.prompts import Spread, prompt_order
 from s2lct.leaderboard.scoring import chance, statistics
 from s2lct.leaderboard.scoring.both_sides import BothSides, both_sides, pairs_of
 from s2lct.leaderboard.scoring.score import Silence, silences
-from s2lct.leaderboard.scoring.training_data import group_of, main_comparison, training_data_of
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -52,11 +51,6 @@ class Standing:
     chance: float  # the failure rate of the best answer that does not read
     capabilities: dict[str, statistics.CapabilityResult]
     one_answer: tuple[int, float] | None  # the label that nearly all cases get, and its share
-    training_known: bool  # whether the model's training data is known
-    compared_with: tuple[str, ...]  # the splits that its cases are held against
-    # The mean on cases all of whose sentences are known to be outside these splits, over the
-    # capabilities that have such cases; None where there are none.
-    outside_training: statistics.Rate | None
     both_sides: BothSides | None  # None where the suite has no counterpart
     silences: dict[str, Silence]  # what got no label, see `score.silences`; mostly empty
     prompt: PromptOf | None = None  # None where there is one result of the model
@@ -116,7 +110,6 @@ def suite_standings(results: SuiteResults, seed: int = 0) -> SuiteStandings:
     prompts, owner = _prompts_of(models, figures)
     shares = np.stack([failed[owner == group].mean(axis=0) for group in range(owner.max() + 1)])
     ranks = rank_intervals(*_resampled_means(cases, shares, seed))[owner].tolist()
-    outside = _outside_training(models, cases, failed)
     known = chance.reference_means(chance.references(cases))
     _, best = chance.chance_of(known)
     answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
@@ -130,9 +123,6 @@ def suite_standings(results: SuiteResults, seed: int = 0) -> SuiteStandings:
             one_answer=chance.one_answer(
                 answers[n].tolist(), known, len(cases) - int(answers[n].sum())
             ),
-            training_known=training_data_of(one.model.name) is not None,
-            compared_with=tuple(sorted(main_comparison(one.model.name))),
-            outside_training=outside[n],
             both_sides=sides[n],
             silences=silences(cases, labels[n]),
             prompt=prompts[n],
@@ -147,23 +137,6 @@ def suite_standings(results: SuiteResults, seed: int = 0) -> SuiteStandings:
 def _place(one: Standing) -> tuple[object, ...]:
     model, number = one.scored.model, one.prompt.number if one.prompt else 0
     return one.mean, model.name, model.revision, number, one.scored.key
-
-
-def _outside_training(
-    models: Sequence[ScoredModel], cases: Sequence[Case], failed: npt.NDArray[np.bool_]
-) -> list[statistics.Rate | None]:
-    """Each model's mean on the cases that are known to be outside its training data."""
-    compared = [main_comparison(one.model.name) for one in models]
-    found: list[statistics.Rate | None] = [None] * len(models)
-    for training in dict.fromkeys(compared):
-        members = [n for n, own in enumerate(compared) if own == training]
-        chosen = [n for n, case in enumerate(cases) if group_of(case.splits, training) == "other"]
-        if chosen:
-            some = [cases[n] for n in chosen]
-            figures = statistics.model_figures(some, failed[members][:, chosen])
-            for member, one in zip(members, figures, strict=True):
-                found[member] = one.overall
-    return found
 
 
 def _prompts_of(

@@ -22,7 +22,7 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.classifier import Classifier, Function, facts_of
 from s2lct.leaderboard.models.endpoint import EndpointModel, EndpointUse
 from s2lct.leaderboard.models.language_model import LabelPrompt, TextModel
-from s2lct.leaderboard.scoring import chance, training_data
+from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.ask import answers_of, probabilities_of, read_labels
 from s2lct.leaderboard.scoring.both_sides import (
     BOTH_SIDES,
@@ -302,34 +302,6 @@ def flattened(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
         elif value is not None:
             flat[f"{prefix}{name}"] = value
     return flat
-
-
-def seen_in_training(outcomes: Outcomes) -> dict[str, Any]:
-    """Failure rates of cases made from training data, and of the rest.
-
-    A model that does better on sentences it was trained on remembers them. ``known`` says whether
-    its own training data is; of each of ``comparisons_for`` it, ``training_data`` are the splits,
-    and each of `GROUPS` has the mean over the capabilities with such cases, None without any.
-    """
-    splits = [case.splits for case in outcomes.cases]
-    comparisons: list[dict[str, Any]] = []
-    for training in training_data.comparisons_for(outcomes.model, splits):
-        groups = [training_data.group_of(memberships, training) for memberships in splits]
-        comparison: dict[str, Any] = {"training_data": sorted(training)}
-        for name in training_data.GROUPS:
-            numbers = [number for number, group in enumerate(groups) if group == name]
-            cases = [outcomes.cases[number] for number in numbers]
-            result = model_figures(cases, outcomes.failed[None, numbers])[0]
-            comparison[name] = {
-                "cases": len(cases),
-                "capabilities": len(result.capabilities),
-                "failures": result.overall.failures,
-                "failure_rate": result.overall.failure_rate if cases else None,
-                "ci": list(result.overall.ci) if cases else None,
-            }
-        comparisons.append(comparison)
-    known = training_data.training_data_of(outcomes.model) is not None
-    return {"known": known, "comparisons": comparisons}
 
 
 def flipping_words(outcomes: Outcomes) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import SAID
 from s2lct.leaderboard.results.prompts import PROMPTS_WORDS, OverPrompts
 from s2lct.leaderboard.results.read import Scored
-from s2lct.leaderboard.results.record import GroupRecord, Result
+from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring import chance
 from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES_WORDS
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -34,9 +34,8 @@ from s2lct.leaderboard.site.report import (
     with_spread,
     worst_first,
 )
-from s2lct.pages import page_templates
 from s2lct.suite.cases import Case
-from s2lct.tables import Cell, Table
+from s2lct.tables import Cell, Table, page_templates
 
 EXAMPLES = 4
 _MODELS_WITH_EXAMPLES = 3
@@ -55,8 +54,8 @@ class Examples(NamedTuple):
     broken: Sequence[Prediction]  # expansions that fail while their seeds pass
 
 
-def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> str:
-    """The report as one HTML page that needs no network, with safe HTML of other analyses.
+def html_report(scored: Sequence[Scored]) -> str:
+    """The report as one HTML page that needs no network.
 
     The suite of the first result comes first, with examples; results of one model that differ in
     the prompt alone are one model, with examples of the first.
@@ -79,10 +78,8 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
         apart=_apart(models, names, words),
         silent=models_table(first) if any_silent(results) else None,
         examples=[(name, words[name], _examples(with_examples, name)) for name in names],
-        trained=_seen_in_training(results),
         suites=suites_table([first, *others]) if others else None,
         others=[_other_suite(group) for group in others],
-        sections=sections,
         shown_name=shown_name,
         warning=one_answer_warning,
         method=[MEAN_WORDS, INTERVAL_WORDS, chance.CHANCE_WORDS]
@@ -195,32 +192,6 @@ def _apart(
             models, asked, words, lambda of: share_cell(of.both_sides), [("mean", means)]
         )
     return tables
-
-
-def _seen_in_training(results: Sequence[Result]) -> Table:
-    def cell(of: GroupRecord) -> Cell:
-        if of.failure_rate is None or of.ci is None:
-            return Cell(NOTHING, "no case")
-        interval = f"[{percent(of.ci[0])}, {percent(of.ci[1])}]"
-        return Cell(
-            percent(of.failure_rate),
-            f"{interval} {of.cases:,} cases, {of.capabilities} capabilities",
-        )
-
-    rows = [
-        [
-            Cell(shown_name(result)),
-            Cell(", ".join(one.training_data), "its own" if seen.known else "its own is not known"),
-            cell(one.train),
-            cell(one.other),
-            cell(one.unknown),
-        ]
-        for result in results
-        for seen in [result.seen_in_training]
-        for one in seen.comparisons
-    ]
-    heads = ["", "training data", "with a sentence of it", "known to have none", "unknown origin"]
-    return Table(heads, rows, names=2)
 
 
 def _conclusion(results: Sequence[Result], hardest: str) -> str:

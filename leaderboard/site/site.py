@@ -32,7 +32,7 @@ from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES_WORDS, Share
 from s2lct.leaderboard.scoring.score import Silence
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.leaderboard.site.tables import TABLES, flat_rows, write_tables
-from s2lct.pages import page_templates
+from s2lct.tables import page_templates
 
 TITLE = "S²LCT leaderboard"
 PAGE = "index.html"
@@ -195,10 +195,9 @@ def _examples(one: SuiteStandings) -> dict[str, int]:
 
 def _model_data(of: Standing, one: SuiteStandings) -> dict[str, Any]:
     """What the page says of a model and the tables do not."""
-    sides, outside, names = of.both_sides, of.outside_training, one.capabilities
+    sides, names = of.both_sides, one.capabilities
     return {
         "hub": hub_page(of.scored.model.name, of.scored.model.revision),
-        "outside": None if outside is None else [outside.failure_rate, *outside.ci, outside.cases],
         "said": "".join(map(str, of.scored.labels[: len(one.suite.cases)])),
         "sides": [
             _share(sides.capabilities[name]) if sides and name in sides.capabilities else None

@@ -45,7 +45,7 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
 def _of_model(of: Standing) -> dict[str, Any]:
     model, overall, prompt = of.scored.model, of.overall, of.prompt
     label, share = of.one_answer or (None, None)
-    silence, outside = of.silences.get("overall"), of.outside_training
+    silence = of.silences.get("overall")
     answered = silence.answered if silence else overall
     both = of.both_sides.overall if of.both_sides else None
     of_name = of.both_sides.capabilities if of.both_sides else {}
@@ -83,10 +83,6 @@ def _of_model(of: Standing) -> dict[str, Any]:
         "prompts_pass_to_fail": prompt.pass_to_fail if prompt else None,
         "one_answer": None if label is None else LABELS[label],
         "one_answer_share": share,
-        "training_data_known": of.training_known,
-        "compared_with": " ".join(of.compared_with),
-        "outside_training": outside.failure_rate if outside else None,
-        "outside_training_cases": outside.cases if outside else 0,
         "parameters": model.parameters,
         "licence": " ".join((model.licence or "").lower().split()) or None,
         "date": of.scored.date,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, TASK
+from s2lct.labels import LABELS, PROMPTS
 from s2lct.leaderboard.answers.label_rules import Labels, rule_for
 from s2lct.leaderboard.models.classifier import facts_of
 from s2lct.leaderboard.models.generating_model import GeneratingModel
@@ -173,7 +173,7 @@ def _faults_unless_near(
 def _doubts(name: str, classes: Sequence[str], options: OptionsRecord) -> Iterator[str]:
     """Why a result says less of a model than that it, used as its authors mean it, says so."""
     if options.prompt is not None:
-        if options.prompt not in TASK.prompts:
+        if options.prompt not in PROMPTS:
             yield f"own prompt {options.prompt!r}; verified are the prompts that s2lct ships"
         if options.label_words not in (None, LABELS):
             yield f"own label words {', '.join(options.label_words or ())}"

@@ -7,8 +7,6 @@ from typing import Literal
 
 from s2lct.labels import Label
 
-FormName = Literal["fluent", "paper"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
