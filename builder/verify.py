@@ -11,14 +11,13 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from s2lct.builder.annotations import LEAST_ANNOTATORS
 from s2lct.builder.capabilities.schema import Capability, Form, Template
-from s2lct.builder.curation.annotations import LEAST_ANNOTATORS
 from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.builder.stages.transform import text_of
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
-from s2lct.suite.read import WrittenSuite, description_faults, examine
-from s2lct.suite.rows import faults_told
+from s2lct.suite.read import WrittenSuite, description_faults, examine, faults_told
 from s2lct.suite.tables import ALL, COUNTERPART, ORIGINS, SPLIT, SUITE_FILE, origins_of, reading_of
 
 Row = Mapping[str, Any]

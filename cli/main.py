@@ -16,7 +16,7 @@ from s2lct.cli import analysis, publishing, scoring
 from s2lct.cli.console import Commands, console, error_console, run, show
 from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
-from s2lct.suite.checklist_release import Imported, import_checklist
+from s2lct.suite.checklist import Imported, import_checklist
 from s2lct.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def show_export(rows: int, *, out: Path, format: str) -> None:
 
 @Panel(imports).shows(
     import_checklist,
-    "s2lct import checklist release_data.tar.gz --out checklist.jsonl.gz",
+    "s2lct import checklist sentiment_suite.pkl --out checklist.jsonl.gz",
     name="checklist",
 )
 def show_imported(imported: Imported) -> None:

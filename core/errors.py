@@ -63,12 +63,12 @@ class OutputError(S2lctError):
     """Nothing can be written where something was asked for."""
 
 
-class SuiteError(S2lctError):
-    """A folder is not a suite, or its files do not fit together."""
-
-
 class ScoringError(S2lctError):
     """A model, a suite, predictions or a result file cannot be used as they are."""
+
+
+class SuiteError(ScoringError):
+    """A folder is not a suite, or its files do not fit together."""
 
 
 class GateError(ScoringError):

@@ -37,7 +37,7 @@ from s2lct.analysis.coverage.measure import (
 )
 from s2lct.analysis.plots import picture, style
 from s2lct.cli.main import app
-from s2lct.errors import AnalysisError
+from s2lct.errors import AnalysisError, S2lctError
 
 runner = CliRunner(env={"COLUMNS": "200"})
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -447,7 +447,7 @@ def test_checklists_lines_are_a_suite(checklist: Path) -> None:
 )
 def test_suites_that_cannot_be_measured_are_refused(tmp_path: Path, row: dict[str, Any]) -> None:
     path = write_lines(tmp_path / "other.jsonl", [row])
-    with pytest.raises(AnalysisError, match=r"other\.jsonl"):
+    with pytest.raises(S2lctError, match=r"other\.jsonl"):
         texts_of_suite(str(path))
 
 

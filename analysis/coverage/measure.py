@@ -18,9 +18,8 @@ from s2lct.errors import AnalysisError
 from s2lct.files import is_here
 from s2lct.identity import shuffle_key
 from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import texts_of_cases
-from s2lct.suite.other_suites import CHECKLIST, is_spec
-from s2lct.suite.row_files import rows_of_file
+from s2lct.suite.checklist import read_cases
+from s2lct.suite.other_suites import CHECKLIST, is_spec, rows_of_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +70,7 @@ def texts_of_suite(suite: str) -> list[Text]:
     Such a file holds CheckList's cases, those of invariance and directional tests too, or pairs.
 
     Raises:
-        AnalysisError: the file holds something else.
+        AnalysisError: a pair is none.
         ScoringError: there is no such suite, or it is damaged.
     """
     path = Path(suite.removeprefix(f"{CHECKLIST}:"))
@@ -79,7 +78,7 @@ def texts_of_suite(suite: str) -> list[Text]:
         return [case.text for case in load_cases(suite).cases]
     if holds_pairs(path):
         return [pair.texts for pair in read_pairs(path)]
-    return [*texts_of_cases(path)]
+    return [text for case in read_cases(path) for text in case.texts]
 
 
 def named_suites(names: Sequence[str]) -> dict[str, list[Text]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,13 +29,12 @@ from s2lct.analysis.coverage.wimask import learn_masks
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.kept import Array, kept, kept_arrays
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
-from s2lct.analysis.training import Example, fine_tune
+from s2lct.analysis.training import Example, fine_tuned
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.network import Network
 from s2lct.progress import bar
 
 COVER, MNCOVER = "cover", "mncover"
@@ -224,17 +222,13 @@ def accuracies(
 
     The model is trained on each set from its weights; all sentences have labels that it knows.
     """
-    encoder: Any = judge.model
-    meanings = dict(zip(judge.rule.classes, (LABELS[n] for n in judge.rule.meanings), strict=True))
     texts, labels = [s.text for s in test], [LABELS.index(s.label) for s in test]
     shown = bar("training", len(sets) * len(seeds))
     found: dict[str, list[float]] = {name: [] for name in sets}
     for name, part in sets.items():
         examples = [Example(s.text, LABELS.index(s.label)) for s in part]
         for seed in seeds:
-            network = Network(encoder.tokenizer, copy.deepcopy(encoder.model), encoder.name)
-            fine_tune(network, judge.rule, examples, seed=seed)
-            predicted = Judge(network, label_map=meanings).likeliest(texts)
+            predicted = fine_tuned(judge, examples, seed=seed).likeliest(texts)
             found[name].append(float(np.mean(predicted == labels)))
             shown(1)
     return found

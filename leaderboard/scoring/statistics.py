@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.suite.cases import Case
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import Case, families_of
 from s2lct.suite.tables import KINDS
 
 RESAMPLES = 1_000
