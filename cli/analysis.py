@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.measure import Measured
     from s2lct.analysis.explain.report import ExplanationFile
-    from s2lct.analysis.study.agreement import StudyResult
+    from s2lct.analysis.study import StudyResult
 
 LOW_FIDELITY = 0.9
 app = typer.Typer()
@@ -156,19 +156,11 @@ def show_study(written: study.WrittenStudy, *, out: Path, sets: int, seeds: int)
 @STUDY.shows(
     study.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
 )
-def show_agreement(result: StudyResult, *, out: Path | None, disputed: Path | None) -> None:
-    """Agreement of annotators with the suite and each other, and what they dispute."""
-    from s2lct.analysis.study.agreement import agreement_table, disputed_lines
+def show_agreement(result: StudyResult, *, out: Path | None) -> None:
+    """Agreement of annotators with the suite and each other, and how much they dispute."""
+    from s2lct.analysis.study import agreement_table
 
     console.print(agreement_table(result))
-    console.print(
-        f"{len(result.annotators)} annotators, {result.kinds['all'].answers} ratings of sentiment, "
-        f"{result.missing} ratings left out. [95 % intervals]: bootstrap of families. "
-        "α: Krippendorff's, ordinal.",
-    )
-    for line in disputed_lines(result):
-        show(line)
+    console.print(f"{len(result.disputed)} cases that no majority agrees about with the suite.")
     if out is not None:
-        console.print(f"Figures written to {out}")
-    if disputed is not None:
-        show(f"{len(result.disputed)} disputed cases written to {disputed}")
+        console.print(f"Figures and disputed cases written to {out}")
