@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from s2lct.builder.models import EMBEDDED, same_lengths
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.shipped import shipped
+from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 from s2lct.hub_calls import pretrained, said_by
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-MASK = "{mask}"
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
 _LETTERS = re.compile(r"[A-Za-z]+")
