@@ -11,9 +11,8 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from s2lct.analysis.coverage.criteria import build_metrics
-from s2lct.analysis.coverage.curves import Curve, drawing, measure
 from s2lct.analysis.coverage.encoder import load_encoder
-from s2lct.analysis.coverage.suites import reference_and_held_out
+from s2lct.analysis.coverage.measure import Curve, drawing, measure, read_reference
 from s2lct.analysis.diversity import (
     ALL_CASES,
     SEEDS,
@@ -250,11 +249,11 @@ def coverage(inputs: Inputs) -> Reproduction:
     inputs.need("model", "suite", "checklist", "reference")
     metrics, random = ("BoundCov", "SActCov"), "random sentences"
     read = load_cases(str(inputs.suite))
-    bounds, held_out = reference_and_held_out(str(inputs.reference), None, inputs.seed)
+    bounds, held_out = read_reference(str(inputs.reference), None, inputs.seed)
     texts = {
         SUITE: {case.text for case in read.cases},
         CHECKLIST: {case.text for case in inputs.read_checklist()},
-        random: {case.text for case in held_out.cases},
+        random: {str(text) for of in held_out.values() for text in of},
     }
     texts = {name: part for name, part in texts.items() if part}
     most = min(len(part) for part in texts.values())
@@ -269,7 +268,7 @@ def coverage(inputs: Inputs) -> Reproduction:
             chosen = chosen[:most]
 
             def measured(name: str = name, chosen: list[str] = chosen) -> dict[str, Curve]:
-                found = measure(name, chosen, encoder, boundary, 10, 20, inputs.seed)  # noqa: B023
+                found = measure(name, chosen, encoder, boundary, shuffles=10, seed=inputs.seed)  # noqa: B023
                 return dict(found.curves)
 
             about = ["curves", fingerprint_of([bounds, chosen]), inputs.seed]
