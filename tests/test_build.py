@@ -25,7 +25,7 @@ from typer.testing import CliRunner, Result
 from s2lct import identity
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.sources import sentence_id
+from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import BuildError, CapabilityError
@@ -316,7 +316,7 @@ def test_a_second_build_into_the_same_folder_is_refused(
     assert not out.exists()
 
 
-@pytest.mark.parametrize("changed", ["builder/stages/judge.py", "builder/data/phrases.parquet"])
+@pytest.mark.parametrize("changed", ["builder/stages/choose.py", "builder/data/phrases.parquet"])
 def test_a_suite_of_other_code_or_data_is_another_build(
     corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
