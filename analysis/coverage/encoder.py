@@ -18,7 +18,7 @@ from s2lct.analysis.judge import load_model
 from s2lct.engines import batches_at_once
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.models.network import Network, model_fingerprint
-from s2lct.progress import bar, no_bars
+from s2lct.progress import bar
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -98,10 +98,11 @@ class EncoderModel(Network):
     def activations(self, texts: Iterable[Text], name: str = "") -> Iterator[Activations]:
         """What the model computes for each text, in their order, with a bar of that name."""
         texts = list(texts)
-        shown = (bar if name else no_bars)(name, len(texts))
+        advance = bar(name, len(texts)) if name else None
         for computed in batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu"):
             yield computed
-            shown(1)
+            if advance is not None:
+                advance(1)
 
     def _computed(self, text: Text) -> Activations:
         import torch
