@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.paper_form import families_in_paper_form
 from s2lct.builder.records import Family, Seed, Sentence, Source
-from s2lct.builder.write import CapabilityCounts
 from s2lct.cache import Cache
 from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, SuiteError
@@ -40,7 +39,7 @@ from s2lct.suite.write import files_of_suite
 Rows = dict[str, list[dict[str, Any]]]
 
 
-def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
+def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     """Build a suite and write it to ``config.out``; the counts of the closing table.
 
     Interrupted at any moment, the same call is fast as far as it was, and writes the same bytes.
@@ -56,7 +55,8 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
     recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.annotation_files]}
     with locked(out):
         if (described := _built_before(inputs.config, out, recorded)) is not None:
-            return {name: _counts(counted) for name, counted in described["counts"].items()}
+            counts: dict[str, dict[str, int]] = described["counts"]
+            return counts
         counted: dict[str, Counter[str]] = {one.id: Counter() for one in inputs.capabilities}
         with kept_models(inputs) as models:
             make = _fluent_rows if config.templates == "fluent" else _paper_rows
@@ -66,7 +66,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
                 f"--corpus {config.corpus}: no capability's search found a sentence",
                 hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
             )
-        counts = {name: _counts(found) for name, found in counted.items()}
+        counts = {name: {of: found[of] for of in write.COUNTED} for name, found in counted.items()}
         with whole_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(
                 inputs.config, inputs.capabilities, rows, counts, inputs.corpora, recorded, folder
@@ -238,8 +238,3 @@ def _paper_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counte
         counted,
     )
     return {name: list(write.rows(group)) for name, group in families.items()}
-
-
-def _counts(counted: Mapping[str, int]) -> CapabilityCounts:
-    columns = [one.name for one in fields(CapabilityCounts)]
-    return CapabilityCounts(**{column: counted.get(column, 0) for column in columns})

@@ -80,7 +80,7 @@ def written(made: Reproduced) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in made.files}
 
 
-def said_by(folder: Path, texts: Sequence[str]) -> dict[str, int]:
+def reason_of(folder: Path, texts: Sequence[str]) -> dict[str, int]:
     """The likeliest label of each text, asked one by one."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -110,7 +110,7 @@ def test_table_3_counts_what_models_fail(
     made = reproduce(**options, out=tmp_path / "out")
     cases = load_cases(suite_folder).cases
     texts = [case.text for case in cases] + [text for _, text, _ in MADE_UP]
-    said = {str(folder): said_by(folder, texts) for folder in (model, other_model)}
+    said = {str(folder): reason_of(folder, texts) for folder in (model, other_model)}
     own = [row for row in rows_of(made) if row["model"] in said]
     assert {row["capability"] for row in own} == {case.capability for case in cases} | {"all"}
     for row in own:
@@ -329,7 +329,7 @@ def naive_productions(texts: Sequence[str]) -> set[str]:
     """Of the stub models' parses, sentence by sentence."""
     from nltk import Tree
 
-    from s2lct.analysis.diversity.readings import sentences
+    from s2lct.analysis.diversity import sentences
     from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
 
     found: set[str] = set()

@@ -19,7 +19,7 @@ from s2lct.builder.models.shipped import shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
-from s2lct.hub_calls import pretrained, said_by
+from s2lct.hub_calls import pretrained, reason_of
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
             )
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
-            f"{shown}: cannot be loaded ({said_by(error)})",
+            f"{shown}: cannot be loaded ({reason_of(error)})",
             hint="name a masked language model of the Hub or a local folder; without a "
             "network, download it first or use --mlm embedded",
         ) from error
