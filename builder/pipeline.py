@@ -132,7 +132,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
     # First what may be missing: reading the corpus can take long.
     neutral = read_neutral(config.neutral, **columns)
     corpus = read_corpus(config.corpus, **columns)
-    corpora = without_conflicts(corpus, neutral) if neutral else [corpus]
+    corpora = without_conflicts([corpus, neutral]) if neutral else [corpus]
     progress(1, f"{sum(len(one.sentences) for one in corpora):,} sentences")
     loaded = LoadedModels(config.tagger, config.parser, config.mlm)
     recorded_inputs = {
