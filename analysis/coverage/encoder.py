@@ -18,7 +18,7 @@ from s2lct.analysis.judge import load_model
 from s2lct.engines import batches_at_once
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.models.network import Network, model_fingerprint
-from s2lct.progress import bar, no_bars
+from s2lct.progress import bar
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -95,11 +95,14 @@ class EncoderModel(Network):
         ids: list[int] = self.encoded([text])["input_ids"][0].tolist()
         return ids
 
-    def activations(self, texts: Iterable[Text], name: str = "") -> Iterator[Activations]:
-        """What the model computes for each text, in their order, with a bar of that name."""
-        texts = list(texts)
-        shown = (bar if name else no_bars)(name, len(texts))
-        for computed in batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu"):
+    def activations(self, texts: Iterable[Text]) -> Iterator[Activations]:
+        """What the model computes for each text, in their order; few are held at a time."""
+        return batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu")
+
+    def shown_activations(self, texts: Sequence[Text], name: str) -> Iterator[Activations]:
+        """Likewise, with a bar of that name."""
+        shown = bar(name, len(texts))
+        for computed in self.activations(texts):
             yield computed
             shown(1)
 
