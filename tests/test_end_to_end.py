@@ -149,7 +149,7 @@ def test_from_a_corpus_to_a_leaderboard_and_a_second_version(
     told = maintainer.s2lct("leaderboard", "check", submission, "--suite", suite, "--rescore")
     assert "accepted" in told
     assert "scored again" in told
-    hub.server.repo("dataset", RESULTS).merge(1, "maintainer")
+    hub.server.repo("dataset", RESULTS).merge(1)
 
     # The leaderboard.
     board = ("leaderboard", "build", RESULTS, "--suite", DATASET, "--out", "site")
@@ -210,7 +210,7 @@ def test_from_a_corpus_to_a_leaderboard_and_a_second_version(
     assert len(reasons) >= 2
     assert "Traceback" not in refused.stderr
     # Even where somebody merges it, it does not come onto the page.
-    hub.server.repo("dataset", RESULTS).merge(2, "maintainer")
+    hub.server.repo("dataset", RESULTS).merge(2)
     assert "left out" in reader.s2lct(*board)
     assert standings(reader.home / "site") == ranked
     assert "<script>alert" not in (reader.home / "site" / "index.html").read_text()

@@ -285,7 +285,7 @@ def test_a_proposal_is_tagged_once_it_is_merged(
     assert publisher.server.files("dataset", REPO) == before
     assert set(publisher.tags()) == {"v1.0.0"}
     repo = publisher.server.repo("dataset", REPO)
-    repo.merge(1, "maintainer")
+    repo.merge(1)
     commits = len(repo.history("main"))
     publisher.done(*command)
     assert repo.tags["v1.1.0"] == repo.branches["main"]
@@ -486,7 +486,7 @@ def test_a_stranger_proposes_results(
     publisher.refused(*proposal)
     publisher.done("results", ours, "--to", RESULTS)
     publisher.done(*proposal, token=STRANGER.token)
-    publisher.server.repo("dataset", RESULTS).merge(1, "maintainer")
+    publisher.server.repo("dataset", RESULTS).merge(1)
     files = publisher.server.files("dataset", RESULTS)
     assert sum("tiny-sentiment" in path for path in files) == 2
     assert sum("vader" in path for path in files) == 2
@@ -519,7 +519,7 @@ def test_a_model_gets_its_result(with_model: Publisher, suite_folder: Path, tmp_
     path = write_result(outcomes_of(suite_folder, MODEL), tmp_path)
     command = ("model-result", path, "--dataset", REPO)
     with_model.done(*command, "--create-pr")
-    with_model.server.repo("model", MODEL).merge(1, "stranger")
+    with_model.server.repo("model", MODEL).merge(1)
     files = with_model.server.files("model", MODEL)
     from huggingface_hub import parse_eval_result_entries
 
