@@ -12,22 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.builder import write
+from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.files import load_capabilities, recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.curation.annotations import Annotations
-from s2lct.builder.fluent_form import ComposedFamily, FluentForm, Pool
+from s2lct.builder.fluent_form import FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.paper_form import families_in_paper_form
-from s2lct.builder.records import Sentence
-from s2lct.builder.sources import Source
-from s2lct.builder.stages.compose import ComposedSeed
+from s2lct.builder.records import Family, Seed, Sentence, Source
 from s2lct.builder.write import CapabilityCounts
 from s2lct.cache import Cache
 from s2lct.engines import Engine, InProcess, RayEngine
@@ -200,21 +198,19 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
             config, own, inputs.lexicon, inputs.grammar, models, annotations if annotated else None
         )
         families = fluent_families(form, inputs.sentences, counted)
-        rows |= {
-            id: list(write.composed_rows(some, form.annotations)) for id, some in families.items()
-        }
+        rows |= {id: list(write.rows(some, form.annotations)) for id, some in families.items()}
     return rows
 
 
 def fluent_families(
     form: FluentForm, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
-) -> dict[str, list[ComposedFamily]]:
+) -> dict[str, list[Family]]:
     """The families of each capability; ``counted`` takes the counts of the closing table."""
     pools: dict[str, dict[str, Pool]] = {one.id: {} for one in form.capabilities}
     for slot in form.slots(sentences):
         pools[slot.capability][slot.name] = Pool(form, slot)
     progress = bar("compose", len(form.capabilities))
-    seeds: dict[str, list[ComposedSeed]] = {}
+    seeds: dict[str, list[Seed]] = {}
     for one in form.capabilities:
         seeds[one.id] = form.compose(one, pools[one.id])
         counted[one.id]["found"] = sum(pool.drawn.found for pool in pools[one.id].values())

@@ -20,10 +20,10 @@ from s2lct.cli.options import Panel
 from s2lct.tables import Table
 
 if TYPE_CHECKING:
-    from s2lct.analysis.coverage.curves import CoverageReport
     from s2lct.analysis.coverage.masks import Masks
+    from s2lct.analysis.coverage.measure import Measured
     from s2lct.analysis.explain.report import ExplanationFile
-    from s2lct.analysis.study.agreement import StudyResult
+    from s2lct.analysis.study import StudyResult
 
 LOW_FIDELITY = 0.9
 app = typer.Typer()
@@ -52,20 +52,14 @@ def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) ->
 @INSIDE.shows(
     retrain.retrain,
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
-    "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
+    "s2lct retrain embedded-3class --on each --suite dist/s2lct --out retrained/",
 )
-def show_retrained(retrained: retrain.Retrained, *, model: str, suite: str) -> None:
+def show_retrained(retrained: retrain.Retrained, *, suite: str) -> None:
     """Failure rates before and after: of one training, or a matrix."""
-    from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
+    from s2lct.analysis.retrain import matrix_table, training_table
 
-    rows = retrained.matrix.rows
-    if len(rows) == 1:
-        console.print(row_table(rows[0]))
-        console.print(forgotten_line(rows[0]))
-        if dropped := sum(rows[0].dropped_neutral):
-            console.print(f"Neutral cases dropped, as {model} has no neutral class: {dropped}")
-    else:
-        console.print(matrix_table(retrained.matrix))
+    first, *others = retrained.matrix.trainings
+    console.print(matrix_table(retrained.matrix) if others else training_table(first))
     console.print(f"Written: {', '.join(map(str, retrained.files))}")
     if retrained.model is not None:
         console.print(f"Score a model: s2lct score {retrained.model} --suite {suite}")
@@ -77,41 +71,15 @@ def show_retrained(retrained: retrain.Retrained, *, model: str, suite: str) -> N
     "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
     "    --model embedded-2class --reference embedded --curve coverage.png",
 )
-def show_coverage(report: CoverageReport, *, curve: Path | None) -> None:
+def show_coverage(measured: list[Measured], *, model: str, curve: Path | None) -> None:
     """Coverage of each suite, alone and together."""
-    from s2lct.analysis.coverage.curves import percent
+    from s2lct.analysis.coverage.measure import percent
 
-    figures = report.measured[0].values
-    rows = [
-        [row.suite, f"{row.cases:,}", *map(percent, row.values.values())] for row in report.rows
-    ]
-    console.print(Table(("", "cases", *figures), rows, report.title))
+    rows = [[m.name, f"{m.texts:,}", *map(percent, m.values.values())] for m in measured]
+    title = f"Coverage of {model}, % (COVER, MNCOVER: of all neurons of 128 places, as the paper)"
+    console.print(Table(("", "cases", *measured[0].values), rows, title))
     if curve is not None:
         console.print(f"Curves written to {curve}")
-
-
-@INSIDE.shows(
-    coverage.minimize,
-    "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
-    "    --by cover --threshold 1e-3 --out dist/small",
-)
-def show_minimized(minimized: coverage.Minimized) -> None:
-    """Cases and failures that stay."""
-    counts = (f"> {threshold:g}" for threshold in minimized.thresholds)
-    columns = ("", "cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max")
-    rows = []
-    for name, row in minimized.table.items():
-        shares = (row.smaller, row.before, row.mean_after, row.max_after)
-        shown = ("–" if share is None else f"{100 * share:.1f}" for share in shares)
-        rows.append([name, f"{row.cases:,}", *(f"{count:,}" for count in row.kept), *shown])
-    console.print(Table(columns, rows, minimized.title))
-    for reduced in minimized.reduced:
-        if not reduced.kept:
-            console.print(f"Threshold {reduced.threshold:g}: no case stays.")
-    if any(reduced.for_expansions for reduced in minimized.reduced):
-        stayed = ", ".join(f"{len(reduced.for_expansions):,}" for reduced in minimized.reduced)
-        console.print(f"Seeds that stay for an expansion's sake: {stayed}.")
-    console.print(f"Written: {', '.join(map(str, minimized.files))}")
 
 
 @INSIDE.shows(
@@ -125,31 +93,19 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
         ("held-out texts", f"{about['held_out']:,}"),
         ("fidelity", f"{about['fidelity']:.1%}"),
         ("fidelity of the untrained layer", f"{about['fidelity_untrained']:.1%}"),
-        ("fidelity by the word mask alone", f"{about['fidelity_of_masks']:.1%}"),
         ("p(word)", "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"])),
         ("words kept", f"{about['words_kept']:,} of {len(found.words):,}"),
         ("seen pairs kept", f"{about['pairs_kept']:,} of {about['pairs_seen']:,}"),
     )
     console.print(Table(("WIMASK", model), rows))
+    if about["words_kept"] == about["words_seen"]:
+        note("The masks keep every word that the texts have: give a higher --lr, or more --epochs.")
     if about["fidelity"] < LOW_FIDELITY:
         note(
             f"The masked model agrees with {model} on {about['fidelity']:.1%} of "
             "the held-out texts only: give a lower --lr, or more texts."
         )
     console.print(f"Masks written to {out / coverage.MASKS_FILE}")
-
-
-@INSIDE.shows(
-    coverage.augment,
-    "s2lct augment embedded --model embedded-2class --by cover \\\n"
-    "    --limit 300 --out more.jsonl",
-)
-def show_augmented(augmented: coverage.Augmented, *, out: Path) -> None:
-    """How many texts came to the corpus."""
-    console.print(
-        f"{augmented.added:,} texts added to {augmented.texts:,}, made from {augmented.tried:,} of "
-        f"them. Written to {out}"
-    )
 
 
 @JUDGING.shows(
@@ -200,19 +156,11 @@ def show_study(written: study.WrittenStudy, *, out: Path, sets: int, seeds: int)
 @STUDY.shows(
     study.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
 )
-def show_agreement(result: StudyResult, *, out: Path | None, disputed: Path | None) -> None:
-    """Agreement of annotators with the suite and each other, and what they dispute."""
-    from s2lct.analysis.study.agreement import agreement_table, disputed_lines
+def show_agreement(result: StudyResult, *, out: Path | None) -> None:
+    """Agreement of annotators with the suite and each other, and how much they dispute."""
+    from s2lct.analysis.study import agreement_table
 
     console.print(agreement_table(result))
-    console.print(
-        f"{len(result.annotators)} annotators, {result.kinds['all'].answers} ratings of sentiment, "
-        f"{result.missing} ratings left out. [95 % intervals]: bootstrap of families. "
-        "α: Krippendorff's, ordinal.",
-    )
-    for line in disputed_lines(result):
-        show(line)
+    console.print(f"{len(result.disputed)} cases that no majority agrees about with the suite.")
     if out is not None:
-        console.print(f"Figures written to {out}")
-    if disputed is not None:
-        show(f"{len(result.disputed)} disputed cases written to {disputed}")
+        console.print(f"Figures and disputed cases written to {out}")

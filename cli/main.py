@@ -47,7 +47,6 @@ COUNTED = {
     "rejected_unlikely": "too\nunlikely",
     "rejected_sentiment": "sentiment\nmoved",
     "duplicates": "twice",
-    "excluded": "left\nout",
     "expansions": "expansions",
     "counterparts": "contrasts",
 }

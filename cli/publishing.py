@@ -16,7 +16,7 @@ from s2lct.leaderboard.commands import leaderboards
 if TYPE_CHECKING:
     from s2lct.dataset_script.install import Installed
     from s2lct.leaderboard.results.standings import SuiteStandings
-    from s2lct.leaderboard.submission.check import Verdict
+    from s2lct.leaderboard.results.submission import Verdict
 
 NAME = "s2lct"
 REFUSED = 1
@@ -90,7 +90,7 @@ def show_installed(installed: Installed) -> None:
 @Panel(leaderboard).shows(
     leaderboards.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
-def show_site(standings: list[SuiteStandings], *, out: Path) -> None:
+def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
     """The suites of the leaderboard, and where its page is."""
     from s2lct.leaderboard.site.site import PAGE
 
@@ -114,11 +114,9 @@ def show_verdicts(
     ] = False,
 ) -> None:
     """Each verdict with its reasons; the exit status is 1 where a result is refused."""
-    from s2lct.leaderboard.submission.check import in_words
-
     refused = False
     for verdict in verdicts:
         refused = refused or not verdict.accepted
-        show(verdict.as_json() if as_json else "\n".join(in_words(verdict)))
+        show(verdict.as_json() if as_json else str(verdict))
     if refused:
         raise typer.Exit(REFUSED)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from s2lct.errors import PublishError, S2lctError
-from s2lct.hub_calls import causes_of, hub_call, said_by, without_token
+from s2lct.hub_calls import causes_of, hub_call, reason_of, without_token
 from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def refusals(action: str, repo: str, failed: str = "Nothing was changed by that"
     except S2lctError:
         raise
     except Exception as error:
-        reason = said_by(error)
+        reason = reason_of(error)
         causes = list(causes_of(error))
         if answers := [cause for cause in causes if isinstance(cause, HfHubHTTPError)]:
             reason, hint = _refusal(answers[0], repo)

@@ -7,7 +7,7 @@ thread, and several threads compute several texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from s2lct.engines import batches_at_once
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.network import Network, model_fingerprint
-from s2lct.progress import bar
+from s2lct.progress import bar, no_bars
 
 _KINDS = "of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind"
 
@@ -86,59 +86,48 @@ class EncoderModel(Network):
         """How many encoder layers it has."""
         return int(self.model.config.num_hidden_layers)
 
+    def encoded(self, texts: Sequence[Text]) -> Any:
+        """A batch of texts as the model takes it, padded; of a pair, the longer text is cut."""
+        pairs = not isinstance(texts[0], str)
+        given = map(list, zip(*texts, strict=True)) if pairs else (list(texts),)
+        return self.tokenizer(
+            *given,
+            truncation=True,
+            max_length=self.most_tokens,
+            padding=len(texts) > 1,
+            return_token_type_ids=None if pairs else False,
+            return_tensors="pt",
+        ).to(self.device)
+
     def token_ids(self, text: Text) -> list[int]:
-        """A text's tokens, special ones included, cut after `most_tokens`.
+        """A text's tokens, special ones included, as many as the model reads."""
+        ids: list[int] = self.encoded([text])["input_ids"][0].tolist()
+        return ids
 
-        Of a pair, the longer text is cut.
-        """
-        given = (text,) if isinstance(text, str) else text
-        return list(
-            self.tokenizer(*given, truncation=True, max_length=self.most_tokens)["input_ids"]
-        )
-
-    def pair_types(self, ids: Any) -> dict[str, Any]:
-        """Which text of a pair each token is of, as the model's argument; none where it has none.
-
-        Token ids and types are tensors of shape (pairs, tokens).
-        """
-        if "token_type_ids" not in self.tokenizer.model_input_names:
-            return {}
-        ends = (ids == self.tokenizer.sep_token_id).long()
-        second = (ends.cumsum(dim=1) - ends > 0) & (ids != self.tokenizer.pad_token_id)
-        return {"token_type_ids": second.long()}
-
-    def activations(self, texts: Iterable[Text]) -> Iterator[Activations]:
-        """What the model computes for each text, in their order; few are held at a time."""
-        return batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu")
-
-    def shown_activations(self, texts: Iterable[Text], name: str) -> Iterator[Activations]:
-        """Likewise, with a bar of that name."""
+    def activations(self, texts: Iterable[Text], name: str = "") -> Iterator[Activations]:
+        """What the model computes for each text, in their order, with a bar of that name."""
         texts = list(texts)
-        shown = bar(name, len(texts))
-        for one in self.activations(texts):
-            yield one
+        shown = (bar if name else no_bars)(name, len(texts))
+        for computed in batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu"):
+            yield computed
             shown(1)
 
     def _computed(self, text: Text) -> Activations:
         import torch
 
-        ids = self.token_ids(text)
-        inputs = torch.tensor([ids], device=self.device)
-        types = {} if isinstance(text, str) else self.pair_types(inputs)
+        inputs = self.encoded([text])
         with torch.inference_mode():
-            found = self.model(
-                input_ids=inputs,
-                attention_mask=torch.ones_like(inputs),
-                output_hidden_states=True,
-                output_attentions=True,
-                **types,
-            )
+            found = self.model(**inputs, output_hidden_states=True, output_attentions=True)
 
-        def of(tensors: Any) -> tuple[Floats, ...]:
+        def arrays(tensors: Any) -> tuple[Floats, ...]:
             return tuple(tensor[0].float().cpu().numpy() for tensor in tensors or ())
 
-        (logits,) = of([found.logits])
-        return Activations(np.array(ids), of(found.hidden_states), of(found.attentions), logits)
+        return Activations(
+            inputs["input_ids"][0].cpu().numpy(),
+            arrays(found.hidden_states),
+            arrays(found.attentions),
+            *arrays([found.logits]),
+        )
 
 
 def _no_encoder(name: str, why: str) -> AnalysisError:

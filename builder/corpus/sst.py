@@ -19,7 +19,7 @@ from s2lct.builder.language.natural_text import (
     undo_escapes,
 )
 from s2lct.errors import CorpusError
-from s2lct.hub_calls import said_by
+from s2lct.hub_calls import reason_of
 from s2lct.labels import Label
 
 FILES = ("datasetSentences.txt", "datasetSplit.txt", "dictionary.txt", "sentiment_labels.txt")
@@ -92,7 +92,7 @@ def _downloaded(url: str) -> Path:
     try:
         return Path(DownloadManager().download(url))
     except Exception as error:  # every way in which fetching can fail has its own class
-        raise CorpusError(f"{url} cannot be downloaded: {said_by(error)}", hint=HINT) from error
+        raise CorpusError(f"{url} cannot be downloaded: {reason_of(error)}", hint=HINT) from error
 
 
 def _read_treebank(path: Path) -> dict[str, _Sentence]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.language.natural_text import natural
 from s2lct.errors import CorpusError
-from s2lct.hub_calls import data_set, said_by
+from s2lct.hub_calls import data_set, reason_of
 from s2lct.labels import LABELS, Label
 from s2lct.plain_text import plain
 
@@ -90,7 +90,7 @@ def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
         table.data.table.validate(full=True)  # bytes that are no UTF-8 are found here, or later
     except Exception as error:  # each reader has errors of its own
         raise CorpusError(
-            f"{path} cannot be read as {kind}: {said_by(error.__cause__ or error)}",
+            f"{path} cannot be read as {kind}: {reason_of(error.__cause__ or error)}",
             hint="check that it is UTF-8, and that texts with commas stand in double quotes",
         ) from error
     return _corpus_of(
@@ -139,7 +139,7 @@ def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
         table = data_set(name, config or None, split=split)
     except Exception as error:
         raise CorpusError(
-            f"{where} cannot be loaded: {said_by(error)}",
+            f"{where} cannot be loaded: {reason_of(error)}",
             hint="check its name, configuration and split on https://huggingface.co/datasets "
             "and the network",
         ) from error
