@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import re
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -75,7 +76,7 @@ class Repo:
         self.branches["main"] = self.add_commit(None, ATTRIBUTES)
 
     def add_commit(self, parent: str | None, tree: Tree) -> str:
-        id = hashlib.sha1(f"{parent} {len(self.commits)} {sorted(tree)}".encode()).hexdigest()
+        id = secrets.token_hex(20)
         self.commits[id] = Commit(id, parent, dict(tree))
         return id
 
