@@ -329,7 +329,7 @@ def naive_productions(texts: Sequence[str]) -> set[str]:
     """Of the stub models' parses, sentence by sentence."""
     from nltk import Tree
 
-    from s2lct.analysis.diversity.readings import sentences
+    from s2lct.analysis.diversity import sentences
     from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
 
     found: set[str] = set()

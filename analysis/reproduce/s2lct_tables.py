@@ -13,10 +13,17 @@ from pydantic import TypeAdapter
 from s2lct.analysis.coverage.criteria import build_metrics
 from s2lct.analysis.coverage.encoder import load_encoder
 from s2lct.analysis.coverage.measure import Curve, drawing, measure, read_reference
-from s2lct.analysis.diversity.measures import Diversity, compare
-from s2lct.analysis.diversity.readings import Reader
-from s2lct.analysis.diversity.report import as_png
-from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS, Groups, Text, corpus_texts, grouped
+from s2lct.analysis.diversity import (
+    ALL_CASES,
+    SEEDS,
+    Diversity,
+    Groups,
+    Text,
+    compare,
+    corpus_texts,
+    drawn_as,
+    grouped,
+)
 from s2lct.analysis.explain.attribution import method_of
 from s2lct.analysis.explain.report import aggregate
 from s2lct.analysis.explain.search import Explanation, Options, chosen_rows, explain
@@ -51,7 +58,7 @@ from s2lct.analysis.study import (
     relevancy,
 )
 from s2lct.analysis.suite_rows import load_rows
-from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
+from s2lct.builder.models import load_parser, load_tagger
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.leaderboard.scoring.statistics import CapabilityResult, model_figures
@@ -377,8 +384,7 @@ def diversity(inputs: Inputs) -> Reproduction:
     sources: dict[str, Groups] = {SUITE: groups, CHECKLIST: others}
     if inputs.reference is not None:
         sources[CORPUS] = corpus_texts(str(inputs.suite), inputs.reference, groups)
-    reader = Reader(load_tagger(), load_parser(EMBEDDED))
-    measured = compare(sources, reader, draws=inputs.seeds, seed=inputs.seed)
+    measured = compare(sources, load_tagger(), load_parser(), draws=inputs.seeds, seed=inputs.seed)
     rows: list[list[Cell]] = []
     for group, by_source in measured.groups.items():
         for source, one in by_source.items():
@@ -399,7 +405,7 @@ def diversity(inputs: Inputs) -> Reproduction:
         f"distinct productions beside {together[CHECKLIST]['productions']:,.0f}. By capability, "
         f"self-BLEU is lower in {sum(one for one, _ in parts)} and productions are more in "
         f"{sum(other for _, other in parts)} of {len(parts)}.",
-        {"s2lct-diversity.png": as_png(measured)},
+        {"s2lct-diversity.png": drawn_as(measured, "png")},
     )
 
 
