@@ -479,6 +479,10 @@ class _Exchange:
         branches, tags = told(repo.branches, "refs/heads/"), told(repo.tags, "refs/tags/")
         return _Answer(body={"branches": branches, "tags": tags, "converts": []})
 
+    def history(self, repo: Repo, revision: str) -> _Answer:
+        about = {"title": "", "message": "", "date": "2026-01-01T00:00:00.000Z", "authors": []}
+        return _Answer(body=[about | {"id": commit.id} for commit in repo.history(revision)])
+
     def tree(self, repo: Repo, revision: str, folder: str = "") -> _Answer:
         tree = repo.commit_at(revision).tree
         folders = folders_of(tree)
@@ -531,6 +535,7 @@ _ROUTES: list[tuple[str, re.Pattern[str], Callable[..., _Answer]]] = [
         ("POST", rf"{_API}/commit/(?P<revision>[^/]+)", _Exchange.commit),
         ("POST", rf"{_API}/tag/(?P<revision>[^/]+)", _Exchange.create_tag),
         ("GET", rf"{_API}/refs", _Exchange.list_refs),
+        ("GET", rf"{_API}/commits/(?P<revision>[^/]+)", _Exchange.history),
         ("GET", rf"{_API}/tree/(?P<revision>[^/]+)(?:/(?P<folder>.*))?", _Exchange.tree),
         ("POST", rf"{_API}/paths-info/(?P<revision>[^/]+)", _Exchange.paths_info),
         (
