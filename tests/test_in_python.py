@@ -94,7 +94,7 @@ def test_a_score_is_written_as_the_command_writes_it(suite_folder: Path, tmp_pat
     assert written.model_copy(update=date) == expected.model_copy(update=date)
     chosen = score("vader", suite_folder, capabilities="lc4", limit=3).write(tmp_path / "script")
     assert recompute(chosen).selection == SelectionRecord(capabilities=("LC4",), limit=3)
-    assert s2lct.gate(results=[path], no_worse_than=by_command.files).passed
+    assert s2lct.gate(path, no_worse_than=by_command.files[0]).passed
 
 
 def test_models_without_a_name_are_given_one(suite_folder: Path, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_result_on_checklist_stands_beside_one_on_a_suite(
     assert re.search(rf"vader {mean} {other} ", told)
     assert re.search(r"afinn \d+\.\d – ", told)
     html = page.read_text(encoding="utf-8")
-    assert "Failure rate on checklist:mft.jsonl.gz" in html
+    assert "Failure rates on checklist:mft.jsonl.gz" in html
     assert html.index(">LC4<") < html.index(">negated-negative<")
     refused = s2lct("compare", own / "vader.json", others / "vader.json", *named, code=1)
     assert "suites" in refused

@@ -29,9 +29,8 @@ from s2lct.analysis.reproduce.mncover_filtering import (
     grow,
     pass_through,
     read_tests,
-    rows_of,
+    row_of,
     verdict,
-    what_is_left,
 )
 from s2lct.analysis.reproduce.mncover_tables import (
     accuracies,
@@ -183,7 +182,7 @@ def test_increments_are_what_a_slow_loop_counts(
         annotations=[], limit=None, seeds=1, seed=0, label_map=None, device="cpu",
     )  # fmt: skip
     neurons = neurons_of(str(folder), inputs)
-    metrics = neurons.metrics if start == "empty" else neurons.trained()
+    metrics = neurons.metrics if start == "empty" else neurons.trained
     tests = read_tests([files["mft"]], 100)
     passed = [pass_through(neurons.encoder, test, metrics) for test in tests]
     cases: dict[str, list[Text]] = {"negation": [*NEGATION], "typos": [*MORE]}
@@ -231,22 +230,15 @@ def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
     assert filtered(increments, failed) == left
 
 
-def test_the_last_row_averages_rows_and_the_papers_rows_give_its_last() -> None:
-    """Its maximum is the mean of the rows' maxima, though they lie at different thresholds."""
+def test_a_row_has_the_papers_figures_beside_it() -> None:
     brought = {name: [0.1, 0.2, 0.3, 0.4] for name in ("cover", "mncover")}
-    tests = [
-        Passed("change names", 8, [True, False, False, False], brought),
-        Passed("other", 8, [False, False, False, True], brought),
-        Passed("none", 8, [False, True], {name: [0.0, 0.0] for name in brought}),
-    ]
-    left = [what_is_left(test) for test in tests]
-    first, other, none, last = rows_of(tests, left, described("mncover-table1")["printed"])
-    assert first[-4:] == [5.14, "100/16.86", "100/16.86", "62.84, 62.84"]
-    assert none[3] is None
-    for place in (3, 4, 5, 6):
-        values: Any = first[place], other[place]
-        assert last[place] == pytest.approx(sum(values) / 2)
-    assert last[-3:] == ["Δ +13.51/+1.10", "Δ +13.78/+1.55", "62.99, 63.57"]
+    printed = described("mncover-table1")["printed"]
+    test = Passed("change names", 8, [True, False, False, False], brought)
+    row = row_of(test, printed)
+    assert row[:3] == ["change names", 4, 25.0]
+    assert row[-4:] == [5.14, "100/16.86", "100/16.86", "62.84, 62.84"]
+    nothing = {name: [0.0, 0.0] for name in brought}
+    assert row_of(Passed("none", 8, [False, True], nothing), printed)[3] is None
 
 
 def test_a_subset_that_fails_more_often_than_chance_is_found() -> None:
@@ -258,8 +250,9 @@ def test_a_subset_that_fails_more_often_than_chance_is_found() -> None:
         for number in range(12):
             failed = (rng.random(60) < 0.3).tolist()
             brought = [0.5 + knows * fails + 0.1 * rng.random() for fails in failed]
-            tests.append(Passed(str(number), 60, failed, {"cover": brought, "mncover": brought}))
-        verdicts.append(verdict(tests, [what_is_left(test) for test in tests]))
+            both = {"cover": brought, "mncover": brought}
+            tests.append(row_of(Passed(str(number), 60, failed, both), {}))
+        verdicts.append(verdict(tests))
     assert "not above chance" not in verdicts[0]
     assert verdicts[1].count("not above chance") == 4
 

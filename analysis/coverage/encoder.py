@@ -17,11 +17,8 @@ import numpy.typing as npt
 from s2lct.analysis.judge import load_model
 from s2lct.engines import batches_at_once
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.network import Network, model_fingerprint
-from s2lct.progress import bar, no_bars
-
-_KINDS = "of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind"
+from s2lct.progress import bar
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -58,23 +55,17 @@ class EncoderModel(Network):
     """
 
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
-        if getattr(model.config, "is_encoder_decoder", False):
-            raise _no_encoder(name, "it is an encoder with a decoder")
         if getattr(model.config, "_attn_implementation", "eager") != "eager":
             model.set_attn_implementation("eager")
         super().__init__(tokenizer, model.eval(), name)
         self.fingerprint = model_fingerprint(tokenizer, model)
         try:
-            probe = self._computed("A text of a few words.")
-        except (AttributeError, TypeError, ValueError) as error:
-            raise _no_encoder(name, str(error).splitlines()[0]) from error
-        if not probe.attentions or not probe.hidden:
-            raise AnalysisError(
-                f"model {name}: returns no attention weights, even with eager attention",
-                hint=f"pass an encoder {_KINDS}",
-            )
-        if all((np.triu(layer[0], 1) == 0).all() for layer in probe.attentions):
-            raise _no_encoder(name, "it is decoder-only: no token looks at a later one")
+            attentions = self._computed("A text of a few words.").attentions
+        except (AttributeError, TypeError, ValueError):
+            attentions = ()
+        # In a decoder no token looks at a later one.
+        if not any(np.triu(layer[0], 1).any() for layer in attentions):
+            raise _no_encoder(name)
 
     @property
     def device(self) -> Any:
@@ -104,11 +95,14 @@ class EncoderModel(Network):
         ids: list[int] = self.encoded([text])["input_ids"][0].tolist()
         return ids
 
-    def activations(self, texts: Iterable[Text], name: str = "") -> Iterator[Activations]:
-        """What the model computes for each text, in their order, with a bar of that name."""
-        texts = list(texts)
-        shown = (bar if name else no_bars)(name, len(texts))
-        for computed in batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu"):
+    def activations(self, texts: Iterable[Text]) -> Iterator[Activations]:
+        """What the model computes for each text, in their order; few are held at a time."""
+        return batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu")
+
+    def shown_activations(self, texts: Sequence[Text], name: str) -> Iterator[Activations]:
+        """Likewise, with a bar of that name."""
+        shown = bar(name, len(texts))
+        for computed in self.activations(texts):
             yield computed
             shown(1)
 
@@ -130,9 +124,10 @@ class EncoderModel(Network):
         )
 
 
-def _no_encoder(name: str, why: str) -> AnalysisError:
+def _no_encoder(name: str) -> AnalysisError:
     return AnalysisError(
-        f"model {name}: is no encoder ({why})", hint=f"pass a sequence classifier {_KINDS}"
+        f"model {name}: is no encoder whose attention can be seen",
+        hint="pass a sequence classifier of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
     )
 
 
@@ -143,9 +138,7 @@ def load_encoder(name: str, *, device: str = "auto") -> EncoderModel:
         AnalysisError: the model is no encoder.
         ScoringError: there is no such model, or it has no classification head.
     """
-    if name in WORD_LISTS:
-        raise _no_encoder(name, "it is a list of words and has no neurons")
     loaded = load_model(name, device=device)
     if not isinstance(loaded, Network):
-        raise _no_encoder(name, "it is no network of transformers")
+        raise _no_encoder(name)
     return EncoderModel(loaded.tokenizer, loaded.model, loaded.name)

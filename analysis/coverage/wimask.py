@@ -68,11 +68,10 @@ class LearnedMasks(NamedTuple):
         pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
             training has not seen the pair.
         masks: M_W and M_A, and about them how many words and pairs are ``…_kept`` and
-            ``…_seen``; mean ``losses`` over the last epoch; least, mean and greatest of the
-            ``word_probabilities`` of words that occur; the ``fidelity``, which is the share of
-            ``held_out`` texts for which the masked model predicts what the model predicts (the
-            paper's Table 5), and ``fidelity_untrained``, by the layer before its first step.
-            Nothing was masked where that is as high: fidelity alone is no merit.
+            ``…_seen``; least, mean and greatest of the ``word_probabilities`` of words that occur;
+            the ``fidelity``, which is the share of ``held_out`` texts for which the masked model
+            predicts what the model predicts (the paper's Table 5), and ``fidelity_untrained``, by
+            the layer before its first step. Nothing was masked where that is as high.
     """
 
     words: Floats
@@ -290,7 +289,7 @@ def learn_masks(
     untrained = model.fidelity(tests)
     keys = {n: shuffle_key(seed, "text", "0", str(n)) for n in range(len(texts))}
     batches = model.batches([texts[n] for n in sorted(keys, key=keys.__getitem__)])
-    losses = _train(model, batches, epochs, learning_rate, seed)
+    _train(model, batches, epochs, learning_rate, seed)
     words = model.word_probabilities(batches)
     logits = model.bottleneck.pair_logits.weight.detach().view(size, size)
     pairs = logits.sigmoid().cpu().numpy()
@@ -302,7 +301,6 @@ def learn_masks(
         "held_out": len(held_out),
         "fidelity": model.fidelity(tests),
         "fidelity_untrained": untrained,
-        "losses": losses,
         "words_kept": int(word_mask.sum()),
         "words_seen": int((words > 0).sum()),
         "word_probabilities": {
@@ -317,8 +315,8 @@ def learn_masks(
 
 def _train(
     model: MaskedModel, batches: Sequence[Batch], epochs: int, learning_rate: float, seed: int
-) -> dict[str, float]:
-    """Train the bottleneck; means of the loss and its terms over the last epoch."""
+) -> None:
+    """Train the bottleneck to leave the model's predictions as they are."""
     layer = model.bottleneck
     dense = [*layer.neighbours.parameters(), *layer.word_layer.parameters()]
     optimizers = [
@@ -326,12 +324,11 @@ def _train(
         torch.optim.SparseAdam([layer.pair_logits.weight], lr=learning_rate),
     ]
     predicted = [model.predictions(batch) for batch in batches]
-    step, sums = 0, dict[str, float]()
+    step = 0
     shown = bar("steps", epochs * len(batches))
     for epoch in range(epochs):
         order = list(zip(batches, predicted, strict=True))
         rng_for(seed, "batches", str(epoch)).shuffle(order)
-        sums = {}
         for batch, wanted in order:
             drawn = rng_for(seed, "step", str(step)).getrandbits(62)
             logits, masked = model.masked_logits(batch, torch.Generator().manual_seed(drawn))
@@ -344,8 +341,5 @@ def _train(
             loss.backward(inputs=list(layer.parameters()))  # the model's own stay as they are
             for optimizer in optimizers:
                 optimizer.step()
-            for name, term in {"loss": loss, **terms}.items():
-                sums[name] = sums.get(name, 0.0) + term.item() / len(order)
             step += 1
             shown(1, f"cross entropy {terms['cross_entropy'].item():.3f}")
-    return sums

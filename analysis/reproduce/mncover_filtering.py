@@ -114,7 +114,7 @@ def pass_through(encoder: EncoderModel, test: TriedTest, start: Mapping[str, Cov
     states = {name: metric.emptied().merge(metric) for name, metric in start.items()}
     increments: dict[str, list[float]] = {name: [] for name in states}
     logits = []
-    for computed in encoder.activations(texts, test.name):
+    for computed in encoder.shown_activations(texts, test.name):
         for name, state in states.items():
             marks = state.marks(computed)
             increments[name].append(state.growth(marks))
@@ -177,8 +177,8 @@ def table6(inputs: Inputs) -> Reproduction:
 
 def _filtered(inputs: Inputs, *, pairs: bool) -> Reproduction:
     inputs.need("model", "checklist", "reference")
-    described_ = described(inputs.name)
-    tests = read_tests(inputs.checklist, inputs.limit or described_["cases"])
+    table = described(inputs.name)
+    tests = read_tests(inputs.checklist, inputs.limit or table["cases"])
     if any(isinstance(text, str) == pairs for test in tests for text, _ in test.cases):
         raise AnalysisError(
             f"{inputs.name}: --checklist holds {'single texts' if pairs else 'pairs'}",
@@ -193,88 +193,62 @@ def _filtered(inputs: Inputs, *, pairs: bool) -> Reproduction:
                 neurons.encoder.fingerprint,
                 ["passed", decides],
                 TypeAdapter(Passed),
-                lambda: pass_through(neurons.encoder, test, neurons.trained()),
+                lambda: pass_through(neurons.encoder, test, neurons.trained),
             )
 
-        tried = [passed(test) for test in tests]
         about = {
             "number": 6 if pairs else 1,
             "shuffles": SHUFFLES,
             "reference": len(neurons.reference.texts),
         }
-        left = [what_is_left(test, inputs.seed) for test in tried]
-        return rows_of(tried, left, described_["printed"]), verdict(tried, left), about
+        rows = [row_of(passed(test), table["printed"], inputs.seed) for test in tests]
+        means: list[Cell] = ["mean of rows", None]
+        for column in list(zip(*rows, strict=True))[2:-4]:
+            values = [cell for cell in column if isinstance(cell, float)]
+            means.append(float(np.mean(values)) if values else None)
+        return [*rows, [*means, None, *table["printed_means"]]], verdict(rows), about
 
     return by_model(inputs, make)
 
 
-Left = Mapping[str, "Filtered | None"]
-"""What each metric leaves of a test, by the metric's name."""
+def row_of(test: Passed, printed: Mapping[str, Mapping[str, Any]], seed: int = 0) -> list[Cell]:
+    """A row as the paper prints it, in percent, with chance and the paper's figures beside it."""
+    n = len(test.failed)
+    row: list[Cell] = [test.name, n, 100 * float(np.mean(test.failed))]
+    for brought in test.increments.values():
+        found = filtered(brought, test.failed, name=test.name, seed=seed)
+        if found is None:
+            row += [None] * 4 + [0, None, None]
+            continue
+        row += [100 * figure for figure in (*found.figures, *found.control)]
+        row += [found.kept, *(100 * (1 - found.sizes[0] / whole) for whole in (n, test.whole))]
+    paper = printed.get(test.name.removesuffix("."))
+    if paper is None:
+        return [*row, *[None] * 4]
+    pairs = ["/".join(f"{figure:g}" for figure in paper[name]) for name in METRICS]
+    return [*row, paper["whole"], *pairs, ", ".join(f"{share:g}" for share in paper["smaller"])]
 
 
-def what_is_left(test: Passed, seed: int = 0) -> Left:
-    """A test, filtered by each metric."""
-    return {
-        metric: filtered(brought, test.failed, name=test.name, seed=seed)
-        for metric, brought in test.increments.items()
-    }
-
-
-def rows_of(
-    tests: Sequence[Passed], left: Sequence[Left], printed: Mapping[str, Mapping[str, Any]]
-) -> Rows:
-    """The table as the paper prints it, chance and the paper's own figures beside it."""
-    rows: Rows = []
-    for test, by_metric in zip(tests, left, strict=True):
-        n = len(test.failed)
-        row: list[Cell] = [test.name, n, 100 * float(np.mean(test.failed))]
-        for found in by_metric.values():
-            if found is None:
-                row += [None] * 4 + [0, None, None]
-                continue
-            row += [100 * figure for figure in (*found.figures, *found.control)]
-            row += [found.kept, *(100 * (1 - found.sizes[0] / whole) for whole in (n, test.whole))]
-        paper = printed.get(test.name.removesuffix("."))
-        row += [None] * 4 if paper is None else _printed(paper)
-        rows.append(row)
-    means: list[Cell] = ["mean of rows", None]
-    for column in list(zip(*rows, strict=True))[2:-4]:
-        values = [cell for cell in column if isinstance(cell, float)]
-        means.append(float(np.mean(values)) if values else None)
-    return [*rows, [*means, None, *_printed_means(list(printed.values()))]]
-
-
-def _printed(row: Mapping[str, Any]) -> list[Cell]:
-    pairs = ["/".join(f"{figure:g}" for figure in row[name]) for name in METRICS]
-    return [row["whole"], *pairs, ", ".join(f"{share:g}" for share in row["smaller"])]
-
-
-def _printed_means(rows: Sequence[Mapping[str, Any]]) -> list[Cell]:
-    """Of the paper's rows: by how much its figures are above the whole, and how much smaller."""
-    whole = np.array([row["whole"] for row in rows])[:, None]
-    above = [np.mean(np.array([row[name] for row in rows]) - whole, axis=0) for name in METRICS]
-    smaller = np.mean([row["smaller"] for row in rows], axis=0)
-    shown = [f"Δ {greatest:+.2f}/{mean:+.2f}" for greatest, mean in above]
-    return [*shown, f"{smaller[0]:.2f}, {smaller[1]:.2f}"]
-
-
-def verdict(tests: Sequence[Passed], left: Sequence[Left]) -> str:
+def verdict(rows: Sequence[Sequence[Any]]) -> str:
     """Whether what coverage leaves fails more often, and whether that is more than chance."""
     parts: list[str] = []
-    for metric in METRICS:
-        found = [(t, by[metric]) for t, by in zip(tests, left, strict=True) if by[metric]]
-        for place, figure in enumerate(("max", "mean")):
-            above = [100 * (f.figures[place] - f.control[place]) for _, f in found if f]
-            delta = [100 * (f.figures[place] - np.mean(t.failed)) for t, f in found if f]
-            if len(above) < 2:
-                parts.append(f"{metric.upper()} {figure}: fewer than two tests to compare")
-                continue
-            more = np.mean(above) > reach(above)
-            parts.append(
-                f"{metric.upper()} {figure}: {np.mean(delta):+.2f} points to the whole, "
-                f"{np.mean(above):+.2f} ± {reach(above):.2f} to as many cases drawn at random, "
-                f"{'above' if more else 'not above'} chance"
-            )
+    for place, name in (
+        (3, "COVER max"),
+        (4, "COVER mean"),
+        (10, "MNCOVER max"),
+        (11, "MNCOVER mean"),
+    ):
+        found = [row for row in rows if row[place] is not None]
+        above = [row[place] - row[place + 2] for row in found]
+        if len(above) < 2:
+            parts.append(f"{name}: fewer than two tests to compare")
+            continue
+        more = np.mean(above) > reach(above)
+        parts.append(
+            f"{name}: {np.mean([row[place] - row[2] for row in found]):+.2f} points to the whole, "
+            f"{np.mean(above):+.2f} ± {reach(above):.2f} to as many cases drawn at random, "
+            f"{'above' if more else 'not above'} chance"
+        )
     return "; ".join(parts) + "."
 
 
@@ -315,18 +289,15 @@ def figure4(inputs: Inputs) -> Reproduction:
     def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
         metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
         sentences = neurons.reference.texts[: inputs.limit]
-        found = []
-        for name in TRANSFORMATIONS:
-            texts = changed_texts(name, sentences, inputs.seed)
-            if texts:
-                found.append(
-                    kept(
-                        encoder.fingerprint,
-                        ["growth", name, fingerprint_of([neurons.decides, texts])],
-                        TypeAdapter(list[Growth]),
-                        lambda: grow(metric, map(metric.marks, encoder.activations(texts, name))),  # noqa: B023
-                    )
-                )
+
+        def grown(name: str, texts: Sequence[str]) -> list[Growth]:
+            about = ["growth", name, fingerprint_of([neurons.decides, texts])]
+            marks = map(metric.marks, encoder.shown_activations(texts, name))
+            adapter = TypeAdapter(list[Growth])
+            return kept(encoder.fingerprint, about, adapter, lambda: grow(metric, marks))
+
+        changed = {name: changed_texts(name, sentences, inputs.seed) for name in TRANSFORMATIONS}
+        found = [grown(name, texts) for name, texts in changed.items() if texts]
         number = f"-{len(pictures) + 1}" if pictures else ""
         pictures[f"{inputs.name}{number}.png"] = drawn(neurons.model, found)
         dropped = dropped_by(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from s2lct.analysis.coverage.measure import (
 )
 from s2lct.analysis.coverage.wimask import learn_masks
 from s2lct.analysis.judge import Judge
-from s2lct.analysis.kept import Array, kept, kept_arrays
+from s2lct.analysis.kept import kept
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
 from s2lct.analysis.training import Example, fine_tuned
 from s2lct.builder.corpus.read import read_corpus
@@ -64,24 +65,13 @@ class Neurons:
         """What figures depend on, beside the model and the texts that are measured."""
         return [str(self.encoder.device), self.reference.texts, self.masks.digest]
 
+    @cached_property
     def trained(self) -> dict[str, Coverage]:
-        """The metrics with what the reference texts cover, in one pass that is kept."""
+        """The metrics with what the reference texts cover."""
         states = {name: metric.emptied() for name, metric in self.metrics.items()}
-
-        def covered() -> dict[str, Array]:
-            for computed in self.encoder.activations(self.reference.texts, "training set"):
-                for state in states.values():
-                    state.add(state.marks(computed))
-            return {
-                f"{name} {part}": bits
-                for name, state in states.items()
-                for part, bits in state.state.items()
-            }
-
-        about = f"covered {fingerprint_of(self.decides)}"
-        found = kept_arrays(self.encoder.fingerprint, about, covered)
-        for name, state in states.items():
-            state.state = {part: found[f"{name} {part}"].copy() for part in state.state}
+        for computed in self.encoder.shown_activations(self.reference.texts, "training set"):
+            for state in states.values():
+                state.add(state.marks(computed))
         return states
 
 
