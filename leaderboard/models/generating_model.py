@@ -71,7 +71,7 @@ class GeneratingModel(LanguageModel):
     @property
     def label_rule(self) -> str:
         """How its answers become labels."""
-        return self.asks.written_rule(self._longest)
+        return str(self.asks)
 
     def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
         """Answer texts, the longest first; see `TextModel`.

@@ -39,7 +39,6 @@ from s2lct.leaderboard.models.network import (
     model_fingerprint,
     place,
     state_sha256,
-    weights_sha256,
 )
 
 PROMPT = PROMPTS[0]
@@ -52,7 +51,6 @@ ON_ANY_DAY = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
 
 It is the day that Llama's templates tell where they know none.
 """
-_IN_TEMPLATE = " in the chat template of its tokenizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +106,15 @@ class LabelPrompt:
         return [f"{question}{space}{word}" for word in self.words]
 
     def __str__(self) -> str:
-        return (
-            f"the likeliest of the words {json.dumps(self.words, ensure_ascii=False)} behind the "
-            f"prompt {json.dumps(self.prompt, ensure_ascii=False)}"
-            f"{_IN_TEMPLATE if self.chat_template else ''}"
-        )
-
-    def answer_rule(self) -> str:
-        """How what a model writes becomes a label, as recorded with a result."""
+        """How what a model predicts becomes a label, as recorded with a result."""
         words, prompt = (json.dumps(part, ensure_ascii=False) for part in (self.words, self.prompt))
-        template = _IN_TEMPLATE if self.chat_template else ""
-        return f"the one of the words {words} that it answers the prompt {prompt} with{template}"
-
-    def written_rule(self, most_tokens: int) -> str:
-        """The same, and how much it writes."""
-        return f"answers in words (at most {most_tokens} tokens); {self.answer_rule()}"
+        template = " in the chat template of its tokenizer" if self.chat_template else ""
+        if self.most_tokens is None:
+            return f"the likeliest of the words {words} behind the prompt {prompt}{template}"
+        return (
+            f"answers in words (at most {self.most_tokens} tokens); the one of the words {words} "
+            f"that it answers the prompt {prompt} with{template}"
+        )
 
     def check_words(self) -> None:
         """Refuse label words that are one word to `text_answers`, with a ScoringError."""
@@ -189,8 +181,8 @@ class LanguageModel:
         tokenizer, model, self.revision = load_pretrained(name, revision, continues=True)
         place(model, device, dtype)
         self.name, self.tokenizer, self.model = name, tokenizer, model
-        self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
-        self._continues = model_fingerprint(tokenizer, model)
+        self.weights_sha256 = state_sha256(model)
+        self._continues = model_fingerprint(tokenizer, model, self.weights_sha256)
         self._ask(asks or LabelPrompt())
         places = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._most_tokens = min(tokenizer.model_max_length, places or 1 << 30)
