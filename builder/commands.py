@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from s2lct.builder.config import BuildConfig
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
@@ -17,13 +18,11 @@ from s2lct.labels import PROMPTS
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
-    from s2lct.builder.curate import Curated
-    from s2lct.builder.curation.verdicts import Agreement
+    from s2lct.builder.curation.curate import Curated
     from s2lct.builder.write import CapabilityCounts
 
 CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
 MODELS, ANNOTATING = "Models", "Who annotates"
-LONGEST_NAME = 100
 
 
 def _as_text(value: Any) -> Any:
@@ -33,6 +32,7 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) else value
 
 
+Name = Annotated[str, Field(min_length=1, max_length=100)]
 Suite = Annotated[Path, typer.Argument(help="Folder of a built suite.")]
 Corpus = Annotated[
     str,
@@ -92,7 +92,7 @@ class Built:
 
     @property
     def unread(self) -> list[str]:
-        """The capabilities whose cases no readers' verdicts chose."""
+        """The capabilities whose cases no annotators chose."""
         return [name for name in self.counts if not self.config.is_read(name)]
 
     @property
@@ -138,7 +138,7 @@ def build(
         typer.Option(help=r"Wording and search rules \[default: fluent].", rich_help_panel=KEPT),
     ] = None,
     seeds: Seeds = "50",
-    verdicts: Annotated[
+    annotations: Annotated[
         list[Path],
         typer.Option(
             exists=True,
@@ -233,7 +233,7 @@ def build(
 def curate(
     *,
     out: Annotated[Path, typer.Option(help="Folder for the sheets; may hold earlier ones.")],
-    verdicts: Annotated[
+    annotations: Annotated[
         list[Path],
         typer.Option(
             help="File that annotations are appended to; given again, others that are only read."
@@ -255,7 +255,8 @@ def curate(
         ),
     ] = "",
     model: Annotated[
-        list[str],
+        list[Name],
+        Field(max_length=2),
         typer.Option(
             help="Model at --base-url; given again, a second that annotates what it passes.",
             rich_help_panel=ANNOTATING,
@@ -277,78 +278,43 @@ def curate(
         ),
     ] = None,
     annotator: Annotated[
-        str,
+        Name | None,
         typer.Option(
             help="Who gave the --answers; without them, who the sheets are for.",
             rich_help_panel=ANNOTATING,
         ),
-    ] = "",
+    ] = None,
 ) -> Curated:
     """Have people or models annotate what a build draws.
 
     People fill the sheets that it writes; language models annotate at once.
-    `build --verdicts` keeps what two annotators passed.
+    `build --annotations` keeps what two annotators passed.
     """
-    from s2lct.builder.curate import LanguageModels
-    from s2lct.builder.curate import curate as curate_corpus
+    given = dict(locals())
+    from s2lct.builder.curation.curate import curate as curate_corpus
+    from s2lct.builder.curation.language_models import LanguageModel
 
     faults = {
-        "--verdicts: name a file to append to": not verdicts,
+        "--annotations: name a file to append to": not annotations,
         "--base-url and --model: give both or neither": bool(base_url) != bool(model),
-        "--base-url: begins with http:// or https://": bool(base_url)
-        and not base_url.startswith(("http://", "https://")),
-        "--api-key-env: give --base-url and --model too": bool(api_key_env) and not base_url,
-        f"--model: a name has 1 to {LONGEST_NAME} characters": any(
-            not 0 < len(name) <= LONGEST_NAME for name in model
-        ),
-        "--model: give one model, or two different ones": len(model) > 2
-        or len(set(model)) < len(model),
-        "--answers: give --annotator too, who gave them": answers is not None and not annotator,
-        "--annotator: give it without --base-url": bool(base_url and annotator),
-        f"--annotator: has more than {LONGEST_NAME} characters": len(annotator) > LONGEST_NAME,
+        "--model: give two different models": len(set(model)) < len(model),
+        "--answers: give --annotator too, who gave them": bool(answers and not annotator),
+        f"--api-key-env {api_key_env}: the environment has no such variable": bool(api_key_env)
+        and not os.environ.get(api_key_env),
     }
     for fault, is_there in faults.items():
         if is_there:
             raise OptionError(fault, hint="s2lct curate --help says what goes together")
-    stated = {
-        "neutral": neutral,
-        "text_column": text_column,
-        "label_column": label_column,
-        "label_map": label_map,
-    }
-    config = BuildConfig.checked(
-        out=out,
-        verdicts=verdicts,
-        capabilities=capability,
-        capability_files=capabilities,
-        corpus=corpus,
-        seeds=seeds,
-        **{name: value for name, value in stated.items() if value is not None},
-    )
+    del given["capability"], given["capabilities"]
+    settings = {name: given[name] for name in BuildConfig.model_fields if given.get(name)}
+    config = BuildConfig.checked(**settings, capabilities=capability, capability_files=capabilities)
+    key = os.environ[api_key_env] if api_key_env else None
     return curate_corpus(
         config,
-        models=LanguageModels(base_url, tuple(model), api_key_env) if base_url else None,
+        models=[LanguageModel(name, base_url, key) for name in model],
         answers=answers,
-        reader=annotator,
+        annotator=annotator or "",
     )
-
-
-@command
-def agreement(
-    verdicts: Annotated[
-        list[Path], typer.Argument(exists=True, dir_okay=False, help="Files of annotations.")
-    ],
-) -> Agreement:
-    """Say how far annotators of a suite's sentences and cases agree.
-
-    Labels and grades of naturalness, with Krippendorff's α.
-    """
-    from s2lct.builder.curation.verdicts import Verdicts
-    from s2lct.builder.curation.verdicts import agreement as agreement_of
-    from s2lct.errors import require
-
-    require("krippendorff")
-    return agreement_of(Verdicts.read(verdicts))
 
 
 @command

@@ -23,7 +23,7 @@ ALL = 0
 SECOND_SUITE = "2.0.0"
 """Of the suites of the embedded corpus and of SST, since every case of them is annotated."""
 SUBJECTIVITY = "nltk:subjectivity"
-SHIPPED_VERDICTS = Path(__file__).parent / "data" / "verdicts"
+SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "verdicts"
 Count = Annotated[int, Field(ge=1, le=MOST)]
 
 
@@ -71,7 +71,7 @@ class BuildConfig(BaseModel):
     parser: str = EMBEDDED
     mlm: str = EMBEDDED
     tagger: str = EMBEDDED
-    verdicts: tuple[Path, ...] = ()
+    annotations: tuple[Path, ...] = ()
     unread: bool = False
     overwrite: bool = False
     engine: Literal["process", "ray"] = "process"
@@ -109,10 +109,10 @@ class BuildConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check_form(self) -> BuildConfig:
-        if self.templates == "paper" and (self.verdicts or self.unread):
-            raise ValueError("--verdicts and --unread: nobody annotates the paper form")
-        if self.unread and self.verdicts:
-            raise ValueError("--unread and --verdicts: give one of them")
+        if self.templates == "paper" and (self.annotations or self.unread):
+            raise ValueError("--annotations and --unread: nobody annotates the paper form")
+        if self.unread and self.annotations:
+            raise ValueError("--unread and --annotations: give one of them")
         return self
 
     @property
@@ -132,30 +132,30 @@ class BuildConfig(BaseModel):
         return SECOND_SUITE if beside_sst or self.corpus == EMBEDDED else "1.0.0"
 
     @property
-    def verdict_files(self) -> tuple[Path, ...]:
-        """The files of verdicts that decide what is kept; none where nobody read the corpus."""
-        if self.verdicts or self.unread or self.templates == "paper":
-            return self.verdicts
+    def annotation_files(self) -> tuple[Path, ...]:
+        """The files of annotations that decide what is kept; none where nobody read the corpus."""
+        if self.annotations or self.unread or self.templates == "paper":
+            return self.annotations
         is_read = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
         if not is_read or self.neutral not in ("none", SUBJECTIVITY):
             return ()
-        return tuple(sorted(SHIPPED_VERDICTS.glob("*.jsonl")))
+        return tuple(sorted(SHIPPED_ANNOTATIONS.glob("*.jsonl")))
 
     def is_read(self, capability: str) -> bool:
-        """Whether the files of verdicts were made for a capability.
+        """Whether the files of annotations were made for a capability.
 
         Those that are shipped were made for the shipped capabilities.
         """
         from s2lct.builder.capabilities.files import capability_files
 
-        return bool(self.verdict_files) and (
-            bool(self.verdicts) or capability in capability_files()
+        return bool(self.annotation_files) and (
+            bool(self.annotations) or capability in capability_files()
         )
 
     @property
     def result_options(self) -> dict[str, Any]:
         """The options that decide what is built, as JSON, without those that only decide how."""
-        without = {"out", "preset", "overwrite", "verdicts", "unread", "engine"}
+        without = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
         return self.model_dump(mode="json", exclude=without)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.curation.annotations import Annotations
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -87,7 +87,7 @@ class FluentForm:
         lexicon: says what words mean.
         grammar: says what may stand where.
         models: tag, parse and fill masks.
-        verdicts: what annotators found; None where nobody annotated.
+        annotations: what annotators found; None where nobody annotated.
         shorter: forms of sentences that were found already, by text.
     """
 
@@ -96,7 +96,7 @@ class FluentForm:
     lexicon: Lexicon
     grammar: ReferenceGrammar
     models: KeptModels
-    verdicts: Verdicts | None
+    annotations: Annotations | None
     shorter: dict[str, list[Source]] = field(default_factory=dict)
 
     def slots(self, sentences: Sequence[Sentence]) -> list[Slot]:
@@ -134,7 +134,7 @@ class FluentForm:
 
     def passes(self, id: str, label: Label) -> bool:
         """Whether annotators passed a sentence; so it is where nobody annotated."""
-        return self.verdicts is None or self.verdicts.passes(id, {label})
+        return self.annotations is None or self.annotations.passes(id, {label})
 
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
@@ -183,9 +183,9 @@ class FluentForm:
                 for one in seed.sources
             ):
                 return False
-            if self.verdicts is None or not seed.template:
+            if self.annotations is None or not seed.template:
                 return True
-            return self.verdicts.passes(seed.id, seed.labels)
+            return self.annotations.passes(seed.id, seed.labels)
 
         return compose.seeds_of(
             capability.id,
@@ -198,7 +198,7 @@ class FluentForm:
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
-        judge = Judge(read=self.verdicts is not None)
+        judge = Judge(read=self.annotations is not None)
         ordered = sorted(sources, key=lambda source: sentence_id(source.text))
         progress = bar("extend", len(ordered))
         found: dict[str, list[Extended]] = {}
@@ -228,7 +228,7 @@ class FluentForm:
         for source, some in zip(sources, self._proposed(sources), strict=True):
             label = source.sentence.label
             own = [one for one in some if tried(one, label)]
-            if self.verdicts is not None:
+            if self.annotations is not None:
                 own += [two for two in reduce.paired(source.text, own) if tried(two, label)]
             families.append((source, own))
         found = confirm.confirmed_all(
@@ -248,7 +248,7 @@ class FluentForm:
 
         Of 68 phrases that were attached by rule and read, four were natural.
         """
-        if self.verdicts is None:
+        if self.annotations is None:
             return extension.origin != "phrase"
         return self.passes(extension.id, label)
 
@@ -289,7 +289,7 @@ class FluentForm:
         counts: Counter[str],
     ) -> list[ComposedExpansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
-        judge = Judge(read=self.verdicts is not None)
+        judge = Judge(read=self.annotations is not None)
         taken = {seed.text for seed in seeds}
         made: list[ComposedExpansion] = []
         for seed in seeds:
@@ -403,7 +403,7 @@ class Pool:
         most = len(slot.candidates)
         if config.most_seeds <= PAIRINGS:
             most = PAIRINGS
-            if form.verdicts is None:
+            if form.annotations is None:
                 most = min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
         self.drawn = Drawn(form, slot, most=most)
         self._form = form

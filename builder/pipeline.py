@@ -17,7 +17,7 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.curation.annotations import Annotations
 from s2lct.builder.fluent_form import ComposedFamily, FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
@@ -55,7 +55,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
     if config.overwrite or not (out / SUITE_FILE).is_file():
         check_only_ours(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)
-    recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.verdict_files]}
+    recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.annotation_files]}
     with locked(out):
         if (described := _built_before(inputs.config, out, recorded)) is not None:
             return {name: _counts(counted) for name, counted in described["counts"].items()}
@@ -78,7 +78,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a build is made of, verdicts apart.
+    """What a build is made of, annotations apart.
 
     Attributes:
         config: its options, the capabilities' ids as their files write them.
@@ -187,9 +187,9 @@ def _built_before(
 
 def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:
     config = inputs.config
-    verdicts = None
-    if config.verdict_files:
-        verdicts = Verdicts.read(config.verdict_files)
+    annotations = None
+    if config.annotation_files:
+        annotations = Annotations.read(config.annotation_files)
     rows: Rows = {one.id: [] for one in inputs.capabilities}
     # What nobody annotated is made by itself: it changes nothing of what was annotated.
     for annotated in (True, False):
@@ -197,11 +197,11 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
         if not own:
             continue
         form = FluentForm(
-            config, own, inputs.lexicon, inputs.grammar, models, verdicts if annotated else None
+            config, own, inputs.lexicon, inputs.grammar, models, annotations if annotated else None
         )
         families = fluent_families(form, inputs.sentences, counted)
         rows |= {
-            id: list(write.composed_rows(some, form.verdicts)) for id, some in families.items()
+            id: list(write.composed_rows(some, form.annotations)) for id, some in families.items()
         }
     return rows
 

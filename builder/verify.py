@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from s2lct.builder.capabilities.schema import Capability, Form, Template
-from s2lct.builder.curation.verdicts import LEAST_READERS, LENIENT
+from s2lct.builder.curation.annotations import LEAST_ANNOTATORS
 from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.builder.stages.transform import text_of
 from s2lct.labels import LABELS
@@ -27,6 +27,8 @@ _CARD_YAML = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _WORD = re.compile(r"[\w']+")
 _COUNTED = (("seed", "seeds"), ("expansion", "expansions"), (COUNTERPART, "counterparts"))
 _MOST_FAULTS_OF_A_ROW = 5
+LEAST_SUM = 3
+"""Of the two best grades of a part, in suites of any version."""
 _SHOWN = 200
 
 
@@ -94,7 +96,6 @@ def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]
     """Faults of the rows of one config."""
     seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
     is_fluent = described["options"]["templates"] == "fluent"
-    least_sum = sum(map(int, described["options"].get("grades", LENIENT).split("+")))
     texts: dict[str, str] = {}
     for row in rows:
         where = f"{row['capability']} {row['kind']} {row['id']}"
@@ -104,7 +105,7 @@ def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]
         if row["seed_id"] not in seeds:
             continue  # told by the reader
         seed = seeds[row["seed_id"]]
-        found = [*_annotation_faults(row, least_sum), *_label_faults(row, form)]
+        found = [*_annotation_faults(row), *_label_faults(row, form)]
         if row["kind"] == "expansion":
             found += _expansion_faults(row, seed, is_fluent=is_fluent)
         else:
@@ -193,10 +194,10 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
         yield "its labels are not those of its capability"
 
 
-def _annotation_faults(row: Row, least_sum: int) -> Iterator[str]:
+def _annotation_faults(row: Row) -> Iterator[str]:
     """Grades that would not have let it into the suite."""
     for part in sorted({verdict["of"] for verdict in row["verdicts"]}):
         grades = {v["reader"]: v["natural"] for v in row["verdicts"] if v["of"] == part}
-        best = sorted(grades.values(), reverse=True)[:LEAST_READERS]
-        if len(best) < LEAST_READERS or 0 in grades.values() or sum(best) < least_sum:
+        best = sorted(grades.values(), reverse=True)[:LEAST_ANNOTATORS]
+        if len(best) < LEAST_ANNOTATORS or 0 in grades.values() or sum(best) < LEAST_SUM:
             yield f"its verdicts would not let it pass: {part} {grades}"

@@ -12,7 +12,7 @@ from s2lct.builder.capabilities.files import recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.curation.verdicts import Verdicts
+from s2lct.builder.curation.annotations import Annotations
 from s2lct.builder.records import Expansion, Family, Seed, Sentence
 from s2lct.builder.sources import sentence_id
 from s2lct.identity import fingerprint_of
@@ -61,19 +61,19 @@ class CapabilityCounts:
 
 
 def composed_rows(
-    families: Iterable[ComposedFamily], verdicts: Verdicts | None = None
+    families: Iterable[ComposedFamily], annotations: Annotations | None = None
 ) -> Iterator[dict[str, Any]]:
     """Each composed seed, followed by its contrast and its expansions, as rows.
 
     Args:
         families: the seeds with what is linked to them.
-        verdicts: what readers found of cases and of sentences in them; None where nobody read.
+        annotations: of cases and of sentences in them; None where nobody annotated.
     """
     for family in families:
         seed = family.seed
         texts = [source.text for source in seed.sources]
         sources = [_source(source.sentence, source.text) for source in seed.sources]
-        row = _row_of(seed, sources) | {"verdicts": _verdicts(verdicts, seed.id, texts)}
+        row = _row_of(seed, sources) | {"verdicts": _annotations(annotations, seed.id, texts)}
         yield row
         if (opposite := family.contrast) is not None:
             yield row | {
@@ -83,7 +83,7 @@ def composed_rows(
                 "labels": [LABELS.index(label) for label in opposite.labels],
                 "label": LABELS.index(opposite.labels[0]),
                 "template": opposite.template,
-                "verdicts": _verdicts(verdicts, opposite.id, texts),
+                "verdicts": _annotations(annotations, opposite.id, texts),
             }
         for expansion in family.expansions:
             extension = expansion.extension
@@ -104,21 +104,21 @@ def composed_rows(
                 "inserted": [asdict(word) for word in expansion.inserted],
                 "score": extension.score if extension.origin == "masked" else None,
                 "origin": extension.origin,
-                "verdicts": _verdicts(verdicts, expansion.id, used),
+                "verdicts": _annotations(annotations, expansion.id, used),
             }
 
 
-def _verdicts(
-    verdicts: Verdicts | None, case: str, sentences: Sequence[str]
+def _annotations(
+    annotations: Annotations | None, case: str, sentences: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """What readers found of a case, and of the sentences in it."""
-    if verdicts is None:
+    """The annotations of a case, and of the sentences in it."""
+    if annotations is None:
         return []
     parts = [("case", case), *(("sentence", sentence_id(text)) for text in sentences)]
     return [
-        {"of": part, "reader": verdict.reader, "natural": verdict.natural}
+        {"of": part, "reader": each.annotator, "natural": each.natural}
         for part, id in parts
-        for verdict in verdicts.of(id)
+        for each in annotations.of(id)
     ]
 
 

@@ -46,10 +46,7 @@ def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) ->
     console.print(aggregate_table(file))
     if html is not None:
         console.print(f"Page written to {html}")
-    console.print(
-        f"Written: {out}; beside results: s2lct report RESULT.json --explanations {out} "
-        "--html report.html"
-    )
+    console.print(f"Written: {out}")
 
 
 @INSIDE.shows(

@@ -24,7 +24,6 @@ from typing import Any
 __version__: str
 _MODULES = {
     "builder.commands": (
-        "agreement",
         "build",
         "capabilities",
         "curate",

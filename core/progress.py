@@ -41,6 +41,16 @@ def bar(name: str, total: int | None) -> Bar:
 
 
 @contextmanager
+def without_bars() -> Iterator[None]:
+    """Show nothing of what is done meanwhile, for work of so many short pieces."""
+    token = _SHOWN_BY.set(no_bars)
+    try:
+        yield
+    finally:
+        _SHOWN_BY.reset(token)
+
+
+@contextmanager
 def shown_bars(console: Console) -> Iterator[Bars]:
     """Bars with counts and the time left on a console."""
     from rich import progress as rich

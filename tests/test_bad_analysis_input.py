@@ -109,18 +109,6 @@ def test_a_capability_names_no_place_outside(suite_folder: Path, tmp_path: Path)
     assert not list(tmp_path.glob("outside*"))
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b"\xff", b'{"format": 1}', b"{" * 5000])
-def test_damaged_explanations_are_refused(
-    damage: bytes, suite_folder: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "results"
-    CliRunner().invoke(app, ["score", "vader", "--suite", str(suite_folder), "--out", str(out)])
-    (result,) = out.glob("*.json")
-    (tmp_path / "e.json").write_bytes(damage)
-    told = refused(f"report {result} --explanations {tmp_path / 'e.json'}")
-    assert "holds no explanations" in told
-
-
 _ASK = """
 import os, sys
 # What a client that tries again would say of it.

@@ -178,7 +178,7 @@ def test_only_what_readers_passed_is_built(
         path = tmp_path / f"{name}.jsonl"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         config = config_for(
-            corpus_path, tmp_path / name, capabilities=("LC3", "LC4"), verdicts=(path,)
+            corpus_path, tmp_path / name, capabilities=("LC3", "LC4"), annotations=(path,)
         )
         suite = build(config)
         assert verify_suite(tmp_path / name) == []
@@ -255,7 +255,7 @@ def test_a_build_without_a_verdict_is_empty(corpus_path: Path, tmp_path: Path) -
     path = tmp_path / "verdicts.jsonl"
     path.write_text("", encoding="utf-8")
     with pytest.raises(S2lctError, match="no capability's search found a sentence"):
-        build_suite(config_for(corpus_path, tmp_path / "none", verdicts=(path,)))
+        build_suite(config_for(corpus_path, tmp_path / "none", annotations=(path,)))
     assert not (tmp_path / "none").exists()
 
 
@@ -464,8 +464,8 @@ def test_a_tagger_is_known_by_its_weights(tmp_path: Path) -> None:
         (["--mlm", "no/such-model", "--capability", "LC2"], "--mlm no/such-model"),
         (["--tagger", "no_such_pipeline", "--capability", "LC2"], "--tagger no_such_pipeline"),
         (["--unread", "--templates", "paper"], "unread"),
-        (["--verdicts", __file__, "--templates", "paper"], "verdicts"),
-        (["--verdicts", __file__, "--unread"], "unread"),
+        (["--annotations", __file__, "--templates", "paper"], "annotations"),
+        (["--annotations", __file__, "--unread"], "unread"),
     ],
 )
 def test_bad_options_get_one_clear_error(

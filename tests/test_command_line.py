@@ -236,7 +236,7 @@ def test_numbers_out_of_range_are_usage_errors(
 @pytest.mark.parametrize(
     ("arguments", "option"),
     [
-        ("build --out o --verdicts none.jsonl", "--verdicts"),
+        ("build --out o --annotations none.jsonl", "--annotations"),
         ("build --out o --capability folder", "--capability"),
         ("score vader --suite s --out file", "--out"),
         ("report none.json", "results"),

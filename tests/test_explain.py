@@ -1,4 +1,4 @@
-"""Explanations: words, contributions, samples, the search for a minimal set, reports."""
+"""Explanations: words, contributions, fillings, the search for a minimal set, the page."""
 
 from __future__ import annotations
 
@@ -12,25 +12,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 from typer.testing import CliRunner
 
 from s2lct.analysis.explain.attribution import attribute, method_of
-from s2lct.analysis.explain.fillers import Draw, MaskedLMFiller
-from s2lct.analysis.explain.report import (
-    Explanation,
-    ExplanationFile,
-    Options,
-    aggregate,
-    html_page,
-    read_explanations,
-)
+from s2lct.analysis.explain.report import ExplanationFile, aggregate, html_page
 from s2lct.analysis.explain.search import (
-    CASES_AT_ONCE,
+    Explanation,
+    Options,
     chosen_rows,
     explain,
-    search,
+    interval,
+    smallest_set,
 )
-from s2lct.analysis.explain.words import parts_of, words_of
+from s2lct.analysis.explain.words import MaskedLMFiller, filled, kinds_of, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
@@ -39,25 +34,19 @@ from s2lct.suite.cases import Case
 
 pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 
-runner = CliRunner()
 NEUTRAL_WORDS = ("table", "window", "river", "paper", "garden", "number", "engine", "village")
 
 
-class UniformFiller:
+class UniformFiller(MaskedLMFiller):
     """Every word of a vocabulary is as likely as any other."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self.words = words
+        self._words = tuple(words)
         self.description = self.fingerprint = " ".join(words)
 
-    def fill(self, draws: Sequence[Draw], seed: int) -> list[list[str]]:
-        numbers = [
-            draw.generator(seed).integers(len(self.words), size=(draw.samples, len(draw.hidden)))
-            for draw in draws
-        ]
-        return [
-            draw.texts(self.words, rows.tolist()) for draw, rows in zip(draws, numbers, strict=True)
-        ]
+    def _drawn(self, text: str, hidden: Sequence[int], points: Any) -> list[list[int]]:
+        rows: list[list[int]] = (points * len(self._words)).astype(int).tolist()
+        return rows
 
 
 FILLER = UniformFiller(NEUTRAL_WORDS)
@@ -84,7 +73,7 @@ class Rule:
         yield list(range(len(texts))), np.eye(3)[[0 if one else 2 for one in negative]]
 
 
-def says_negative_if(condition: Callable[[set[str]], bool]) -> Judge:
+def negative_if(condition: Callable[[set[str]], bool]) -> Judge:
     return Judge(Rule(condition))
 
 
@@ -136,11 +125,11 @@ TEXT = f"The first film of the year, with all its {KEYWORD}, is two hours long."
 
 
 def test_of_a_function_with_a_keyword_the_keyword_alone_is_kept() -> None:
-    judge = says_negative_if(lambda words: KEYWORD in words)
+    judge = negative_if(lambda words: KEYWORD in words)
     assert method_of(judge) == "Kernel SHAP"
     (explained,) = explain(judge, [row(TEXT)], FILLER)
     assert kept_words(explained) == [KEYWORD]
-    assert (explained.said, explained.failed) == ("negative", True)
+    assert (explained.prediction, explained.failed) == ("negative", True)
     assert explained.probability == 1.0
     assert explained.nothing_shown == 0.0
     assert explained.kept[0].without == 0.0
@@ -159,14 +148,14 @@ def test_of_a_network_with_a_keyword_the_whole_word_alone_is_kept(
 
 
 def test_two_keywords_that_are_needed_together_are_both_kept() -> None:
-    judge = says_negative_if(lambda words: {"not", "good"} <= words)
+    judge = negative_if(lambda words: {"not", "good"} <= words)
     text = "The acting is not in any way as good as that."
     (explained,) = explain(judge, [row(text)], FILLER)
     assert kept_words(explained) == ["not", "good"]
 
 
 def test_an_answer_that_needs_no_word_rests_on_none() -> None:
-    judge = says_negative_if(lambda words: True)
+    judge = negative_if(lambda words: True)
     (explained,) = explain(judge, [row(TEXT)], FILLER)
     assert explained.kept == ()
     assert explained.nothing_shown == 1.0
@@ -174,10 +163,9 @@ def test_an_answer_that_needs_no_word_rests_on_none() -> None:
 
 def test_contributions_add_up_over_whole_words(keyword_network: Network) -> None:
     judge = Judge(keyword_network)
-    texts = [TEXT, "Just a film.", f"{KEYWORD} {KEYWORD}"]
-    labels = judge.labels(texts).tolist()
-    assert labels == [0, 1 + 1, 0]  # the label ids of negative and positive
-    for text, label, shares in zip(texts, labels, attribute(judge, texts, labels), strict=True):
+    for text, label in ((TEXT, 0), ("Just a film.", 2), (f"{KEYWORD} {KEYWORD}", 0)):
+        assert judge.labels([text]).tolist() == [label]
+        shares = attribute(judge, text, label)
         assert len(shares) == len(words_of(text))
         blank = " ".join(["[MASK]"] * (len(keyword_network.tokenizer.tokenize(text))))
         gained = np.log(judge.support([text], [label])) - np.log(judge.support([blank], [label]))
@@ -191,27 +179,15 @@ def test_a_networks_neutral_between_two_classes_has_contributions_too(
 ) -> None:
     judge = Judge(keyword_network, neutral_band=(0.0, 1.0))
     assert judge.labels([TEXT]).tolist() == [1]
-    (shares,) = attribute(judge, [TEXT], [1])
+    shares = attribute(judge, TEXT, 1)
     assert np.isfinite(shares).all()
     assert np.abs(shares).sum() > 0
 
 
 def test_black_boxes_contributions_are_those_of_the_rule() -> None:
-    judge = says_negative_if(lambda words: KEYWORD in words)
-    (shares,) = attribute(judge, [TEXT], [0])
+    judge = negative_if(lambda words: KEYWORD in words)
     expected = [float(word.text == KEYWORD) for word in words_of(TEXT)]
-    assert shares == pytest.approx(expected, abs=0.1)
-
-
-def answers(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) -> frozenset[int]:
-    running = search(order)
-    try:
-        asked = next(running)
-        while True:
-            asked = running.send(holds(asked))
-    except StopIteration as done:
-        found: frozenset[int] = done.value
-        return found
+    assert attribute(judge, TEXT, 0) == pytest.approx(expected, abs=0.1)
 
 
 @given(data=st.data(), size=st.integers(0, 6))
@@ -222,8 +198,8 @@ def test_the_search_ends_where_no_single_word_can_go(data: st.DataObject, size: 
         for count in range(size)
         for subset in itertools.combinations(range(size), count)
     }
+    found = smallest_set(order, table.__getitem__)
     table[frozenset(range(size))] = True
-    found = answers(order, table.__getitem__)
     assert table[found]
     assert not any(table[found - {word}] for word in found)
 
@@ -234,47 +210,39 @@ def test_where_more_words_never_hold_less_no_smaller_part_holds(
 ) -> None:
     order = data.draw(st.permutations(range(size)))
     needed = data.draw(st.lists(st.frozensets(st.integers(0, size - 1)), min_size=1, max_size=3))
-    found = answers(order, lambda shown: any(one <= shown for one in needed) or len(shown) == size)
+    found = smallest_set(order, lambda shown: any(one <= shown for one in needed))
     assert found in needed
     assert not any(one < found for one in needed)
 
 
-def test_the_interval_holds_the_true_probability_in_95_of_100_runs() -> None:
+def test_the_reported_share_is_not_that_of_the_search() -> None:
     # The second word decides beside "bad", and 6 of 8 fillings are right: P = 0.75.
     right = {*NEUTRAL_WORDS[:6], "film"}
-    judge = says_negative_if(lambda words: "bad" in words and bool(words & right))
+    judge = negative_if(lambda words: "bad" in words and bool(words & right))
     runs = [
-        explain(
-            judge,
-            [row("bad film")],
-            FILLER,
-            Options(threshold=0.6, samples=60, seed=seed),
-        )[0]
-        for seed in range(300)
+        explain(judge, [row("bad film")], FILLER, Options(threshold=0.6, samples=60, seed=seed))[0]
+        for seed in range(40)
     ]
     # By chance a search may find too few right fillings and keep both words.
     found = [one for one in runs if kept_words(one) == ["bad"]]
-    assert len(found) > 0.9 * len(runs)
-    assert np.mean([one.ci[0] <= 0.75 <= one.ci[1] for one in found]) >= 0.95
-    assert len({one.probability for one in found}) > 5
+    assert len(found) > 0.8 * len(runs)
+    assert np.mean([one.probability for one in found]) == pytest.approx(0.75, abs=0.04)
+    assert np.mean([one.ci[0] <= 0.75 <= one.ci[1] for one in found]) >= 0.85
 
 
-def test_samples_depend_on_seed_and_template_alone() -> None:
-    draws = [
-        Draw(text, frozenset({0}), 5, ("test",)) for text in ("one two three", "one two three four")
-    ]
-    assert FILLER.fill(draws, 0) == FILLER.fill(draws[::-1], 0)[::-1]
-    assert FILLER.fill(draws, 0) != FILLER.fill(draws, 1)
+@pytest.mark.parametrize("share", [0.5, 0.75, 0.97])
+def test_the_interval_holds_the_true_share_in_95_of_100_samples(share: float) -> None:
+    within = [low <= share <= high for low, high in (interval(hits, 60) for hits in range(61))]
+    assert binom.pmf(np.arange(61), 60, share)[within].sum() >= 0.95
 
 
 def test_fills_stay_apart_from_the_words_beside_them() -> None:
     text = '"Dull, dull," they say; it\'s 1,000 years-long…'
     words = words_of(text)
     hidden = [n for n, word in enumerate(words) if not word.text[0].isalnum()]
-    draw = Draw(text, frozenset(range(len(words))) - set(hidden), 1, ())
-    assert draw.filled([words[n].text for n in hidden]) == text
-    filled = draw.filled(["xx"] * len(hidden))
-    assert filled == "xx Dull xx dull xx xx they say xx it's 1,000 years-long xx"
+    assert filled(text, hidden, [words[n].text for n in hidden]) == text
+    expected = "xx Dull xx dull xx xx they say xx it's 1,000 years-long xx"
+    assert filled(text, hidden, ["xx"] * len(hidden)) == expected
 
 
 def test_the_masked_language_model_fills_hidden_words_alone() -> None:
@@ -282,37 +250,35 @@ def test_the_masked_language_model_fills_hidden_words_alone() -> None:
     text = 'They said, "The film is a very good film," and it was.'
     words = words_of(text)
     hidden = next(number for number, word in enumerate(words) if word.text == "film")
-    shown = frozenset(range(len(words))) - {hidden}
-    draws = [
-        Draw(text, shown, 200, ("test",)),
-        Draw(text, frozenset(range(len(words))), 3, ("test",)),
-        Draw(text, frozenset(), 2, ("test",)),
-    ]
-    some, whole, none = filler.fill(draws, 0)
-    assert whole == [text] * 3
+    every = frozenset(range(len(words)))
+
+    def fill(shown: frozenset[int], samples: int) -> list[str]:
+        return filler.fill(text, shown, samples, np.random.default_rng(0))
+
     start, end = words[hidden].start, words[hidden].end
-    fills = [one[start : len(one) - len(text) + end] for one in some]
-    assert all(
-        one == text[:start] + fill + text[end:] for one, fill in zip(some, fills, strict=True)
-    )
+    part = fill(every - {hidden}, 200)
+    fills = [one[start : len(one) - len(text) + end] for one in part]
+    assert part == [text[:start] + fill + text[end:] for fill in fills]
+    assert fill(every - {hidden}, 200) == part
     # It reads the words around: films are commoner there than engines.
     assert sum(fill in ("film", "movie", "story", "cast") for fill in fills) > 30
+    assert fill(every, 3) == [text] * 3
+    none = fill(frozenset(), 2)
     assert len(set(none)) == 2
     assert none[0][0].isupper()  # where the hidden word had a capital
 
 
 def test_a_killed_run_goes_on_and_gives_the_same() -> None:
-    rows = [row(f"{TEXT} Number {n}.", str(n)) for n in range(CASES_AT_ONCE + 2)]
+    rows = [row(f"{TEXT} Number {n}.", str(n)) for n in range(4)]
     asked: list[int] = []
 
     class Counted:
-        revision, fingerprint = "", "f" * 64
-        name = "counted"
-        classes = ("negative", "positive")
+        revision, name, classes = "", "counted", ("negative", "positive")
+        fingerprint = "f" * 64
         dies = False
 
         def probabilities(self, texts: Sequence[str]) -> Any:
-            if self.dies and any("Number 17" in text for text in texts):
+            if self.dies and any("Number 2" in text for text in texts):
                 raise KeyboardInterrupt
             asked.append(len(texts))
             bad = np.array([KEYWORD in text for text in texts], dtype=float)
@@ -324,13 +290,13 @@ def test_a_killed_run_goes_on_and_gives_the_same() -> None:
         explain(Judge(dying), rows, FILLER)
     before = len(asked)
     whole = explain(Judge(Counted()), rows, FILLER)
-    assert 0 < len(asked) - before < before
+    assert 0 < len(asked) - before < 2 * before
     asked.clear()
     assert explain(Judge(Counted()), rows, FILLER) == whole
     assert asked == []
     another = Counted()
     another.fingerprint = ""
-    assert explain(Judge(another), rows, FILLER) == whole
+    assert explain(Judge(another), rows[:1], FILLER) == whole[:1]
     assert asked
 
 
@@ -344,56 +310,42 @@ def test_every_character_but_spaces_belongs_to_one_word(text: str) -> None:
 
 
 def test_template_source_and_inserted_words_are_told_apart(suite_folder: Path) -> None:
-    rows = load_rows(suite_folder).rows
-    assert rows
-    for one in rows:
-        parts = parts_of(one.case.text, one.template, one.inserted)
-        words = words_of(one.case.text)
-        assert len(parts) == len(words)
-        inserted = [
-            word.text for word, part in zip(words, parts, strict=True) if part.kind == "inserted"
-        ]
-        assert " ".join(inserted) == " ".join(one.case.inserted)
-        of_template = {part.name for part in parts if part.kind == "template"}
-        assert bool(of_template) == bool(one.template)
+    for one in load_rows(suite_folder).rows:
+        brought: dict[str, list[str]] = {"template": [], "source": [], "inserted": []}
+        kinds = kinds_of(one.case.text, one.template, one.inserted)
+        for word, kind in zip(words_of(one.case.text), kinds, strict=True):
+            brought[kind].append(word.text)
+        assert brought["inserted"] == " ".join(one.case.inserted).split()
+        assert bool(brought["template"]) == bool(one.template)
         source = " ".join(one.sources).lower()
-        told = [word.text for word, part in zip(words, parts, strict=True) if part.kind == "source"]
         moved = {"was", "were"} if "|backshift" in one.template else set()
         moved |= {"to", "be"} if "|infinitive" in one.template else set()
-        assert all(word.lower() in source for word in told if word not in moved), one.case.text
+        assert all(word.lower() in source for word in brought["source"] if word not in moved)
 
 
 @pytest.mark.parametrize(
     ("template", "text", "expected"),
     [
-        ("{N|negate}", "It isn't dull.", {"isn't": "negate"}),
-        ("{N|negate}", "It doesn't work.", {"doesn't": "negate"}),
-        ("{N|negate fully}", "It does not work.", {"does": "negate fully", "not": "negate fully"}),
-        ("{N|negate fully}", "It cannot work.", {"cannot": "negate fully"}),
-        ("{N|question} No.", "Does it do harm? No.", {"Does": "question", "No": "No"}),
-        ("{N|question} No.", "Is it dull? No.", {"No": "No"}),
-        (
-            "{N|question} No, {N|denial}.",
-            "Is it dull? No, it isn't.",
-            {"No": "No", "it": "denial", "isn't": "denial"},
-        ),
+        ("{N|negate}", "It isn't dull.", "isn't"),
+        ("{N|negate}", "It doesn't work.", "doesn't"),
+        ("{N|negate fully}", "It does not work.", "does not"),
+        ("{N|negate fully}", "It cannot work.", "cannot"),
+        ("{N|question} No.", "Does it do harm? No.", "Does ? No ."),
+        ("{N|question} No.", "Is it dull? No.", "? No ."),
+        ("{N|question} No, {N|denial}.", "Is it dull? No, it isn't.", "? No , it isn't ."),
         (
             "I feared {N|backshift|clause}, but {N|past denial}.",
             "I feared it was dull, but it wasn't.",
-            {"I": "I feared", "feared": "I feared", "but": "but"}
-            | {"it": "past denial", "wasn't": "past denial"},
+            "I feared , but it wasn't .",
         ),
+        ("{S: This is → This is not}", "This is not a film.", "This is not"),
     ],
 )
 def test_words_that_operations_bring_are_of_the_template(
-    template: str, text: str, expected: dict[str, str]
+    template: str, text: str, expected: str
 ) -> None:
-    named = {
-        word.text: part.name
-        for word, part in zip(words_of(text), parts_of(text, template), strict=True)
-        if part.kind == "template" and word.text[0].isalpha()
-    }
-    assert named == expected
+    kinds = zip(words_of(text), kinds_of(text, template), strict=True)
+    assert " ".join(word.text for word, kind in kinds if kind == "template") == expected
 
 
 def test_failures_are_chosen_beside_their_passing_seeds() -> None:
@@ -406,10 +358,10 @@ def test_failures_are_chosen_beside_their_passing_seeds() -> None:
         row("seed three", "c"),
         row("seed three, worse", "c1", kind="expansion", seed_id="c"),
     ]
-    said = [0 if "worse" in one.case.text else 2 for one in rows]
+    predicted = [0 if "worse" in one.case.text else 2 for one in rows]
 
     def ids(**options: Any) -> list[str]:
-        return [one.case.id for one in chosen_rows(rows, said, **options)]
+        return [one.case.id for one in chosen_rows(rows, predicted, **options)]
 
     assert ids(pass_to_fail=True) == ["a", "a1", "a2", "c", "c1"]
     assert ids(pass_to_fail=True, limit=2) == ["a", "a1", "c", "c1"]  # of two families
@@ -433,75 +385,36 @@ def explained_pairs() -> list[Explanation]:
         ("A dreadful film.",),
         ((start, start + len("feature")),),
     )
-    judge = says_negative_if(lambda words: {"dreadful", "feature", "friend"} <= words)
+    judge = negative_if(lambda words: {"dreadful", "feature", "friend"} <= words)
     return explain(judge, [passing, failing], FILLER)
 
 
-def test_aggregates_count_words_and_parts_of_failures_alone(
-    explained_pairs: list[Explanation],
-) -> None:
-    (of_lc8,) = aggregate(explained_pairs)
-    assert of_lc8.failures == 1
-    assert of_lc8.kept == 3
-    assert {share.name: (share.kind, share.held) for share in of_lc8.words} == {
-        "dreadful": ("source", 1),
-        "feature": ("inserted", 1),
-        "friend": ("template", 1),
-    }
-    assert [(share.kind, share.held, share.cases) for share in of_lc8.kinds] == [
-        ("template", 1, 1),
-        ("source", 1, 1),
-        ("inserted", 1, 1),
-    ]
-    assert of_lc8.source_alone == 0
-    held = {share.name: share.held for share in of_lc8.parts}
-    assert held == {"My <b>friend</b> says": 1, "sentence S": 1, "inserted words": 1, "quotes": 0}
-
-
-def test_marked_texts_are_escaped(explained_pairs: list[Explanation]) -> None:
+def test_the_page_says_what_failures_rest_on(explained_pairs: list[Explanation]) -> None:
+    (found,) = aggregate(explained_pairs)
+    assert (found.failures, found.kept, found.template) == (1, 3, 1)
+    assert (found.source_alone, found.unprompted) == (0, 0)
+    assert found.commonest == "dreadful 1/1, feature 1/1, friend 1/1"
+    assert found.words == len(explained_pairs[1].words)
     file = ExplanationFile(
         suite="s", suite_fingerprint="", model="m", model_fingerprint="", label_rule="",
         fillings="", attribution="", options=Options(), explanations=tuple(explained_pairs),
     )  # fmt: skip
     html = html_page(file)
-    words = f"{len(explained_pairs[1].words)}"
-    assert f"m is held to wrong answers by 3.0 of {words} words in the mean; 0 of 1" in html
-    # The sentence that says it, the case, and figures behind.
-    assert html.index('class="lead"') < html.index(">dreadful</mark>") < html.index("<table>")
+    assert html.index('class="lead"') < html.index(">dreadful</mark>") < html.index("<table")
     assert "<b>friend" not in html
-    assert ">dreadful</mark> <mark" in html
     assert ">feature</mark> film.&#34; <small>" in html
     assert 'My &lt;b&gt;<mark class="template" title="P without it: 0.00">friend</mark>' in html
+    assert "http" not in html  # it needs no network
 
 
-def test_explanations_from_the_command_line_join_the_report(
-    suite_folder: Path, tmp_path: Path
-) -> None:
+def test_the_command_writes_explanations_and_their_page(suite_folder: Path, tmp_path: Path) -> None:
     out, page = tmp_path / "explain.json", tmp_path / "explain.html"
-    arguments = ["--suite", str(suite_folder), "--capability", "LC7"]
-    arguments += ["--out", str(out), "--html", str(page)]
-    done = runner.invoke(
-        app,
-        ["explain", "vader", "--limit", "2", "--samples", "20", *arguments],
-    )
+    arguments = ["--suite", str(suite_folder), "--capability", "LC7", "--limit", "2"]
+    arguments += ["--samples", "20", "--out", str(out), "--html", str(page)]
+    done = CliRunner().invoke(app, ["explain", "vader", *arguments])
     assert done.exit_code == 0, done.output
-    file = read_explanations(out)
-    assert len(file.explanations) == 2
-    assert file.attribution == "Kernel SHAP"
-    assert all(one.failed and one.capability == "LC7" for one in file.explanations)
-    assert page.read_text() == html_page(file)
-    assert "http" not in page.read_text()  # it needs no network
-    done = runner.invoke(
-        app, ["score", "vader", "--suite", str(suite_folder), "--out", str(tmp_path / "r")]
-    )
-    assert done.exit_code == 0, done.output
-    result, report = tmp_path / "r" / "vader.json", tmp_path / "report.html"
-    join = ["report", str(result), "--explanations", str(out), "--html", str(report)]
-    done = runner.invoke(app, join)
-    assert done.exit_code == 0, done.output
-    assert "What holds the failures of vader" in report.read_text()
-    other = json.loads(out.read_text()) | {"suite_fingerprint": "1" * 64}
-    out.write_text(json.dumps(other))
-    done = runner.invoke(app, join)
-    assert done.exit_code == 1
-    assert "another suite" in " ".join(done.output.split())
+    file = json.loads(out.read_text(encoding="utf-8"))
+    assert len(file["explanations"]) == 2
+    assert file["attribution"] == "Kernel SHAP"
+    assert all(one["failed"] and one["capability"] == "LC7" for one in file["explanations"])
+    assert "vader is held to wrong predictions by" in page.read_text(encoding="utf-8")

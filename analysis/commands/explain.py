@@ -68,15 +68,10 @@ def explain(
 ) -> ExplanationFile:
     """Find the words that hold a model's failures."""
     from s2lct.analysis.explain.attribution import method_of
-    from s2lct.analysis.explain.fillers import MaskedLMFiller
-    from s2lct.analysis.explain.report import (
-        ExplanationFile,
-        Options,
-        html_page,
-        write_explanations,
-    )
-    from s2lct.analysis.explain.search import chosen_rows
+    from s2lct.analysis.explain.report import ExplanationFile, html_page
+    from s2lct.analysis.explain.search import Options, chosen_rows
     from s2lct.analysis.explain.search import explain as explained
+    from s2lct.analysis.explain.words import MaskedLMFiller
     from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.files import check_files_out, write_text
@@ -107,7 +102,7 @@ def explain(
         options=options,
         explanations=tuple(explained(judge, rows, filler, options)),
     )
-    write_explanations(file, out)
+    write_text(out, file.json())
     if html is not None:
         write_text(html, html_page(file))
     return file

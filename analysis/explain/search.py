@@ -1,39 +1,98 @@
 """The smallest set of words that holds a prediction (S²LCT, RQ4, eq. 5).
 
-From the fully masked text, words are shown by falling contribution until the model says of at
-least a share P_thresh of all fillings what it says of the text. Then every word is dropped that is
-not needed: what is left is minimal under the removal of any single word, with respect to the
+From the fully masked text, words are shown by falling contribution until the model predicts of at
+least a share P_thresh of all fillings what it predicts of the text. Then every word is dropped that
+is not needed: what is left is minimal under the removal of any single word, with respect to the
 estimates that the search made. The P that is reported rests on new samples: an estimate that a
 search has chosen for being high is too high.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from s2lct.analysis.explain.attribution import attribute
-from s2lct.analysis.explain.fillers import Draw, Filler
-from s2lct.analysis.explain.report import ExplainedWord, Explanation, Options
-from s2lct.analysis.explain.words import parts_of, words_of
+from s2lct.analysis.explain.words import Kind, MaskedLMFiller, kinds_of, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.kept import kept
 from s2lct.analysis.suite_rows import SuiteRow
+from s2lct.identity import shuffle_key
 from s2lct.labels import LABELS
-from s2lct.progress import bar
+from s2lct.progress import bar, without_bars
 from s2lct.suite.families import families_of
 
 CONFIDENCE = 0.95
 STAGES = (10, 20, 50)
 """The search's samples of a text: more are drawn while the threshold lies in the interval."""
-CASES_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedWord:
+    """A word of an explained text: what brought it, and what it contributes.
+
+    Kept words belong to the set that holds the prediction, whose estimated P is ``without`` if the
+    word is left out.
+    """
+
+    text: str
+    start: int
+    end: int
+    part: Kind
+    contribution: float
+    kept: bool
+    without: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What holds a prediction: a case, what the model predicts, and the words that it rests on.
+
+    Its P(f(T(x)) = f(x)), with a 95 % interval (Clopper and Pearson), is of samples that the search
+    did not see; that of the fully masked text is as the search estimated it.
+    """
+
+    id: str
+    capability: str
+    kind: str
+    seed_id: str
+    text: str
+    template: str
+    prediction: str
+    passes: tuple[str, ...]
+    failed: bool
+    words: tuple[ExplainedWord, ...]
+    probability: float
+    ci: tuple[float, float]
+    nothing_shown: float
+
+    @property
+    def kept(self) -> tuple[ExplainedWord, ...]:
+        """The words that hold the prediction."""
+        return tuple(word for word in self.words if word.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How explanations are made.
+
+    ``threshold`` is P_thresh, the share of fillings of which the model must predict the same;
+    ``samples`` are those that a reported P rests on.
+    """
+
+    threshold: float = 0.9
+    samples: int = 100
+    seed: int = 0
+
+
 _BY_DEFAULT = Options()
-_LIST = TypeAdapter(list[Explanation])
+_EXPLANATION = TypeAdapter(Explanation)
+_OPTIONS = TypeAdapter(Options)
 
 
 @cache
@@ -47,18 +106,19 @@ def interval(hits: int, samples: int, method: str = "exact") -> tuple[float, flo
 
 def chosen_rows(
     rows: Sequence[SuiteRow],
-    said: Sequence[int],
+    predicted: Sequence[int],
     *,
     pass_to_fail: bool = False,
     limit: int | None = None,
 ) -> list[SuiteRow]:
-    """The failures to explain, of cases and what the model says of each.
+    """The failures to explain, of cases and the label that the model predicts of each.
 
     With ``pass_to_fail`` failing expansions alone, each behind its passing seed; at most ``limit``
     of a capability, of different families where there are enough.
     """
     failed = {
-        row.case.id: label not in row.case.passes for row, label in zip(rows, said, strict=True)
+        row.case.id: label not in row.case.passes
+        for row, label in zip(rows, predicted, strict=True)
     }
     passing_seeds = {
         row.case.id: row for row in rows if row.case.kind == "seed" and not failed[row.case.id]
@@ -75,30 +135,34 @@ def chosen_rows(
             nth[family] += 1
     chosen: dict[str, SuiteRow] = {}
     for found in wanted.values():
-        for _, _, row in sorted(sorted(found)[:limit], key=lambda one: one[1]):
+        for _, _, row in sorted(sorted(found)[:limit], key=lambda place: place[1]):
             if pass_to_fail:
                 chosen.setdefault(row.case.seed_id, passing_seeds[row.case.seed_id])
             chosen[row.case.id] = row
     return list(chosen.values())
 
 
-def search(order: Sequence[int]) -> Generator[frozenset[int], bool, frozenset[int]]:
-    """Look for a minimal set of a text's words, which are given by falling contribution.
+def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) -> frozenset[int]:
+    """A minimal set of a text's words that holds the prediction.
 
-    Yields sets of shown words, and is to be sent whether they hold the prediction: a set that is
-    asked again has the same answer, and all words are taken to hold it. Returns a set that holds
-    the prediction, and does not without any one of its words.
+    Args:
+        order: the numbers of the words, by falling contribution.
+        holds: whether the words of a set hold the prediction, always the same of equal sets; it
+            is not asked of all words, which are taken to hold it.
+
+    Returns:
+        A set that holds the prediction, and does not without any one of its words.
     """
     # Doubling, then halving: the first length that holds where more words never hold less.
-    fails, holds, shown = -1, len(order), 0
-    while holds - fails > 1:
-        if (yield frozenset(order[:shown])):
-            holds = shown
+    fails, enough, shown = -1, len(order), 0
+    while enough - fails > 1:
+        if holds(frozenset(order[:shown])):
+            enough = shown
         else:
             fails = shown
         doubled = max(1, 2 * fails)
-        shown = doubled if doubled < holds == len(order) else (fails + holds) // 2
-    needed = frozenset(order[:holds])
+        shown = doubled if doubled < enough == len(order) else (fails + enough) // 2
+    needed = frozenset(order[:enough])
     # Delta debugging (Zeller and Hildebrandt 2002): halves, quarters … single words.
     size, dropped = max(1, len(needed) // 2), True
     while size > 1 or dropped:
@@ -106,137 +170,88 @@ def search(order: Sequence[int]) -> Generator[frozenset[int], bool, frozenset[in
         rising = [word for word in reversed(order) if word in needed]
         for start in range(0, len(rising), size):
             block = needed.intersection(rising[start : start + size])
-            if block and (yield needed - block):
+            if block and holds(needed - block):
                 needed, dropped = needed - block, True
         if size > 1:
             size, dropped = size // 2, True
     return needed
 
 
-Shares = dict[frozenset[int], float]
-"""How often each set of words that was asked holds the prediction."""
-
-
-def _asked(
-    text: str, order: Sequence[int], options: Options
-) -> Generator[Draw, int | None, tuple[frozenset[int], Shares]]:
-    """A `search` whose questions are draws; it is to be sent of how many the model says the same.
-
-    More are drawn of a set of words while Wilson's interval (1927) has the threshold in it.
-    """
-    shares: Shares = {}
-    running = search(order)
-    try:
-        shown = next(running)
-        while True:
-            hits = samples = 0
-            while shown not in shares:
-                most = next(one for one in STAGES if samples < one)
-                hits += (yield Draw(text, shown, most - samples, ("search", str(samples)))) or 0
-                samples = most
-                low, high = interval(hits, samples, "wilson")
-                if samples >= STAGES[-1] or not low < options.threshold <= high:
-                    shares[shown] = hits / samples
-            shown = running.send(shares[shown] >= options.threshold)
-    except StopIteration as done:
-        return done.value, shares
-
-
 def explain(
-    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options = _BY_DEFAULT
+    judge: Judge, rows: Sequence[SuiteRow], filler: MaskedLMFiller, options: Options = _BY_DEFAULT
 ) -> list[Explanation]:
-    """Explain what a model says of cases, in order; the same for equal cases, options and models.
+    """Explain what a model predicts of cases, in order; the same for equal cases and options.
 
     Explanations are kept, but none of a model without a fingerprint.
 
     Raises:
         ScoringError: the model's outputs cannot be used.
     """
-    about = [str(judge), filler.fingerprint, options.model_dump()]
+    about = ["explanation", str(judge), filler.fingerprint, _OPTIONS.dump_python(options)]
     advance = bar(f"explaining {judge.model.name}", len(rows))
     explained: list[Explanation] = []
-    # Texts that are computed together decide the last bits: always the same ones are.
-    for start in range(0, len(rows), CASES_AT_ONCE):
-        part = rows[start : start + CASES_AT_ONCE]
-        cases = [[row.case.id, row.case.text, row.template, row.inserted] for row in part]
-        found: list[Explanation] = kept(
-            judge.model.fingerprint,
-            ["explanations", *about, cases],
-            _LIST,
-            partial(_explain_together, judge, part, filler, options),
-        )
-        explained += found
-        advance(len(part))
+    for row in rows:
+        inputs = [*about, row.case.id, row.case.text, row.template, row.inserted]
+        make = partial(_explain, judge, row, filler, options)
+        with without_bars():
+            explained.append(kept(judge.model.fingerprint, inputs, _EXPLANATION, make))
+        advance(1)
     return explained
 
 
-def _explain_together(
-    judge: Judge, rows: Sequence[SuiteRow], filler: Filler, options: Options
-) -> list[Explanation]:
-    texts = [row.case.text for row in rows]
-    said: list[int] = judge.labels(texts).tolist()
-    contributions = attribute(judge, texts, said, seed=options.seed)
+def _explain(judge: Judge, row: SuiteRow, filler: MaskedLMFiller, options: Options) -> Explanation:
+    case, text = row.case, row.case.text
+    (label,) = judge.labels([text]).tolist()
+    contributions = attribute(judge, text, label, seed=options.seed)
+    shares: dict[frozenset[int], float] = {}
 
-    def hits(draws: Mapping[int, Draw]) -> dict[int, int]:
-        """For each draw, of how many of its samples the model says what it said of the text."""
-        filled = filler.fill(list(draws.values()), options.seed)
-        labels = iter(judge.labels([text for part in filled for text in part]).tolist())
-        return {
-            number: sum(label == said[number] for label in itertools.islice(labels, draw.samples))
-            for number, draw in draws.items()
-        }
+    def hits(shown: frozenset[int], samples: int, *key: str) -> int:
+        """Of how many fillings the model predicts what it predicts of the text."""
+        digest = shuffle_key(options.seed, text, ",".join(map(str, sorted(shown))), *key)
+        rng = np.random.default_rng(int.from_bytes(digest, "big"))
+        return int((judge.labels(filler.fill(text, shown, samples, rng)) == label).sum())
 
-    searches = [
-        _asked(text, np.argsort(-shares, kind="stable").tolist(), options)
-        for text, shares in zip(texts, contributions, strict=True)
-    ]
-    found: dict[int, tuple[frozenset[int], Shares]] = {}
-    answers: dict[int, int | None] = dict.fromkeys(range(len(rows)))
-    while len(found) < len(rows):
-        draws: dict[int, Draw] = {}
-        for number, answer in answers.items():
-            try:
-                draws[number] = searches[number].send(answer)
-            except StopIteration as done:
-                found[number] = done.value
-        answers = {**hits(draws)} if draws else {}
-    reported = {
-        number: Draw(text, found[number][0], options.samples, ("report",))
-        for number, text in enumerate(texts)
-    }
-    explanations: list[Explanation] = []
-    for (number, count), row in zip(hits(reported).items(), rows, strict=True):
-        case, (needed, shares) = row.case, found[number]
-        parts = parts_of(case.text, row.template, row.inserted)
-        words = tuple(
+    def holds(shown: frozenset[int]) -> bool:
+        if shown not in shares:
+            found = samples = 0
+            for stage in STAGES:
+                found += hits(shown, stage - samples, "search", str(samples))
+                samples = stage
+                low, high = interval(found, samples, "wilson")
+                if not low < options.threshold <= high:
+                    break
+            shares[shown] = found / samples
+        return shares[shown] >= options.threshold
+
+    needed = smallest_set(np.argsort(-contributions, kind="stable").tolist(), holds)
+    found = hits(needed, options.samples, "report")
+    words = zip(
+        words_of(text),
+        kinds_of(text, row.template, row.inserted),
+        contributions.tolist(),
+        strict=True,
+    )
+    return Explanation(
+        id=case.id,
+        capability=case.capability,
+        kind=case.kind,
+        seed_id=case.seed_id,
+        text=text,
+        template=row.template,
+        prediction=LABELS[label],
+        passes=tuple(LABELS[passing] for passing in sorted(case.passes)),
+        failed=label not in case.passes,
+        words=tuple(
             ExplainedWord(
-                **word._asdict(),
-                part=part.kind,
-                part_name=part.name,
+                *word,
+                part=part,
                 contribution=round(share, 6),
                 kept=place in needed,
                 without=shares[needed - {place}] if place in needed else None,
             )
-            for place, (word, part, share) in enumerate(
-                zip(words_of(case.text), parts, contributions[number].tolist(), strict=True)
-            )
-        )
-        explanations.append(
-            Explanation(
-                id=case.id,
-                capability=case.capability,
-                kind="seed" if case.kind == "seed" else "expansion",
-                seed_id=case.seed_id,
-                text=case.text,
-                template=row.template,
-                said=LABELS[said[number]],
-                passes=tuple(LABELS[label] for label in sorted(case.passes)),
-                failed=said[number] not in case.passes,
-                words=words,
-                probability=count / options.samples,
-                ci=interval(count, options.samples),
-                nothing_shown=shares.get(frozenset(), 1.0),
-                samples=options.samples,
-            )
-        )
-    return explanations
+            for place, (word, part, share) in enumerate(words)
+        ),
+        probability=found / options.samples,
+        ci=interval(found, options.samples),
+        nothing_shown=shares.get(frozenset(), 1.0),
+    )

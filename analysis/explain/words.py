@@ -1,20 +1,25 @@
-"""Whole words of a text, and what part of its making each belongs to."""
+"""Words of a text: what brought each of them, and the text with others in their places."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from s2lct.builder.language.replies import REPLIES
+from s2lct.builder.models.masked_lm import TransformersMaskedLM
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:['’-]\w+)*|[^\w\s]")
 _SLOT = re.compile(r"\{(\w+)((?:\|[\w ]+)*)(?::[^{}→]*→\s*([^{}]*?))?\}")
 _NEGATION = re.compile(r"(?:\b(?:do|does|did) )?\bnot\b|\bcannot\b|\b\w+n['’]t\b", re.IGNORECASE)
-_ASKING = re.compile(r"(?:do|does|did)\b", re.IGNORECASE)
+_QUESTION = re.compile(r"\A(?:do|does|did)\b|\?\Z", re.IGNORECASE)
+_MARKS = (".", ",", "'", '"', "!", "?", "-", ";", ":", "(", ")")
 
 Kind = Literal["template", "source", "inserted"]
+"""What brought a word: the template, the corpus sentence, or an insertion."""
 
 
 class Word(NamedTuple):
@@ -23,17 +28,6 @@ class Word(NamedTuple):
     text: str
     start: int
     end: int
-
-
-class Part(NamedTuple):
-    """What a word belongs to: the template, the corpus sentence of a slot, or inserted words.
-
-    The name is the template's wording, such as ``But now I hate it``, the operation that brought
-    the word, such as ``negate``, or the slot's name.
-    """
-
-    kind: Kind
-    name: str
 
 
 @lru_cache(maxsize=256)
@@ -58,65 +52,117 @@ def respelled(text: str, changed: Mapping[int, str | None]) -> str:
     return made + text[end:]
 
 
-def parts_of(
+def kinds_of(
     text: str, template: str, inserted: Sequence[tuple[int, int]] = ()
-) -> tuple[Part, ...]:
-    """The part of each of `words_of`'s words of a case.
+) -> tuple[Kind, ...]:
+    """What brought each of `words_of`'s words of a case.
 
     The template is as a suite's column ``template`` has it, empty without one; the inserted words
     are named by their places.
     """
-    spans = _spans(text, template)
-    parts = []
-    for word in words_of(text):
-        found = Part("source", "sentence")
+    of_template = _template_places(text, template)
+
+    def kind(word: Word) -> Kind:
         if any(start < word.end and word.start < end for start, end in inserted):
-            found = Part("inserted", "")
-        else:
-            found = next((p for start, end, p in spans if start <= word.start < end), found)
-        parts.append(found)
-    return tuple(parts)
+            return "inserted"
+        brought = any(start <= word.start < end for start, end in of_template)
+        return "template" if brought else "source"
+
+    return tuple(map(kind, words_of(text)))
 
 
-def _spans(text: str, template: str) -> list[tuple[int, int, Part]]:
-    """Where the template's pieces stand in a text, from left to right."""
+def _template_places(text: str, template: str) -> list[tuple[int, int]]:
+    """Where a template's wording stands in a text, and what its operations brought to slots."""
     slots = list(_SLOT.finditer(template))
     if not slots:
         return []
     if slots[0].span() == (0, len(template)) and (rewritten := slots[0].group(3)):
         # The sentence itself, with a phrase rewritten: "This is → This is not".
         start = text.find(rewritten)
-        whole = (start, start + len(rewritten), Part("template", rewritten))
-        return [whole] if start >= 0 else []
+        return [(start, start + len(rewritten))] if start >= 0 else []
     edges = [0, *(edge for slot in slots for edge in slot.span()), len(template)]
-    literals = [template[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    pattern = "(.*?)".join(f"({re.escape(literal)})" for literal in literals)
-    found = re.fullmatch(pattern, text, re.DOTALL)
+    wordings = [template[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    found = re.fullmatch("(.*?)".join(f"({re.escape(one)})" for one in wordings), text, re.DOTALL)
     if found is None:
         return []
-    parts: list[tuple[int, int, Part]] = []
-    for number, (literal, slot) in enumerate(zip(literals, [*slots, None], strict=True)):
-        named = literal.strip(' \t\n.,;:"“”?!') or "quotes"
-        parts.append((*found.span(2 * number + 1), Part("template", named)))
-        if slot is not None:
-            start, end = found.span(2 * number + 2)
-            parts += _of_operations(text, start, end, slot.group(2).split("|")[1:])
-            parts.append((start, end, Part("source", slot.group(1))))
-    return parts
+    places = [found.span(2 * number + 1) for number in range(len(wordings))]
+    for number, slot in enumerate(slots):
+        start, end = found.span(2 * number + 2)
+        for operation in slot.group(2).split("|")[1:]:
+            if operation in REPLIES:
+                places.append((start, end))
+            elif operation.startswith("negate"):
+                places += [match.span() for match in _NEGATION.finditer(text, start, end)]
+            elif operation == "question":
+                matches = _QUESTION.finditer(text[start:end])
+                places += [(start + match.start(), start + match.end()) for match in matches]
+    return places
 
 
-def _of_operations(
-    text: str, start: int, end: int, operations: Sequence[str]
-) -> Iterator[tuple[int, int, Part]]:
-    """Where words of a slot stand that its operations brought: replies, "not", "does", "?"."""
-    for name in operations:
-        if name in REPLIES:
-            yield start, end, Part("template", name)
-        elif name.startswith("negate"):
-            for match in _NEGATION.finditer(text, start, end):
-                yield *match.span(), Part("template", name)
-        elif name == "question":
-            if asking := _ASKING.match(text, start, end):
-                yield *asking.span(), Part("template", name)
-            if text[start:end].endswith("?"):
-                yield end - 1, end, Part("template", name)
+class MaskedLMFiller:
+    """Fills hidden words of a text with samples of what a masked language model expects there.
+
+    One forward pass over the text with all its masks gives the distribution at each of them;
+    the samples are drawn from these independently of each other. The fingerprint names all that
+    they depend on beside the text.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Load a masked language model: ``embedded``, a Hub id or a folder.
+
+        Raises:
+            ModelError: there is no such masked language model.
+        """
+        import torch
+
+        masked_lm = TransformersMaskedLM.load(name)
+        self._tokenizer = masked_lm.tokenizer
+        self._model: Any = masked_lm.model
+        vocabulary = self._tokenizer.get_vocab()
+        ids = masked_lm.word_ids | {mark: vocabulary[mark] for mark in _MARKS if mark in vocabulary}
+        self._words = tuple(ids)
+        self._ids = torch.tensor(list(ids.values()), device=self._model.device)
+        self._longest = min(
+            self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2
+        )
+        self.description = f"samples of the masked language model {masked_lm.name}"
+        self.fingerprint = masked_lm.fingerprint
+
+    def fill(
+        self, text: str, shown: frozenset[int], samples: int, rng: np.random.Generator
+    ) -> list[str]:
+        """The text so often, each time with other words but for those of the numbers ``shown``."""
+        hidden = [number for number in range(len(words_of(text))) if number not in shown]
+        rows = self._drawn(text, hidden, rng.random((samples, len(hidden))))
+        return [filled(text, hidden, [self._words[word] for word in row]) for row in rows]
+
+    def _drawn(self, text: str, hidden: Sequence[int], points: Any) -> list[list[int]]:
+        """The numbers of the words that stand at points of the cumulated probabilities."""
+        import torch
+
+        masked = respelled(text, dict.fromkeys(hidden, str(self._tokenizer.mask_token)))
+        encoded = self._tokenizer(masked, truncation=True, max_length=self._longest)
+        with torch.inference_mode():
+            ids = torch.tensor([encoded["input_ids"]], device=self._model.device)
+            logits = self._model(input_ids=ids).logits[ids == self._tokenizer.mask_token_id]
+            chances = torch.softmax(logits[:, self._ids].double(), dim=-1).cumsum(dim=-1)
+        if (missing := len(hidden) - len(chances)) > 0:
+            # Masks behind the model's last position: any word.
+            flat = torch.linspace(0, 1, len(self._words) + 1, dtype=torch.float64)[1:]
+            chances = torch.cat([chances, flat.to(chances.device).repeat(missing, 1)])
+        wanted = torch.from_numpy(points.T.copy()).to(chances.device)
+        chosen = torch.searchsorted(chances, wanted, right=True).clamp(max=len(self._words) - 1)
+        rows: list[list[int]] = chosen.T.tolist()
+        return rows
+
+
+def filled(text: str, hidden: Sequence[int], words: Sequence[str]) -> str:
+    """A text with other words in the hidden places, with a capital where the hidden word had one.
+
+    Models that tell capitals apart read the start of a sentence by them.
+    """
+    changed: dict[int, str | None] = {}
+    for number, word in zip(hidden, words, strict=True):
+        capital = words_of(text)[number].text[:1].isupper()
+        changed[number] = word[:1].upper() + word[1:] if capital else word
+    return respelled(text, changed)

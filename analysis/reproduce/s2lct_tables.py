@@ -19,9 +19,9 @@ from s2lct.analysis.diversity.readings import Reader
 from s2lct.analysis.diversity.report import as_png
 from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS, Groups, Text, corpus_texts, grouped
 from s2lct.analysis.explain.attribution import method_of
-from s2lct.analysis.explain.fillers import MaskedLMFiller
-from s2lct.analysis.explain.report import Explanation, Options, aggregate
-from s2lct.analysis.explain.search import chosen_rows, explain
+from s2lct.analysis.explain.report import aggregate
+from s2lct.analysis.explain.search import Explanation, Options, chosen_rows, explain
+from s2lct.analysis.explain.words import MaskedLMFiller
 from s2lct.analysis.kept import kept
 from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.runner import (
@@ -318,18 +318,17 @@ def _capabilities(explained: Sequence[Explanation]) -> list[str]:
 def _explained_row(model: str, name: str, explained: Sequence[Explanation]) -> list[Cell]:
     own = [one for one in explained if one.capability == name]
     (one,) = aggregate(own)
-    words = ", ".join(f"{word.name} {word.held}/{word.cases}" for word in one.words[:5])
     return [
         model,
         name,
         one.failures,
         one.kept,
-        one.words_in_all,
-        one.kinds[0].held,
+        one.words,
+        one.template,
         one.source_alone,
         one.unprompted,
         fmean(each.probability for each in own),
-        words,
+        one.commonest,
     ]
 
 

@@ -1,20 +1,24 @@
-"""Sheets: what annotators have still to read of a corpus in three rounds, and their answers.
+"""Sheets that annotators fill in, and their answers.
 
-First the sentences, whole and shortened; then the cases made of sentences that passed; then the
-sentences of these cases with something inserted. An annotator sees the text, never how it was made
-nor what others said of it.
+An annotator sees the text, never how it was made nor what others found.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Literal, get_args
 
-from s2lct.builder.curation.verdicts import Answer, Verdict, VerdictFile, Verdicts, trap_of
+from s2lct.builder.curation.annotations import (
+    Annotation,
+    AnnotationFile,
+    Annotations,
+    Answer,
+    trap_of,
+)
 from s2lct.errors import AnnotationError, BuildError
 from s2lct.files import as_json_lines, read_json_lines, whole_folder, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
@@ -61,16 +65,15 @@ class Candidate:
     labels: Collection[Label]
 
 
-def unread(candidates: Iterable[Candidate], verdicts: Verdicts, reader: str = "") -> list[Item]:
-    """What another annotator, or a certain one, has still to read.
-
-    What one refused is not read again: it cannot pass any more.
-    """
+def unread(
+    candidates: Iterable[Candidate], annotations: Annotations, annotator: str = ""
+) -> list[Item]:
+    """What another annotator, or a certain one, has still to read."""
     return [
-        one.item
-        for one in candidates
-        if verdicts.state(one.item.id, one.labels) == "open"
-        and (not reader or all(v.reader != reader for v in verdicts.of(one.item.id)))
+        each.item
+        for each in candidates
+        if annotations.state(each.item.id, each.labels) == "open"
+        and (not annotator or annotator not in {a.annotator for a in annotations.of(each.item.id)})
     ]
 
 
@@ -109,9 +112,7 @@ def protocol(*, cases: bool) -> str:
     return resources.files("s2lct.builder.curation").joinpath(name).read_text(encoding="utf-8")
 
 
-def write_sheets(
-    items: Sequence[Item], folder: Path, *, round: Round, seed: int, size: int = ITEMS_A_SHEET
-) -> list[Path]:
+def write_sheets(items: Sequence[Item], folder: Path, *, round: Round, seed: int) -> list[Path]:
     """Write sheets of items: the items as JSON lines, a page and a table to be filled in.
 
     They get a folder of their own, which is named by what is in it: sheets that were handed out
@@ -122,26 +123,25 @@ def write_sheets(
         folder: where the folder of the sheets is made.
         round: of what.
         seed: of the random order.
-        size: items of a sheet, traps apart.
 
     Returns:
         The sheets, JSON lines.
     """
     ordered = in_reading_order(items, seed)
     made = folder / f"{round}-{fingerprint_of([item.id for item in ordered])[:8]}"
-    starts = range(0, len(ordered), size)
+    starts = range(0, len(ordered), ITEMS_A_SHEET)
     names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
     instructions = protocol(cases=round == "cases")
     if not made.is_dir():
         with whole_folder(made) as place:
             for name, start in zip(names, starts, strict=True):
-                sheet = with_traps(ordered[start : start + size], seed)
+                sheet = with_traps(ordered[start : start + ITEMS_A_SHEET], seed)
                 form = Form(
                     f"{made.name}-{name}",
                     f"{round.capitalize()}: {name}",
                     instructions.split("\n\n"),
                     sheet,
-                    _questions(sheet),
+                    QUESTIONS if round == "cases" else QUESTIONS[:2],
                 )
                 write_text(place / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
                 write_text(place / f"{name}.html", form.html())
@@ -150,17 +150,13 @@ def write_sheets(
     return [made / f"{name}.jsonl" for name in names]
 
 
-def _questions(items: Iterable[Item]) -> tuple[Question, ...]:
-    return QUESTIONS if any(item.description for item in items) else QUESTIONS[:2]
-
-
-def read_sheets(folder: Path) -> dict[Path, list[Item]]:
-    """The sheets that were written to a folder, those of earlier rounds too.
+def read_sheets(folder: Path) -> dict[str, Item]:
+    """What was handed out by the sheets in a folder, those of earlier rounds too, by id.
 
     Raises:
-        BuildError: one cannot be read.
+        BuildError: a sheet cannot be read.
     """
-    found: dict[Path, list[Item]] = {}
+    found: dict[str, Item] = {}
     for path in sorted(folder.glob("*/sheet-*.jsonl")):
 
         def refused(number: int, error: BaseException, path: Path = path) -> BuildError:
@@ -170,77 +166,51 @@ def read_sheets(folder: Path) -> dict[Path, list[Item]]:
 
         try:
             with path.open(encoding="utf-8") as file:
-                found[path] = [Item(**row) for _, row in read_json_lines(file, refused)]
+                items = [Item(**row) for _, row in read_json_lines(file, refused)]
         except (OSError, TypeError, UnicodeDecodeError) as error:
             raise refused(0, error) from error
+        found |= {item.id: item for item in items}
     return found
 
 
-@dataclass(frozen=True)
-class Answered:
-    """What came of a file of answers.
-
-    Attributes:
-        verdicts: how many were new.
-        unanswered: how many items were left out, of the sheets that the file answers.
-    """
-
-    verdicts: int
-    unanswered: int
-
-
 def take_answers(
-    path: Path, sheets: Mapping[Path, Sequence[Item]], reader: str, file: VerdictFile
-) -> Answered:
-    """Append an annotator's answers to the verdicts.
+    path: Path, handed_out: Mapping[str, Item], annotator: str, file: AnnotationFile
+) -> int:
+    """Append an annotator's answers to a file of annotations; how many are new.
 
     Args:
         path: the answers, as a sheet's page saves them, its table filled in, or JSON lines.
-        sheets: what was handed out.
-        reader: who answered.
-        file: of verdicts.
+        handed_out: the items of the sheets, by id.
+        annotator: who answered.
+        file: of annotations.
 
     Raises:
-        S2lctError: an answer is to none of the sheets' items or cannot be understood, or broken
-            sentences were called natural. Then nothing is appended.
+        S2lctError: an answer is to none of the items or cannot be understood, or broken sentences
+            were called natural. Then nothing is appended.
     """
-    is_case = {item.id: bool(item.description) for some in sheets.values() for item in some}
-    found: dict[str, Verdict] = {}
-    for one in read_annotations([path], QUESTIONS, is_case):
-        if not one.answers:
+    found: dict[str, Annotation] = {}
+    for each in read_annotations([path], QUESTIONS, handed_out):
+        if not each.answers:
             continue
-        needed = QUESTIONS if is_case[one.item] else QUESTIONS[:2]
-        if missing := [each.name for each in needed if each.name not in one.answers]:
+        is_case = bool(handed_out[each.item].description)
+        questions = QUESTIONS if is_case else QUESTIONS[:2]
+        if missing := [one.name for one in questions if one.name not in each.answers]:
             raise AnnotationError(
-                f"{path}: {one.item} has no {' and no '.join(missing)}",
-                hint="answer them too",
+                f"{path}: {each.item} has no {' and no '.join(missing)}", hint="answer them too"
             )
-        found[one.item] = Verdict(
-            id=one.item,
-            reader=reader,
-            label=ANSWERS[one.answers["label"]],
-            natural=int(one.answers["natural"]),
-            relevant=one.answers["relevant"] == "1" if is_case[one.item] else None,
+        found[each.item] = Annotation(
+            id=each.item,
+            annotator=annotator,
+            label=ANSWERS[each.answers["label"]],
+            natural=int(each.answers["natural"]),
+            relevant=each.answers["relevant"] == "1" if is_case else None,
         )
     if not found:
         raise AnnotationError(
             f"--answers {path}: holds no answer", hint="fill in a sheet that `s2lct curate` wrote"
         )
-    known = {verdict.id: verdict for verdict in file.all if verdict.reader == reader}
-    new = [verdict for id, verdict in found.items() if known.get(id) != verdict]
-    Verdicts([*file.all, *new]).check_care(reader)
+    known = {each.id: each for each in file.all if each.annotator == annotator}
+    new = [each for id, each in found.items() if known.get(id) != each]
+    Annotations([*file.all, *new]).check_care(annotator)
     file.append(new)
-    handed_out = {
-        item.id
-        for some in sheets.values()
-        if any(item.id in found for item in some)
-        for item in some
-    }
-    return Answered(len(new), len(handed_out - found.keys()))
-
-
-def numbered(items: Sequence[Item]) -> Iterator[str]:
-    """Each item as a line of a prompt."""
-    for number, item in enumerate(items, start=1):
-        about = f" [{item.description}]" if item.description else ""
-        yield f"{number}{about} {' '.join(item.text.split())}"
+    return len(new)

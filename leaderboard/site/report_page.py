@@ -54,8 +54,8 @@ class Examples(NamedTuple):
     broken: Sequence[Prediction]  # expansions that fail while their seeds pass
 
 
-def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> str:
-    """The report as one HTML page that needs no network, with safe HTML of other analyses.
+def html_report(scored: Sequence[Scored]) -> str:
+    """The report as one HTML page that needs no network.
 
     The suite of the first result comes first, with examples; results of one model that differ in
     the prompt alone are one model, with examples of the first.
@@ -80,7 +80,6 @@ def html_report(scored: Sequence[Scored], sections: Sequence[Markup] = ()) -> st
         examples=[(name, words[name], _examples(with_examples, name)) for name in names],
         suites=suites_table([first, *others]) if others else None,
         others=[_other_suite(group) for group in others],
-        sections=sections,
         shown_name=shown_name,
         warning=one_answer_warning,
         method=[MEAN_WORDS, INTERVAL_WORDS, chance.CHANCE_WORDS]

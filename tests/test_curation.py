@@ -1,4 +1,4 @@
-"""Curation as a user does it: from a corpus nobody read to a suite that readers passed."""
+"""Curation as a user does it: from a corpus nobody read to a suite that annotators passed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from typer.testing import CliRunner, Result
 import s2lct
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.curate import Curated, LanguageModels, curate
-from s2lct.builder.curation.sheets import read_sheets, take_answers, with_traps, write_sheets
-from s2lct.builder.curation.verdicts import Verdict, VerdictFile, Verdicts, trap_of
+from s2lct.builder.curation.annotations import Annotation, AnnotationFile, Annotations, trap_of
+from s2lct.builder.curation.curate import Curated, curate
+from s2lct.builder.curation.language_models import LanguageModel
+from s2lct.builder.curation.sheets import read_sheets, take_answers, write_sheets
 from s2lct.builder.sources import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
-from s2lct.errors import OptionError, S2lctError
+from s2lct.errors import BuildError, OptionError, S2lctError
 from s2lct.files import locked
 from s2lct.identity import content_id
 from s2lct.suite.annotation import Item
@@ -56,12 +57,12 @@ def label_of(description: str, text: str) -> str:
 
 def config_for(corpus: Path, folder: Path, **more: Any) -> BuildConfig:
     options: dict[str, Any] = {"corpus": f"csv:{corpus}", "seeds": 3}
-    options |= {"capabilities": NAMES, "verdicts": (folder / "verdicts.jsonl",)}
+    options |= {"capabilities": NAMES, "annotations": (folder / "annotations.jsonl",)}
     return BuildConfig.checked(out=folder / "sheets", **(options | more))
 
 
-class People:
-    """Readers who know which texts were broken, and refuse what has one of some words."""
+class People(LanguageModel):
+    """Annotators who know which texts were broken, and refuse what has one of some words."""
 
     def __init__(self, name: str, refused: str = "$^") -> None:
         self.name = name
@@ -69,7 +70,7 @@ class People:
         self.read_texts: dict[str, str] = {}
         self.requests: list[list[Item]] = []
 
-    def read(self, items: Sequence[Item]) -> list[Verdict]:
+    def annotate(self, items: Sequence[Item]) -> list[Annotation]:
         self.requests.append(list(items))
         traps = {trap_of(item.id) for item in items}
         found = []
@@ -81,32 +82,13 @@ class People:
             label = {"pos": "positive", "neg": "negative", "neu": "neutral"}[
                 label_of(item.description, item.text)
             ]
-            relevant = True if item.description else None
-            found.append(
-                Verdict(
-                    id=item.id,
-                    reader=self.name,
-                    label=label,
-                    natural=grade,
-                    relevant=relevant,  # type: ignore[arg-type]
-                )
-            )
+            given = {"id": item.id, "annotator": self.name, "label": label, "natural": grade}
+            found.append(Annotation(**given, relevant=True if item.description else None))
         return found
 
 
-class Two(LanguageModels):
-    """Readers instead of models."""
-
-    def __init__(self, *readers: Any) -> None:
-        super().__init__("", ())
-        object.__setattr__(self, "made", readers)
-
-    def readers(self) -> Any:
-        return list(self.made)  # type: ignore[attr-defined]
-
-
-def read_by(config: BuildConfig, *readers: Any) -> Curated:
-    return curate(config, models=Two(*readers))
+def read_by(config: BuildConfig, *people: People) -> Curated:
+    return curate(config, models=people)
 
 
 @pytest.fixture(scope="module")
@@ -130,19 +112,19 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
     curated = read_by(config, first, second)
     assert curated.is_finished
     assert not curated.sheets
-    assert [state.round for state in curated.rounds] == ["sentences", "cases", "extensions"]
+    assert [drawn.round for drawn in curated.rounds] == ["sentences", "cases", "extensions"]
     rows = rows_of(config, tmp_path / "suite")
     seeds = [row for row in rows if row["kind"] == "seed"]
     assert Counter(row["capability"] for row in seeds) == dict.fromkeys(NAMES, 3)
     assert any(row["kind"] == "expansion" for row in rows)
-    verdicts = Verdicts.read(config.verdicts)
+    annotations = Annotations.read(config.annotations)
     for row in rows:
         assert not re.search("horrible|awful", row["text"])
         if row["kind"] == "seed" and row["template"]:
             assert not row["text"].startswith("Is ")
-            assert {one.reader for one in verdicts.of(row["id"])} == {"a", "b"}
+            assert {one.annotator for one in annotations.of(row["id"])} == {"a", "b"}
         for source in row["sources"]:
-            assert len(verdicts.of(sentence_id(source["used"]))) == 2
+            assert len(annotations.of(sentence_id(source["used"]))) == 2
 
     # Nothing was asked twice, and the second reader got what the first passed alone.
     for reader in (first, second):
@@ -153,63 +135,45 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
     assert all(sum(trap_of(i.id) in {o.id for o in some} for i in some) for some in first.requests)
 
 
-def test_the_same_build_after_more_reading_keeps_what_was_there(
-    corpus_path: Path, tmp_path: Path
-) -> None:
-    config = config_for(corpus_path, tmp_path)
-    read_by(config, People("a"), People("b"))
-    before = {row["id"] for row in rows_of(config, tmp_path / "small")}
-    more = config_for(corpus_path, tmp_path, seeds=5)
-    third = People("a")
-    assert read_by(more, third, People("b")).is_finished
-    read = Verdicts.read(config.verdicts)
-    assert third.read_texts.keys() <= set(read)
-    after = {row["id"] for row in rows_of(more, tmp_path / "large") if row["kind"] == "seed"}
-    assert {id for id in before if id in after}
-    assert len(after) > len([id for id in before if id in after])
+def handed_out(folder: Path) -> set[str]:
+    """Ids of what is on sheets, traps apart."""
+    ids = read_sheets(folder).keys()
+    return {*ids} - {trap_of(id) for id in ids}
 
 
-def sheets_in(folder: Path) -> list[Item]:
-    """What was handed out, traps apart."""
-    items = [item for some in read_sheets(folder).values() for item in some]
-    traps = {trap_of(item.id) for item in items}
-    return [item for item in items if item.id not in traps]
-
-
-def test_one_reader_is_not_enough(corpus_path: Path, tmp_path: Path) -> None:
+def test_one_annotator_is_not_enough(corpus_path: Path, tmp_path: Path) -> None:
     config = config_for(corpus_path, tmp_path)
     first = People("a", "horrible")
-    (state,) = read_by(config, first).rounds
-    assert (state.passed, state.first, state.left) == (0, 0, {"a": 0})
-    refused = {id for id, text in first.read_texts.items() if "horrible" in text}
-    assert state.refused == len(refused) > 0
-    handed_out = {item.id for item in sheets_in(config.out)}
-    assert handed_out == first.read_texts.keys() - refused
-    assert state.second == len(handed_out)
-    with pytest.raises(S2lctError, match="no capability's search found"):
+    (sentences,) = read_by(config, first).rounds
+    assert not sentences.left("a")
+    left = {item.id for item in sentences.left()}
+    assert left == handed_out(config.out)
+    assert left <= first.read_texts.keys()
+    assert not any("horrible" in first.read_texts[id] for id in left)
+    assert any("horrible" in text for text in first.read_texts.values())
+    with pytest.raises(BuildError):
         build(config.model_copy(update={"out": tmp_path / "suite"}))
 
 
 def test_who_calls_broken_sentences_natural_is_stopped(corpus_path: Path, tmp_path: Path) -> None:
     class Careless(People):
-        def read(self, items: Sequence[Item]) -> list[Verdict]:
-            return [one.model_copy(update={"natural": 2}) for one in super().read(items)]
+        def annotate(self, items: Sequence[Item]) -> list[Annotation]:
+            return [one.model_copy(update={"natural": 2}) for one in super().annotate(items)]
 
     config = config_for(corpus_path, tmp_path)
     careless = Careless("quick")
-    with pytest.raises(S2lctError, match=r"quick: called 2 of 2 broken sentences natural"):
+    with pytest.raises(BuildError, match="quick"):
         read_by(config, careless, People("b"))
     assert len(careless.requests) == 1
     # What stands in the file is not counted, neither here nor in a build, and asked of others.
-    assert config.verdicts[0].read_text().count('"quick"') == len(careless.requests[0])
-    refused = pytest.raises(S2lctError, match="quick: called 2 of 2")
-    with pytest.warns(UserWarning, match="is left out"), refused:
+    assert config.annotations[0].read_text().count('"quick"') == len(careless.requests[0])
+    with pytest.warns(UserWarning, match="quick"), pytest.raises(BuildError, match="quick"):
         read_by(config, People("quick"), People("b"))
     first = People("a")
-    with pytest.warns(UserWarning, match="quick called 2 of 2"):
+    with pytest.warns(UserWarning, match="quick"):
         assert read_by(config, first, People("b")).is_finished
     assert {item.id for item in careless.requests[0]} - first.read_texts.keys()
-    with pytest.warns(UserWarning, match="quick called 2 of 2"):
+    with pytest.warns(UserWarning, match="quick"):
         rows = rows_of(config, tmp_path / "suite")
     assert rows
 
@@ -218,27 +182,28 @@ def test_texts_without_a_readable_answer_do_not_hold_up_the_rest(
     corpus_path: Path, tmp_path: Path
 ) -> None:
     class Mute(People):
-        def read(self, items: Sequence[Item]) -> list[Verdict]:
+        def annotate(self, items: Sequence[Item]) -> list[Annotation]:
             texts = {item.id: item.text for item in items}
-            return [one for one in super().read(items) if "ugly" not in texts[one.id]]
+            return [one for one in super().annotate(items) if "ugly" not in texts[one.id]]
 
     config = config_for(corpus_path, tmp_path)
     first = Mute("a")
-    (state,) = read_by(config, first, People("b")).rounds
-    assert (state.first > 0, state.second) == (True, 0)
+    curated = read_by(config, first, People("b"))
+    assert not curated.is_finished
     asked = Counter(item.text for items in first.requests for item in items)
     texts = set(first.read_texts.values())
     assert {text for text in texts if asked[text] > 1} == {t for t in texts if "ugly" in t}
     assert max(asked.values()) == 2
     # Those are left for others; what passed serves already.
-    assert {item.text for item in sheets_in(config.out)} == {t for t in texts if "ugly" in t}
+    items = read_sheets(config.out).values()
+    assert any("ugly" in item.text for item in items)
     assert rows_of(config, tmp_path / "suite")
 
     class Silent(People):
-        def read(self, items: Sequence[Item]) -> list[Verdict]:
+        def annotate(self, items: Sequence[Item]) -> list[Annotation]:
             return []
 
-    with pytest.raises(S2lctError, match="no line of its answer"):
+    with pytest.raises(BuildError, match="a: "):
         read_by(config_for(corpus_path, tmp_path / "silent"), Silent("a"))
 
 
@@ -273,10 +238,10 @@ def fill(sheet: Path, genuine: frozenset[str]) -> list[dict[str, str]]:
 def test_two_people_fill_sheets_until_all_is_read(
     corpus_path: Path, tmp_path: Path, genuine: frozenset[str]
 ) -> None:
-    verdicts, out = tmp_path / "verdicts.jsonl", tmp_path / "sheets"
+    annotations, out = tmp_path / "annotations.jsonl", tmp_path / "sheets"
     command = ["curate", "--corpus", f"csv:{corpus_path}", "--seeds", 3]
     command += [part for name in NAMES for part in ("--capability", name)]
-    command += ["--verdicts", verdicts, "--out", out]
+    command += ["--annotations", annotations, "--out", out]
     shown = run(*command)
     assert shown.exit_code == 0, shown.output
     assert "waits" in shown.output
@@ -293,29 +258,14 @@ def test_two_people_fill_sheets_until_all_is_read(
         for reader in ("Ada", "Bob"):
             shown = run(*command, "--answers", own, "--annotator", reader)
             assert shown.exit_code == 0, shown.output
-            assert f"verdicts of {reader} added" in shown.output
     assert "All is read" in shown.output
     assert list(dict.fromkeys(seen)) == ["sentences", "cases", "extensions"]
     assert rows_of(config_for(corpus_path, tmp_path), tmp_path / "suite")
     # The same answers again add nothing.
-    before = verdicts.read_bytes()
+    before = annotations.read_bytes()
     again = run(*command, "--answers", own, "--annotator", "Bob")
-    assert "0 verdicts of Bob added" in again.output
-    assert verdicts.read_bytes() == before
-
-
-def test_sheets_say_nothing_of_how_a_text_was_made(corpus_path: Path, tmp_path: Path) -> None:
-    config = config_for(corpus_path, tmp_path)
-    read_by(config, People("a"), People("b", "^Is |^Can |^Are "))
-    more = config.model_copy(update={"seeds": 9, "verdicts": (tmp_path / "verdicts.jsonl",)})
-    curate(more, reader="a")
-    (path, *others) = read_sheets(config.out)
-    assert not others
-    for line in path.read_text(encoding="utf-8").splitlines():
-        assert json.loads(line).keys() == {"id", "text", "title", "description"}
-    written = {file.name: file.read_bytes() for file in path.parent.iterdir()}
-    curate(more, reader="a")
-    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == written
+    assert again.exit_code == 0, again.output
+    assert annotations.read_bytes() == before
 
 
 ITEMS = [Item(id=content_id("item", str(n)), text=f"The film of the year {n}.") for n in range(9)]
@@ -346,14 +296,12 @@ def test_answers_come_back_whatever_the_file(
         text = filled([row | {"id": f"i{row['id']}"} for row in rows], kind)
     path = folder / "answers"
     path.write_text("\ufeff" * with_mark + text, encoding="utf-8")
-    file = VerdictFile(folder / "verdicts.jsonl")
+    file = AnnotationFile(folder / "annotations.jsonl")
     came = take_answers(path, read_sheets(folder), "Ada", file)
     assert {one.id: (one.label[:3], one.natural) for one in file.all} == {
         ITEMS[number].id: (label[:3].lower(), grade) for number, (label, grade) in answers.items()
     }
-    assert came.verdicts == len(answers)
-    traps = len(with_traps(ITEMS, 0)) - len(ITEMS)
-    assert came.unanswered == len(ITEMS) + traps - len(answers)
+    assert came == len(answers)
 
 
 ID = ITEMS[0].id
@@ -380,7 +328,7 @@ def test_answers_with_faults_get_one_clear_error_and_add_nothing(
     write_sheets(ITEMS, tmp_path, round="sentences", seed=0)
     path = tmp_path / "answers.csv"
     path.write_text(content, encoding="utf-8")
-    file = VerdictFile(tmp_path / "verdicts.jsonl")
+    file = AnnotationFile(tmp_path / "annotations.jsonl")
     with pytest.raises(S2lctError) as error:
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     assert "answers.csv" in error.value.problem
@@ -393,8 +341,8 @@ def test_answers_of_who_did_not_read_are_refused_whole(tmp_path: Path) -> None:
     rows = fill(sheet.with_suffix(".csv"), frozenset())
     path = tmp_path / "answers.csv"
     path.write_text(filled([row | {"natural": "2"} for row in rows]), encoding="utf-8")
-    file = VerdictFile(tmp_path / "verdicts.jsonl")
-    with pytest.raises(S2lctError, match="Ada: called 2 of 2 broken sentences natural"):
+    file = AnnotationFile(tmp_path / "annotations.jsonl")
+    with pytest.raises(BuildError, match="Ada"):
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     assert not file.path.exists()
 
@@ -404,12 +352,12 @@ def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
     write_sheets(cases, tmp_path, round="cases", seed=0)
     path = tmp_path / "answers.csv"
     path.write_text(f"id,label,natural\n{ID},pos,2", encoding="utf-8")
-    file = VerdictFile(tmp_path / "verdicts.jsonl")
+    file = AnnotationFile(tmp_path / "annotations.jsonl")
     with pytest.raises(S2lctError, match="relevant"):
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     path.write_text(f"id,label,natural,relevant\n{ID},pos,2,no", encoding="utf-8")
     take_answers(path, read_sheets(tmp_path), "Ada", file)
-    assert not file.verdicts.passes(ID, {"positive"})
+    assert not file.annotations.passes(ID, {"positive"})
     assert [one.relevant for one in file.all] == [False]
 
 
@@ -418,18 +366,17 @@ def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
     [
         ({"base_url": "http://localhost/v1"}, "--model"),
         ({"model": ["one"]}, "--base-url"),
-        ({"base_url": "localhost:8000", "model": ["one"]}, "--base-url"),
         ({"base_url": "http://x/v1", "model": ["one", "one"]}, "--model"),
         ({"base_url": "http://x/v1", "model": ["one", "two", "three"]}, "--model"),
         ({"answers": Path("a.csv")}, "--annotator"),
         ({"api_key_env": "KEY"}, "--api-key-env"),
-        ({"verdicts": []}, "--verdicts"),
+        ({"annotations": []}, "--annotations"),
     ],
 )
 def test_options_that_do_not_go_together(
     tmp_path: Path, options: dict[str, Any], named: str
 ) -> None:
-    given = {"out": tmp_path / "sheets", "verdicts": [tmp_path / "v.jsonl"]} | options
+    given = {"out": tmp_path / "sheets", "annotations": [tmp_path / "a.jsonl"]} | options
     with pytest.raises(OptionError, match=named):
         s2lct.curate(**given)
     assert not list(tmp_path.iterdir())
@@ -448,10 +395,46 @@ def server(genuine: frozenset[str]) -> Iterator[ChatServer]:
         yield running
 
 
-def curated_by(
-    server: ChatServer, corpus: Path, folder: Path, *more: str, **env: str
-) -> tuple[int, str]:
-    """The exit status and the output of a process of its own, as the client needs it."""
+MODELS = ("--model", "one", "--model", "two")
+
+
+def command_for(server: ChatServer, corpus: Path, folder: Path, *more: str) -> list[str]:
+    command = ["curate", "--corpus", f"csv:{corpus}", "--seeds", "3", *(more or MODELS)]
+    command += [part for name in NAMES for part in ("--capability", name)]
+    command += ["--annotations", str(folder / "annotations.jsonl"), "--out", str(folder / "sheets")]
+    return [*command, "--base-url", server.base_url]
+
+
+def test_two_language_models_read_until_all_is_read(
+    server: ChatServer, corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server")
+    for _ in range(2):
+        done = run(*command_for(server, corpus_path, tmp_path))
+        assert done.exit_code == 0, done.output
+        assert "All is read" in done.output
+        asked = len(server.asked)
+    assert len(server.asked) == asked
+    assert {each.temperature for each in server.asked} == {0}
+    # Where no key is named, none is sent.
+    assert not any("sk-" in each.authorization for each in server.asked)
+    rows = rows_of(config_for(corpus_path, tmp_path), tmp_path / "suite")
+    assert Counter(row["capability"] for row in rows if row["kind"] == "seed") == dict.fromkeys(
+        NAMES, 3
+    )
+
+
+def test_killed_it_goes_on_and_asks_nothing_twice(
+    server: ChatServer, corpus_path: Path, tmp_path: Path
+) -> None:
+    cut_off: list[Asked] = []
+
+    def kill(asked: Asked) -> None:
+        if len(server.asked) in (2, 6):
+            cut_off.append(asked)
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    server.before_answer = kill
     script = """
 import os, pathlib, sys
 pathlib.Path("pid").write_text(str(os.getpid()))
@@ -461,49 +444,9 @@ from s2lct.cli.main import main
 with stub_models():
     main()
 """
-    command = ["-c", script, str(TESTS), "curate", "--corpus", f"csv:{corpus}", "--seeds", "3"]
-    command += [part for name in NAMES for part in ("--capability", name)]
-    command += ["--verdicts", "verdicts.jsonl", "--out", "sheets", "--base-url", server.base_url]
-    command += more or ("--model", "one", "--model", "two")
-    environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    environment |= {"HF_HUB_OFFLINE": "0", "HF_HOME": str(folder / "home"), "COLUMNS": "200"}
-    done = warm_process.run(command, env=environment | env, cwd=folder)
-    return done.returncode, done.stdout + done.stderr
-
-
-def test_two_language_models_read_until_all_is_read(
-    server: ChatServer, corpus_path: Path, tmp_path: Path
-) -> None:
-    code, shown = curated_by(server, corpus_path, tmp_path, HF_TOKEN="hf_TokenOfTheHub0001")
-    assert code == 0, shown
-    assert "All is read" in shown
-    assert {asked.temperature for asked in server.asked} == {0}
-    # Where no key is named, none is sent: the Hub's is not for this server.
-    assert not any("hf_" in asked.authorization for asked in server.asked)
-    config = config_for(corpus_path, tmp_path)
-    rows = rows_of(config, tmp_path / "suite")
-    assert Counter(row["capability"] for row in rows if row["kind"] == "seed") == dict.fromkeys(
-        NAMES, 3
-    )
-    requests = len(server.asked)
-    code, shown = curated_by(server, corpus_path, tmp_path)
-    assert (code, len(server.asked)) == (0, requests)
-    assert "All is read" in shown
-
-
-def test_killed_it_goes_on_and_asks_nothing_twice(
-    server: ChatServer, corpus_path: Path, tmp_path: Path
-) -> None:
-    cut_off: list[Asked] = []
-
-    def kill(asked: Asked) -> None:
-        if len(server.asked) in (2, 4, 6):
-            cut_off.append(asked)
-            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
-
-    server.before_answer = kill
-    codes = [curated_by(server, corpus_path, tmp_path)[0] for _ in range(4)]
-    assert codes == [*[-signal.SIGKILL] * 3, 0]
+    command = ["-c", script, str(TESTS), *command_for(server, corpus_path, tmp_path)]
+    codes = [warm_process.run(command, env=os.environ, cwd=tmp_path).returncode for _ in range(3)]
+    assert codes == [-signal.SIGKILL, -signal.SIGKILL, 0]
     answered = Counter(
         (asked.model, text)
         for asked in server.asked
@@ -514,44 +457,34 @@ def test_killed_it_goes_on_and_asks_nothing_twice(
     assert rows_of(config_for(corpus_path, tmp_path), tmp_path / "suite")
 
 
-def test_a_careless_model_is_stopped(server: ChatServer, corpus_path: Path, tmp_path: Path) -> None:
-    models = ("--model", "careless", "--model", "two")
-    code, shown = curated_by(server, corpus_path, tmp_path, *models)
-    assert code == 1
-    assert "careless: called 2 of 2 broken sentences natural" in shown
-    assert [asked.model for asked in server.asked] == ["careless"]
-
-
-def test_a_server_that_cannot_be_asked_gets_one_clear_error(
+def test_a_careless_model_and_a_server_that_cannot_be_asked_get_one_clear_error(
     server: ChatServer, corpus_path: Path, tmp_path: Path
 ) -> None:
+    models = ("--model", "careless", "--model", "two")
+    done = run(*command_for(server, corpus_path, tmp_path, *models))
+    assert (done.exit_code, "careless" in done.stderr) == (1, True)
+    assert [asked.model for asked in server.asked] == ["careless"]
     server.base_url = server.base_url.replace("/v1", "/v2")
-    code, shown = curated_by(server, corpus_path, tmp_path)
-    assert code == 1
-    assert "one did not answer" in shown
-    assert "404" in shown
-    with locked(tmp_path / "verdicts.jsonl"):
-        code, shown = curated_by(server, corpus_path, tmp_path)
-    assert code == 1
-    assert "verdicts.jsonl: another s2lct curate is writing there" in shown
+    done = run(*command_for(server, corpus_path, tmp_path))
+    assert (done.exit_code, "404" in done.stderr) == (1, True)
+    with locked(tmp_path / "annotations.jsonl"):
+        done = run(*command_for(server, corpus_path, tmp_path))
+    assert (done.exit_code, "annotations.jsonl" in done.stderr) == (1, True)
 
 
 def test_the_key_comes_from_the_environment_and_stays_there(
-    server: ChatServer, corpus_path: Path, tmp_path: Path
+    server: ChatServer, corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = ("--model", "one", "--model", "two", "--api-key-env", "READING_KEY")
-    code, shown = curated_by(server, corpus_path, tmp_path, *given)
-    assert code == 2
-    assert "READING_KEY: the environment has no such variable" in shown
+    command = [*command_for(server, corpus_path, tmp_path), "--api-key-env", "READING_KEY"]
+    done = run(*command)
+    assert (done.exit_code, "--api-key-env" in done.stderr) == (2, True)
+    monkeypatch.setenv("READING_KEY", KEY)
     server.before_answer = lambda asked: (401, f"no such key: {asked.authorization}")
-    code, shown = curated_by(server, corpus_path, tmp_path, *given, READING_KEY=KEY)
-    assert code == 1
-    assert "one did not answer" in shown
-    assert KEY not in shown
+    done = run(*command)
+    assert (done.exit_code, KEY in done.output) == (1, False)
     server.before_answer = lambda asked: None
-    code, shown = curated_by(server, corpus_path, tmp_path, *given, READING_KEY=KEY)
-    assert code == 0, shown
+    done = run(*command)
+    assert (done.exit_code, KEY in done.output) == (0, False)
     assert {asked.authorization for asked in server.asked} == {f"Bearer {KEY}"}
-    assert KEY not in shown
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes()

@@ -1,0 +1,267 @@
+"""Annotations of sentences, extensions and cases, and the file that keeps them.
+
+A file of annotations is JSON lines, only ever appended to: ids and grades, no text. Several files
+are merged by id and annotator; where an annotator graded something twice, the later line counts.
+
+Among what annotators get are traps, sentences with three words in the wrong order. A trap's id
+follows from the id of what it was made of (`trap_of`), so whoever reads the file can tell who did
+not read with care.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from s2lct.errors import BuildError, S2lctWarning
+from s2lct.files import as_json_lines, check_file_out, read_json_lines
+from s2lct.identity import content_id
+from s2lct.labels import Label
+
+PROTOCOL = "2026-11"
+LEAST_ANNOTATORS = 2
+BEST = 2
+"""The best grade of naturalness; at least two annotators have to give it."""
+MOST_TRAPS_PASSED = 0.1
+"""Who calls more of the traps natural does not read."""
+Answer = Label | Literal["mixed"]
+State = Literal["passed", "refused", "open"]
+"""Of a text; open is what another annotator decides."""
+
+
+class Annotation(BaseModel):
+    """What an annotator found of a text.
+
+    Attributes:
+        id: content id of the text: a sentence, an extension of one, or a case.
+        annotator: who read it; ``reader`` in files.
+        protocol: version of the instructions.
+        label: the sentiment that it has; ``mixed`` where readers would split.
+        natural: `BEST` (2) if a fluent writer could have written every word, 1 if an editor would
+            strike or change one, 0 if something is wrong.
+        relevant: whether it shows its capability; None where none was asked about.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    annotator: Annotated[str, Field(min_length=1, max_length=100, alias="reader")]
+    protocol: Annotated[str, Field(max_length=40)] = PROTOCOL
+    label: Answer
+    natural: Annotated[int, Field(ge=0, le=BEST)]
+    relevant: bool | None = None
+
+
+def trap_of(id: str) -> str:
+    """The id of the trap that is made of something."""
+    return content_id("trap", id)
+
+
+class Annotations:
+    """Annotations by what they are about, without those of careless annotators.
+
+    Args:
+        annotations: of any annotators, in any order.
+
+    Attributes:
+        traps: of each annotator, how many traps were called natural, and how many there were.
+        careless: the annotators who called too many of them natural.
+    """
+
+    def __init__(self, annotations: Iterable[Annotation]) -> None:
+        of_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
+        for each in annotations:
+            of_id[each.id][each.annotator] = each
+        traps = {trap_of(id) for id in of_id}.intersection(of_id)
+        missed: Counter[str] = Counter()
+        given: Counter[str] = Counter()
+        for id in traps:
+            for annotator, annotation in of_id.pop(id).items():
+                given[annotator] += 1
+                missed[annotator] += annotation.natural == BEST
+        everyone = sorted({*given, *(name for found in of_id.values() for name in found)})
+        self.traps = {name: (missed[name], given[name]) for name in everyone}
+        # One may be missed by chance.
+        self.careless = [
+            name
+            for name, (passed, number) in self.traps.items()
+            if passed > max(1, MOST_TRAPS_PASSED * number)
+        ]
+        self._of_id: Mapping[str, Mapping[str, Annotation]] = {
+            id: kept
+            for id, found in of_id.items()
+            if (kept := {name: one for name, one in found.items() if name not in self.careless})
+        }
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of what was annotated."""
+        return iter(self._of_id)
+
+    @classmethod
+    def read(cls, paths: Sequence[Path]) -> Annotations:
+        """Read and merge files; a warning names careless annotators.
+
+        Raises:
+            BuildError: one cannot be read, or a line of it is no annotation.
+        """
+        found = cls(each for path in paths for each in read_file(path))
+        found.warn_of_careless()
+        return found
+
+    def warn_of_careless(self) -> None:
+        """Warn of annotators whose annotations are left out."""
+        for name in self.careless:
+            warnings.warn(f"{self._missed(name)}, and is left out", S2lctWarning, stacklevel=3)
+
+    def check_care(self, annotator: str) -> None:
+        """Refuse a careless annotator.
+
+        Raises:
+            BuildError: the annotator is one.
+        """
+        if annotator in self.careless:
+            raise BuildError(
+                f"{self._missed(annotator)}: more than a tenth",
+                hint="choose another annotator; what others found is kept",
+            )
+
+    def _missed(self, annotator: str) -> str:
+        missed, number = self.traps[annotator]
+        return f"{annotator} called {missed} of {number} broken sentences natural"
+
+    def of(self, id: str) -> list[Annotation]:
+        """The annotations of a text, by annotator."""
+        return [each for _, each in sorted(self._of_id.get(id, {}).items())]
+
+    def passes(self, id: str, labels: Collection[Label]) -> bool:
+        """Whether at least two annotators found a text rightly labelled, relevant and natural.
+
+        Args:
+            id: of the text.
+            labels: the labels that are right.
+        """
+        return self.state(id, labels) == "passed"
+
+    def state(self, id: str, labels: Collection[Label]) -> State:
+        """What annotators found so far; the arguments are those of `passes`.
+
+        One other label, one 0 for naturalness or one "not relevant" refuses a text.
+        """
+        found = self.of(id)
+        if any(v.label not in labels or v.natural == 0 or v.relevant is False for v in found):
+            return "refused"
+        best = sum(each.natural == BEST for each in found)
+        if best >= LEAST_ANNOTATORS:
+            return "passed"
+        return "open" if best == len(found) else "refused"
+
+    def agreement(self) -> tuple[int, float, float]:
+        """Of texts by two annotators: how many, and how often label and grade are the same."""
+        pairs = [pair for id in self for pair in combinations(self.of(id), 2)]
+        number = len(pairs) or 1
+        labels = sum(first.label == second.label for first, second in pairs)
+        grades = sum(first.natural == second.natural for first, second in pairs)
+        return len(pairs), labels / number, grades / number
+
+
+def read_file(path: Path) -> list[Annotation]:
+    """The annotations in a file.
+
+    Raises:
+        BuildError: it cannot be read, or a line of it is no annotation.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            return _parsed(file, path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(f"{path}: cannot be read: {error}", hint=_HINT) from error
+
+
+_HINT = "an annotation is {id, reader, protocol, label, natural, relevant}"
+
+
+def _parsed(lines: Iterable[str], path: Path) -> list[Annotation]:
+    def refused(number: int, error: BaseException) -> BuildError:
+        return BuildError(f"{path}, line {number}: {error}", hint=_HINT)
+
+    found: list[Annotation] = []
+    for number, row in read_json_lines(lines, refused):
+        try:
+            found.append(Annotation.model_validate(row))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field = ".".join(map(str, fault["loc"]))
+            raise refused(number, ValueError(f"{field}: {fault['msg']}")) from error
+    return found
+
+
+class AnnotationFile:
+    """A file of annotations that is only ever appended to, with what stands in others.
+
+    Attributes:
+        path: the file; it need not exist.
+        all: the annotations of all files, those of careless annotators too.
+        annotations: the same, merged.
+
+    Args:
+        path: the file.
+        others: files that are only read.
+
+    Raises:
+        BuildError: a file cannot be read, or a line of it is no annotation.
+        OutputError: there can be no file of that name.
+    """
+
+    def __init__(self, path: Path, others: Sequence[Path] = ()) -> None:
+        check_file_out(path, "--annotations")
+        self.path = path
+        if path.exists():
+            _drop_half_a_line(path)
+        files = [*others, *([path] if path.exists() else [])]
+        self.all = [each for file in files for each in read_file(file)]
+        self.annotations = Annotations(self.all)
+        self.annotations.warn_of_careless()
+
+    def append(self, new: Sequence[Annotation]) -> None:
+        """Add annotations; when this returns, they are on the disk."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            rows = (each.model_dump(by_alias=True, exclude_none=True) for each in new)
+            file.write(as_json_lines(rows).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        self.all += new
+        self.annotations = Annotations(self.all)
+
+
+def _drop_half_a_line(path: Path) -> None:
+    """Cut off what was being written when the process or the machine stopped.
+
+    A file of anything else stays as it is.
+    """
+    try:
+        with path.open("r+b") as file:
+            content = file.read()
+            end = content.rfind(b"\n") + 1
+            half = content[end:]
+            _parsed(content[:end].decode().splitlines(), path)
+            try:
+                Annotation.model_validate_json(half)
+                file.write(b"\n")
+            except ValidationError:
+                if half.startswith(_BEGINNING) or _BEGINNING.startswith(half):
+                    file.truncate(end)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(
+            f"--annotations {path}: cannot be used: {error}", hint="name a file of annotations"
+        ) from error
+
+
+_BEGINNING = b'{"id": "'

@@ -1,0 +1,174 @@
+"""Annotations, the traps among them, and the file that keeps them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from s2lct.builder.curation.annotations import Annotation, AnnotationFile, Annotations, trap_of
+from s2lct.builder.curation.language_models import annotations_in
+from s2lct.builder.curation.sheets import Candidate, unread, with_traps
+from s2lct.errors import BuildError
+from s2lct.identity import content_id
+from s2lct.suite.annotation import Item
+
+IDS = [content_id("verdict", str(number)) for number in range(40)]
+LABELS = ("negative", "neutral", "positive")
+
+
+def annotation(id: str, annotator: str, label: str = "neutral", natural: int = 2) -> Annotation:
+    return Annotation(id=id, annotator=annotator, label=label, natural=natural)  # type: ignore[arg-type]
+
+
+GIVEN = st.lists(
+    st.builds(
+        annotation,
+        st.sampled_from(IDS[:4]),
+        st.sampled_from("abc"),
+        st.sampled_from([*LABELS, "mixed"]),
+        st.integers(0, 2),
+    ),
+    max_size=12,
+)
+
+
+@given(GIVEN)
+def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Annotation]) -> None:
+    annotations = Annotations(given)
+    candidates = [Candidate(Item(id=id, text="A film."), {"neutral"}) for id in IDS[:4]]
+    left = {item.id for item in unread(candidates, annotations)}
+    for id in IDS[:4]:
+        found = annotations.of(id)
+        grades = sorted(each.natural for each in found)
+        refused = any(each.natural == 0 or each.label != "neutral" for each in found)
+        assert annotations.passes(id, {"neutral"}) == (grades[-2:] == [2, 2] and not refused)
+        # One annotator more can give a 2.
+        assert (id in left) == (grades in ([], [2]) and not refused)
+    for annotator in "abcd":
+        for item in unread(candidates, annotations, annotator):
+            assert item.id in left
+            assert annotator not in {each.annotator for each in annotations.of(item.id)}
+
+
+TEXTS = st.lists(
+    st.lists(st.sampled_from(["the", "a", "film", "of", "town", "dull"]), min_size=1, max_size=12),
+    min_size=1,
+    max_size=60,
+    unique_by=tuple,
+).map(lambda texts: [Item(id=content_id(*words), text=" ".join(words)) for words in texts])
+
+
+@given(TEXTS, st.integers(0, 9))
+def test_a_trap_is_a_text_with_three_words_turned_round(items: list[Item], seed: int) -> None:
+    sheet = with_traps(items, seed)
+    assert with_traps(items, seed) == sheet
+    originals = {trap_of(item.id): item for item in items}
+    traps = [item for item in sheet if item.id in originals]
+    assert sorted(item.id for item in sheet if item not in traps) == sorted(i.id for i in items)
+    for trap in traps:
+        own = originals[trap.id].text.split()
+        changed = [n for n, (a, b) in enumerate(zip(own, trap.text.split(), strict=True)) if a != b]
+        assert len(changed) == 2
+        assert changed[1] - changed[0] == 2
+        assert changed[1] < len(own) - 1
+        assert sorted(own) == sorted(trap.text.split())
+    if sum(len({*item.text.split()[1:-1]}) > 4 for item in items) >= 2:
+        assert len(traps) >= 2
+
+
+def test_the_verdicts_of_a_careless_reader_do_not_count() -> None:
+    def file_of(passed: int, traps: int) -> list[Annotation]:
+        own = [annotation(id, "a") for id in IDS]
+        return own + [
+            annotation(trap_of(id), "a", natural=2 if number < passed else 0)
+            for number, id in enumerate(IDS[:traps])
+        ]
+
+    others = [annotation(id, "b") for id in IDS]
+    for passed, traps, careless in [(1, 2, False), (2, 2, True), (2, 20, False), (3, 29, True)]:
+        annotations = Annotations([*file_of(passed, traps), *others])
+        assert annotations.careless == (["a"] if careless else [])
+        assert annotations.traps["a"] == (passed, traps)
+        assert annotations.passes(IDS[0], {"neutral"}) is not careless
+        assert [one.annotator for one in annotations.of(IDS[0])] == (
+            ["b"] if careless else ["a", "b"]
+        )
+        assert set(annotations) == set(IDS)
+
+
+def test_who_reads_a_file_is_told_who_was_careless(tmp_path: Path) -> None:
+    file = AnnotationFile(tmp_path / "annotations.jsonl")
+    file.append([annotation(id, "Ada") for id in IDS])
+    file.append([annotation(trap_of(id), "Ada") for id in IDS[:3]])
+    with pytest.warns(UserWarning, match="Ada"):
+        assert not list(Annotations.read([file.path]))
+
+
+@given(GIVEN, GIVEN, st.data())
+def test_a_file_that_was_cut_loses_the_cut_line_alone(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: list[Annotation],
+    more: list[Annotation],
+    data: st.DataObject,
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "annotations.jsonl"
+    AnnotationFile(path).append(first)
+    content = path.read_bytes()
+    kept = data.draw(st.integers(0, len(content)))
+    path.write_bytes(content[:kept])
+    file = AnnotationFile(path)
+    whole = content[:kept].count(b"\n")
+    assert file.all[:whole] == first[:whole]
+    assert len(file.all) - whole in (0, 1)  # all but its end of line may be there
+    before = list(file.all)
+    file.append(more)
+    assert AnnotationFile(path).all == [*before, *more]
+
+
+@pytest.mark.parametrize("content", ["text,label\nDull.,0", '{"id": 1}\n{"id": "', "Half a li"])
+def test_a_file_that_is_none_of_verdicts_stays_as_it_is(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text(content)
+    with pytest.raises(BuildError, match=r"reviews\.csv, line 1"):
+        AnnotationFile(path)
+    assert path.read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("1 pos 2\n2 neg 0", {0: ("positive", 2), 1: ("negative", 0)}),
+        ("Here you are:\n1. positive, 1\n| 2 | neu | 2 |", {0: ("positive", 1), 1: ("neutral", 2)}),
+        ("1 pos 0\n\nOn reflection:\n1 mix 1", {0: ("mixed", 1)}),
+        ("1 pos 3\n0 pos 2\n3 pos 2\n99999999999999999999 pos 2\npos 2\n1", {}),
+    ],
+)
+def test_answers_of_models_are_read_line_by_line(
+    answer: str, found: dict[int, tuple[str, int]]
+) -> None:
+    items = [Item(id=id, text="A film.") for id in IDS[:2]]
+    read = {one.id: (one.label, one.natural) for one in annotations_in(answer, items, "m")}
+    assert read == {IDS[place]: given for place, given in found.items()}
+
+
+def test_of_a_case_a_model_must_say_whether_it_is_relevant() -> None:
+    items = [Item(id=id, text="A film.", description="negation") for id in IDS[:3]]
+    read = annotations_in("1 pos 2\n1\n2 pos 2 1\n3 neu 1 0", items, "m")
+    assert [(one.id, one.relevant) for one in read] == [(IDS[1], True), (IDS[2], False)]
+
+
+@given(st.text("0123 negposmix|.\n", max_size=80))
+def test_no_answer_breaks_the_reading(answer: str) -> None:
+    items = [Item(id=id, text="A film.") for id in IDS[:3]]
+    read = annotations_in(answer, items, "m")
+    assert len({one.id for one in read}) == len(read)
+
+
+def test_agreement_is_of_what_two_annotated() -> None:
+    given = [("a", "neutral", 2), ("b", "neutral", 1), ("a", "positive", 2), ("b", "negative", 2)]
+    both = [annotation(IDS[n // 2], *each) for n, each in enumerate(given)]
+    alone = annotation(IDS[5], "a")
+    assert Annotations([*both, alone]).agreement() == (2, 0.5, 0.5)
