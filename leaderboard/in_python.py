@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelScore:
-    """How a model does on a suite::
+    """How a model does on a suite.
+
+    ::
 
         scores.failure_rate
         scores.capabilities["LC4"].expansion.failure_rate

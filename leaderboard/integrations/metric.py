@@ -12,8 +12,7 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band
 from s2lct.leaderboard.models.classifier import Classifier, Function
 from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.scoring.both_sides import counted
-from s2lct.leaderboard.scoring.score import default_cache, figures, flattened, score
+from s2lct.leaderboard.scoring.score import default_cache, score
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import COUNTERPART, KINDS
 
@@ -50,7 +49,7 @@ def compute(
     model in its order: of two an uncertain answer is neutral (neutral_band=), of three it is not.
     label_map= says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for
     models, pipelines, functions and predictions. flat=True names figures
-    "LC4/expansion/failure_rate", which are nested as `score.figures` says.
+    "LC4/expansion/failure_rate", which are else nested.
     """
     if (model is None) == (predictions is None):
         given = "neither model nor predictions" if model is None else "both model and predictions"
@@ -68,7 +67,7 @@ def compute(
         )
         asked: Classifier | Function = Function(lambda _: predictions, "predictions", classes)
         cases = _referred(references, suite)
-        if not counted(cases.cases).any():
+        if not any(case.kind in KINDS for case in cases.cases):
             raise ScoringError(
                 "references name counterparts alone, which no failure rate counts",
                 hint="pass seeds and expansions too",
@@ -85,8 +84,7 @@ def compute(
         asked = as_classifier(model, tokenizer=tokenizer, classes=classes)
     cache = None if model is None else default_cache()
     outcomes = score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
-    nested = figures(outcomes)
-    return dict(flattened(nested)) if flat else nested
+    return outcomes.figures.flat() if flat else outcomes.figures.nested()
 
 
 def meanings(

@@ -186,10 +186,10 @@ class EndpointModel:
 
     def _answer(self, client: Any, text: str) -> TextAnswer:
         """The answer to a text; what the server does not take is raised as openai's APIError."""
-        found = client.chat.completions.create(
-            messages=[{"role": "user", "content": self.asks.about(text)}], **self._options
-        )
         try:
+            found = client.chat.completions.create(
+                messages=[{"role": "user", "content": self.asks.about(text)}], **self._options
+            )
             choice, usage = found.choices[0], found.usage
             return TextAnswer(
                 text=choice.message.content or "",

@@ -21,6 +21,7 @@ from s2lct.leaderboard.scoring.statistics import (
     Evidence,
     Failed,
     Integers,
+    by_name,
     evidence,
     family_counts,
     intervals,
@@ -121,7 +122,7 @@ class Figures(_Figures):
         }
 
     def flat(self, prefix: str = "") -> dict[str, float]:
-        """As loggers take them, ``LC4/expansion/failure_rate``; ``ci`` as ``ci_low``, ``ci_high``."""
+        """As loggers take them: ``LC4/expansion/failure_rate``, ``LC4/all/ci_low``."""
         return _flattened(self.nested(), prefix)
 
 
@@ -236,9 +237,7 @@ def _share(right: Rate) -> Share:
     return Share(pairs=right.cases, right=right.failures, share=right.failure_rate, ci=right.ci)
 
 
-def pairs_of(
-    cases: Sequence[Case], others: Sequence[Case], kind: str
-) -> tuple[Integers, Integers]:
+def pairs_of(cases: Sequence[Case], others: Sequence[Case], kind: str) -> tuple[Integers, Integers]:
     """Numbers of seeds, and of what is made of each among others of a kind, of shape (pairs,)."""
     seeds = {(case.capability, case.id): n for n, case in enumerate(cases) if case.kind == "seed"}
     pairs = [
@@ -248,14 +247,6 @@ def pairs_of(
     ]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return first, second
-
-
-def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
-    """Numbers of the cases of each capability, in the order of the cases."""
-    numbers: dict[str, list[int]] = {}
-    for number, case in enumerate(cases):
-        numbers.setdefault(case.capability, []).append(number)
-    return numbers
 
 
 def _silent(
@@ -358,15 +349,15 @@ def flips(cases: Sequence[Case], failed: Failed) -> list[int]:
     return [*map(int, expansions[failed[expansions] & ~failed[seeds]])]
 
 
-def flipping_words(cases: Sequence[Case], failed: Failed) -> list[FlippingWord]:
+def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord, ...]:
     """The ten inserted words that most often turned a pass into a fail."""
     total = Counter(w for case in cases if case.kind == "expansion" for w in case.inserted)
     flipped = Counter(word for n in flips(cases, failed) for word in cases[n].inserted)
     ranked = sorted(flipped, key=lambda word: (-flipped[word], word))[:_MOST_FLIPPING]
-    return [
+    return tuple(
         FlippingWord(item=word, pass_to_fail=flipped[word], expansions=total[word])
         for word in ranked
-    ]
+    )
 
 
 def _flattened(nested: Mapping[str, Any], prefix: str) -> dict[str, float]:

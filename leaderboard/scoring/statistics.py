@@ -113,3 +113,11 @@ def intervals(known: Evidence) -> tuple[Floats, Floats]:
         np.maximum(np.minimum(centre - half, share), 0),
         np.minimum(np.maximum(centre + half, share), 1),
     )
+
+
+def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
+    """Numbers of the cases of each capability, in the order of the cases."""
+    numbers: dict[str, list[int]] = {}
+    for number, case in enumerate(cases):
+        numbers.setdefault(case.capability, []).append(number)
+    return numbers
