@@ -1,4 +1,4 @@
-"""Means over cases, with bootstrap intervals of whole families; see `suite.families`."""
+"""Means over cases, with bootstrap intervals of whole families; see `suite.cases.families_of`."""
 
 from __future__ import annotations
 

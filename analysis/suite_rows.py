@@ -10,8 +10,7 @@ from typing import Any
 from s2lct.errors import AnalysisError
 from s2lct.suite.capability_ids import chosen
 from s2lct.suite.cases import Case, case_from, read_rows
-from s2lct.suite.rows import CaseRow
-from s2lct.suite.tables import KINDS
+from s2lct.suite.tables import KINDS, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +51,19 @@ def load_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteRows:
         AnalysisError: rows lack what the analyses need.
     """
     read = read_rows(suite)
-    rows = (_row_of(row) for row in read.rows if row.kind in KINDS)
+    rows = (_row_of(row) for row in read.rows if row["kind"] in KINDS)
     return SuiteRows(read.name, read.version, read.fingerprint, tuple(rows))
 
 
-def _row_of(row: CaseRow) -> SuiteRow:
-    places = [(word.start, word.end) for word in row.inserted or ()]
-    inserted = tuple((start, end) for start, end in places if start is not None and end is not None)
-    if row.label is None or row.sources is None or len(inserted) < len(places):
+def _row_of(row: Row) -> SuiteRow:
+    places = [(word["start"], word["end"]) for word in row["inserted"] or ()]
+    if row["label"] is None or row["sources"] is None or any(None in place for place in places):
         raise AnalysisError(
-            f"row {row.id}: lacks label, sources or where its inserted words stand",
+            f"row {row['id']}: lacks label, sources or where its inserted words stand",
             hint="pass rows as `s2lct build` writes them",
         )
-    sources = tuple(source.text for source in row.sources)
-    return SuiteRow(case_from(row), row.label, row.template or "", sources, inserted)
+    sources = tuple(source["text"] for source in row["sources"])
+    return SuiteRow(case_from(row), row["label"], row["template"] or "", sources, tuple(places))
 
 
 def select_rows(suite: SuiteRows, capabilities: Sequence[str] | None) -> SuiteRows:

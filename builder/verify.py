@@ -17,8 +17,7 @@ from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.builder.stages.transform import text_of
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
-from s2lct.suite.read import WrittenSuite, description_faults, examine
-from s2lct.suite.rows import faults_told
+from s2lct.suite.read import WrittenSuite, description_faults, examine, faults_told
 from s2lct.suite.tables import ALL, COUNTERPART, ORIGINS, SPLIT, SUITE_FILE, origins_of, reading_of
 
 Row = Mapping[str, Any]

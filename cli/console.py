@@ -1,21 +1,28 @@
-"""What is shown on the terminal: two consoles that only show, and errors in a few words."""
+"""What is shown on the terminal: nothing of a stranger's that it obeys, errors in a few words.
+
+`run` sets what it sets for the whole process, so no library use of this package calls it.
+"""
 
 from __future__ import annotations
 
 import errno
 import json
+import logging
+import os
+import sys
+import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.status import Status
-from rich.text import Text
+from typer.core import TyperGroup
 
-from s2lct.errors import S2lctError, extra_of
+from s2lct.errors import S2lctError, S2lctWarning, extra_of
+from s2lct.hub_calls import without_token
 from s2lct.plain_text import plain_lines, words
 
 INTERRUPTED = 130
@@ -25,43 +32,36 @@ _DISK_ERRORS = {
         "ENOSPC EDQUOT EFBIG EACCES EROFS EPERM ENOTDIR EISDIR EEXIST ENAMETOOLONG ELOOP"
     )
 }
+_QUIET = {
+    # transformers takes the first for its own bars, "Loading weights" among them.
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_VERBOSITY": "error",
+    "DATASETS_VERBOSITY": "error",
+    "EVALUATE_VERBOSITY": "error",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+}
 
 
 class PlainConsole(Console):
     """A console for text of unknown origin: no string is markup, no escape reaches the terminal.
 
-    Style what is printed with ``style=`` or `rich.text.Text`; ``markup=True`` is only for strings
-    that are wholly our own.
+    Style what is printed with ``style=`` or `rich.text.Text`.
     """
 
     def __init__(self, **more: Any) -> None:
         super().__init__(markup=False, highlight=False, emoji=False, **more)
 
-    def status(self, status: RenderableType, **more: Any) -> Status:
-        """A spinner beside a text that is no markup, whatever it is updated to."""
-        return PlainStatus(_as_text(status), console=self, **more)
-
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Segments whose text is harmless; what rich itself tells the terminal stays."""
+        """Segments whose text is harmless; what rich itself sends to the terminal stays."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
             else:
                 yield Segment(plain_lines(segment.text), segment.style)
-
-
-class PlainStatus(Status):
-    """A spinner whose text is no markup."""
-
-    def update(self, status: RenderableType | None = None, **more: Any) -> None:
-        """Show another text."""
-        super().update(None if status is None else _as_text(status), **more)
-
-
-def _as_text(shown: RenderableType) -> RenderableType:
-    return Text(shown) if isinstance(shown, str) else shown
 
 
 console = PlainConsole()
@@ -84,38 +84,28 @@ def note(line: str) -> None:
 
 
 @contextmanager
-def told_warnings(kind: type[Warning]) -> Iterator[None]:
-    """Tell warnings of a kind in a line each, without the place in the code they come from."""
+def warnings_shown() -> Iterator[None]:
+    """Show warnings in a line each, without the place in the code that they come from."""
     with warnings.catch_warnings():
-        others = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
-            if issubclass(category, kind):
-                note(f"Warning: {message}")
-            else:
-                others(message, category, *more, **named)
-
-        warnings.simplefilter("always", kind)
-        warnings.showwarning = show
+        warnings.simplefilter("always", S2lctWarning)
+        warnings.showwarning = lambda message, *_, **__: note(f"Warning: {message}")
         yield
 
 
 @contextmanager
-def told_errors() -> Iterator[None]:
-    """Tell what a user can mend in a few words; let defects show their traceback."""
+def errors_shown() -> Iterator[None]:
+    """Show what a user can mend in a few words; let defects show their traceback."""
     status = 1
     try:
         yield
+        return
     except S2lctError as error:
         problem, hint, status = error.problem, error.hint, error.exit_status
     except KeyboardInterrupt:
-        error_console.print(
-            "Interrupted. The same command goes on where it stopped.", style="yellow"
-        )
+        note("Interrupted. The same command goes on where it stopped.")
         raise typer.Exit(INTERRUPTED) from None
     except ModuleNotFoundError as error:
-        extra = extra_of(error.name or "")
-        if extra is None:
+        if (extra := extra_of(error.name or "")) is None:
             raise
         problem, hint = (
             f"the package {error.name} is not installed",
@@ -126,9 +116,52 @@ def told_errors() -> Iterator[None]:
             raise
         problem = f"{error.filename or 'disk'}: {error.strerror}"
         hint = "make room or choose another --out; the same command then goes on"
-    else:
-        return
+    except Exception as error:
+        # Usage errors repeat what was given. Typer carries a copy of click from some version on, so
+        # their class has two names.
+        if hasattr(error, "format_message") and isinstance(getattr(error, "message", None), str):
+            error.message = plain_lines(error.message)  # type: ignore[attr-defined]
+        raise
     error_console.print("Error:", style="bold red", end=" ")
     error_console.print(problem, soft_wrap=True)
     error_console.print(f"  → {hint}", soft_wrap=True)
     raise typer.Exit(status)
+
+
+class Commands(TyperGroup):
+    """Commands whose errors are shown in a few words, while options are read too."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Read the options in front of the command."""
+        with errors_shown():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command's options and run it."""
+        with errors_shown():
+            return super().invoke(ctx)
+
+
+class PlainRecord(logging.LogRecord):
+    """What a library logs, as a terminal may show it."""
+
+    def getMessage(self) -> str:  # noqa: N802
+        """The message, harmless."""
+        return plain_lines(without_token(super().getMessage()))
+
+
+def run(app: Callable[[], Any]) -> None:
+    """Run a command line with quiet libraries, as far as the user does not want them otherwise.
+
+    A defect shows its traceback, without escapes or tokens in it.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    logging.setLogRecordFactory(PlainRecord)
+    try:
+        app()
+    except Exception:
+        sys.stderr.write(plain_lines(without_token(traceback.format_exc())))
+        sys.exit(1)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from s2lct.builder import commands
-from s2lct.cli import analysis, imports, leaderboard, publish, scoring
-from s2lct.cli.command_line import Commands, run
-from s2lct.cli.console import console, error_console, show
+from s2lct.cli import analysis, publishing, scoring
+from s2lct.cli.console import Commands, console, error_console, run, show
 from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
+from s2lct.suite.checklist import Imported, import_checklist
+from s2lct.tables import Cell, Table
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
@@ -34,8 +36,26 @@ app = typer.Typer(
         "s2lct score -h",
     ),
 )
+COUNTED = {
+    "found": "found",
+    "seeds": "seeds",
+    "masked": "masked",
+    "suggestions": "tried",
+    "rejected_part_of_speech": "part of\nspeech",
+    "rejected_not_neutral": "not\nneutral",
+    "rejected_specification": "rule\nbroken",
+    "rejected_unlikely": "too\nunlikely",
+    "rejected_sentiment": "sentiment\nmoved",
+    "duplicates": "twice",
+    "excluded": "left\nout",
+    "expansions": "expansions",
+    "counterparts": "contrasts",
+}
+"""The head of each column of a build's counts."""
 BUILDING = Panel(app, "Build a suite")
-for _group in (imports, scoring, analysis, publish, leaderboard):
+imports = typer.Typer(help="Bring in suites of others, to score on them.", no_args_is_help=True)
+app.add_typer(imports, name="import", rich_help_panel=BUILDING.heading)
+for _group in (scoring, analysis, publishing):
     app.add_typer(_group.app)
 
 
@@ -68,9 +88,7 @@ def s2lct(
 def show_build(built: commands.Built) -> None:
     """What happened to each capability, and where the suite is."""
     config = built.config
-    from s2lct.cli.closing_table import ClosingTable
-
-    console.print(ClosingTable(built.counts))
+    console.print(closing_table({name: asdict(count) for name, count in built.counts.items()}))
     if empty := [name for name, count in built.counts.items() if not count.seeds]:
         error_console.print(
             f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
@@ -78,6 +96,27 @@ def show_build(built: commands.Built) -> None:
     for line in _of_judging(built):
         console.print(line)
     console.print(f"Suite written to {config.out}; look at it with: s2lct inspect {config.out}")
+
+
+def closing_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
+    """What happened to each capability: of what never happened there is no column."""
+    totals = {column: sum(count[column] for count in counts.values()) for column in COUNTED}
+    shown = [column for column, total in totals.items() if total]
+    rows: list[list[str | Cell]] = [
+        [name, *(f"{count[column]:,}" for column in shown)] for name, count in counts.items()
+    ]
+    rows.append(
+        [
+            Cell(f"{figure}", kind="bold")
+            for figure in ("all", *(f"{totals[column]:,}" for column in shown))
+        ]
+    )
+    return Table(
+        ["", *(COUNTED[column] for column in shown)],
+        rows,
+        title="S²LCT suite",
+        caption="found: sentences; tried: expansions, and why some were dropped",
+    )
 
 
 def _of_judging(built: commands.Built) -> Iterator[str]:
@@ -111,15 +150,14 @@ def show_curated(
 
     if curated.added is not None:
         show(f"{curated.added:,} annotations of {annotator} added to {annotations[0]}")
-    table = Table("", "passed", "for a first\nannotator", "for a second\nannotator")
+    rows = []
     for drawn in curated.rounds:
         left = drawn.left()
         second = sum(bool(drawn.annotations.of(item.id)) for item in left)
         numbers = (len(drawn.candidates) - len(left), len(left) - second, second)
-        table.add_row(drawn.round, *(f"{number:,}" for number in numbers))
-    for round in ROUNDS[len(curated.rounds) :]:
-        table.add_row(round, *["waits"] * 3, style="dim")
-    console.print(table)
+        rows.append([drawn.round, *(f"{number:,}" for number in numbers)])
+    rows += [[waiting, "–", "–", "–"] for waiting in ROUNDS[len(curated.rounds) :]]
+    console.print(Table(["", "passed", "for a first\nannotator", "for a second\nannotator"], rows))
     last = curated.rounds[-1]
     if curated.is_finished:
         given = " ".join(f"--annotations {path}" for path in annotations if path.exists())
@@ -149,7 +187,7 @@ def show_capabilities(
 ) -> None:
     """A table of capabilities, or the file of one, to read or to start your own from."""
     if show is None:
-        table = Table("", "capability", "expectation", "passes", header_style="bold")
+        table = RichTable("", "capability", "expectation", "passes", header_style="bold")
         for capability, _ in known:
             passes = {
                 " or ".join(t.passes) if not isinstance(t.passes, str) else t.passes
@@ -198,6 +236,20 @@ def show_export(rows: int, *, out: Path, format: str) -> None:
     console.print(f"{rows:,} cases written to {out}")
     if format == "lm-eval":
         console.print(f"Run them: lm_eval --include_path {out} --tasks s2lct …")
+
+
+@Panel(imports).shows(
+    import_checklist,
+    "s2lct import checklist sentiment_suite.pkl --out checklist.jsonl.gz",
+    name="checklist",
+)
+def show_imported(imported: Imported) -> None:
+    """How many cases there are of each test, and how to score on them."""
+    rows = [(name, f"{count:,}") for name, count in imported.tests.items()]
+    console.print(Table(("test", "cases"), rows))
+    total = sum(imported.tests.values())
+    show(f"{total:,} cases of {len(imported.tests)} tests written to {imported.out}; score with:")
+    show(f"s2lct score MODEL --suite checklist:{imported.out} --out checklist-results/")
 
 
 def main() -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, get_args, get_origin
+from functools import partial
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.models import ParameterInfo
 
-from s2lct.cli.console import error_console, told_errors, told_warnings
-from s2lct.command import parameters_of
-from s2lct.errors import S2lctWarning
+from s2lct.cli.console import error_console, warnings_shown
+from s2lct.command import without_return_type
 from s2lct.progress import shown_bars
 
 PUBLISHING = "Publish"
@@ -39,34 +38,39 @@ class Panel:
             lines: examples, shown at the end of the command's help.
             name: of the command, where it is not the function's.
         """
+        return partial(self._add, function, lines, name or function.__name__.replace("_", "-"))
 
-        def add(show: Callable[..., None]) -> Callable[..., None]:
-            asked, shown = parameters_of(function), parameters_of(show, keyword_only=True)
+    def _add(
+        self,
+        function: Callable[..., Any],
+        lines: tuple[str, ...],
+        name: str,
+        show: Callable[..., None],
+    ) -> Callable[..., None]:
+        first = next(iter(inspect.signature(show).parameters))
+        show.__annotations__.pop(first, None)  # may be imported for type checkers alone
+        taken, shown = _parameters_of(function), _parameters_of(show)
+        del shown[first]
 
-            def run(**values: Any) -> None:
-                # An option that may be repeated and was not is None for typer, an empty list here.
-                given = {
-                    name: asked[name].default if value is None else value
-                    for name, value in values.items()
-                    if name in asked
-                }
-                with told_errors(), told_warnings(S2lctWarning):
-                    with shown_bars(error_console):
-                        answer = function(**given)
-                    show(answer, **{name: values[name] for name in shown})
+        def run(**values: Any) -> None:
+            # An option that may be repeated and was not is None for typer, an empty list here.
+            given = {
+                name: taken[name].default if value is None else value
+                for name, value in values.items()
+                if name in taken
+            }
+            with warnings_shown():
+                with shown_bars(error_console):
+                    found = function(**given)
+                show(found, **{name: values[name] for name in shown})
 
-            parameters = [_asked(name, each) for name, each in (asked | shown | asked).items()]
-            run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-            run.__annotations__ = {each.name: each.annotation for each in parameters}
-            run.__doc__ = function.__doc__
-            self.app.command(
-                name or function.__name__.replace("_", "-"),
-                rich_help_panel=self.heading,
-                epilog=examples(*lines),
-            )(run)
-            return show
-
-        return add
+        parameters = [*(taken | shown | taken).values()]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__doc__ = function.__doc__
+        command = self.app.command(name, rich_help_panel=self.heading, epilog=examples(*lines))
+        command(run)
+        return show
 
 
 def examples(*lines: str) -> str:
@@ -75,30 +79,24 @@ def examples(*lines: str) -> str:
     return "\n".join([title, *(f"$ {line}" for line in lines)])
 
 
-def _asked(name: str, parameter: inspect.Parameter) -> inspect.Parameter:
-    """A function's parameter as the command line asks for it, without what pydantic checks."""
-    optional, kind, metadata = _unwrapped(parameter.annotation, [])
-    shown = [one for one in metadata if isinstance(one, ParameterInfo)]
-    if get_origin(kind) is list:
-        kind = list[_unwrapped(get_args(kind)[0], [])[1]]  # type: ignore[misc]
-    kind = kind | None if optional else kind
-    return parameter.replace(
-        name=name,
-        kind=inspect.Parameter.KEYWORD_ONLY,
-        annotation=Annotated[kind, shown[-1]] if shown else kind,
-    )
+def _parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """A function's parameters as typer reads them, without what pydantic checks."""
+    written = inspect.unwrap(function)
+    without_return_type(written)
+    types, hints = get_type_hints(written), get_type_hints(written, include_extras=True)
+    parameters = {}
+    for name, each in inspect.signature(written).parameters.items():
+        infos = [*_infos(hints.get(name))]
+        kind = types.get(name, Any)
+        parameters[name] = each.replace(
+            kind=each.KEYWORD_ONLY, annotation=Annotated[kind, infos[-1]] if infos else kind
+        )
+    return parameters
 
 
-def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[bool, Any, list[Any]]:
-    """Whether None is a value, the type without None and annotations, and all annotations."""
-    optional = False
-    while True:
-        if get_origin(annotation) in (Union, types.UnionType):
-            parts = [part for part in get_args(annotation) if part is not type(None)]
-            optional = optional or len(parts) < len(get_args(annotation))
-            annotation = parts[0]
-        elif get_origin(annotation) is Annotated:
-            annotation, *more = get_args(annotation)
-            metadata += more
+def _infos(hint: Any) -> Iterator[ParameterInfo]:
+    for part in get_args(hint):
+        if isinstance(part, ParameterInfo):
+            yield part
         else:
-            return optional, annotation, metadata
+            yield from _infos(part)

@@ -31,7 +31,7 @@ _MODULES = {
         "inspect",
         "verify",
     ),
-    "suite.checklist_release": ("import_checklist",),
+    "suite.checklist": ("import_checklist",),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "check"),
     "leaderboard.commands.results": ("compare", "gate"),
     "leaderboard.commands.score_models": ("score_models",),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-INTERRUPTED = 130
-
 
 def main() -> None:
     """Entry point of the ``s2lct`` command."""
@@ -13,9 +11,9 @@ def main() -> None:
         from s2lct.cli.main import main as run
 
         run()
-    except KeyboardInterrupt:  # Before the command began, or when it had ended.
+    except KeyboardInterrupt:  # before the command began, or when it had ended
         print("Interrupted.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

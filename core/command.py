@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache, wraps
-from types import FunctionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
 
 import typer
@@ -61,15 +60,17 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     Raises:
         OptionError: when it is called with an argument that its parameter cannot have.
     """
+    without_return_type(function)
     signature = inspect.signature(function)
 
     @cache
     def arguments() -> type[BaseModel]:
+        hints = get_type_hints(function, include_extras=True)
         fields: dict[str, Any] = {
-            name: (each.annotation, ... if each.default is each.empty else each.default)
-            for name, each in parameters_of(function).items()
+            name: (hints[name], ... if each.default is each.empty else each.default)
+            for name, each in signature.parameters.items()
         }
-        config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+        config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
         return create_model(function.__name__, __config__=config, **fields)
 
     @wraps(function)
@@ -91,33 +92,9 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     return call
 
 
-def parameters_of(
-    function: Callable[..., Any], *, keyword_only: bool = False
-) -> dict[str, inspect.Parameter]:
-    """The parameters of a function by name, with annotations that are types and no text.
-
-    Args:
-        function: what it returns may be imported for type checkers alone.
-        keyword_only: leave out the others, whose types may be imported so too.
-    """
-    written = inspect.unwrap(function)
-    parameters = {
-        name: each
-        for name, each in inspect.signature(written).parameters.items()
-        if each.kind is each.KEYWORD_ONLY or not keyword_only
-    }
-    of_these = FunctionType(written.__code__, written.__globals__)
-    of_these.__annotations__ = {
-        name: annotation
-        for name, annotation in written.__annotations__.items()
-        if name in parameters
-    }
-    types = get_type_hints(of_these, include_extras=True)
-    return {
-        name: each.replace(annotation=types[name])
-        for name, each in parameters.items()
-        if name in types
-    }
+def without_return_type(function: Callable[..., Any]) -> None:
+    """Forget what a function returns, which may be imported for type checkers alone."""
+    function.__annotations__.pop("return", None)
 
 
 def _flag(location: tuple[int | str, ...]) -> str:

@@ -1,10 +1,10 @@
-"""Errors a user can hint: each names what is wrong and what to do."""
+"""Errors that a user can mend: each names what is wrong and what to do."""
 
 from __future__ import annotations
 
 import re
 from functools import partial
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import requires
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,7 +15,7 @@ _FOR_DEVELOPERS = "dev"
 
 
 class S2lctError(Exception):
-    """Something the user can hint.
+    """Something that the user can mend.
 
     What servers and libraries said stands in many of them; a token in it does not.
 
@@ -55,14 +55,6 @@ class ModelError(S2lctError):
     """A parser, tagger or masked language model cannot be loaded."""
 
 
-class LexiconError(S2lctError):
-    """A SentiWordNet file or word table cannot be read."""
-
-
-class GrammarError(S2lctError):
-    """Reference trees cannot be read."""
-
-
 class BuildError(S2lctError):
     """A build cannot start, go on or finish."""
 
@@ -71,12 +63,12 @@ class OutputError(S2lctError):
     """Nothing can be written where something was asked for."""
 
 
-class SuiteError(S2lctError):
-    """A folder is not a suite, or its files do not fit together."""
-
-
 class ScoringError(S2lctError):
     """A model, a suite, predictions or a result file cannot be used as they are."""
+
+
+class SuiteError(ScoringError):
+    """A folder is not a suite, or its files do not fit together."""
 
 
 class GateError(ScoringError):
@@ -97,10 +89,6 @@ class PublishError(S2lctError):
     """Something cannot be published as it is, or the Hub refused it."""
 
 
-class UnreachableError(PublishError):
-    """The Hub cannot be asked: there is no connection, or none is wanted."""
-
-
 class VersionError(PublishError):
     """A version that does not follow from what changed."""
 
@@ -112,11 +100,7 @@ class S2lctWarning(UserWarning):
 def extra_of(module: str) -> str | None:
     """The extra that brings a module such as ``matplotlib.pyplot``; None if no extra brings it."""
     package = module.partition(".")[0].casefold()
-    try:
-        lines = requires("s2lct") or []
-    except PackageNotFoundError:
-        return None
-    for match in map(_REQUIREMENT.match, lines):
+    for match in map(_REQUIREMENT.match, requires("s2lct") or []):
         if match and match["extra"] != _FOR_DEVELOPERS and match["name"].casefold() == package:
             return match["extra"]
     return None

@@ -232,6 +232,10 @@ def _check_out(path: Path, option: str, *, folder: bool) -> None:
     except (OSError, ValueError) as error:  # ValueError: a null character
         why = getattr(error, "strerror", None) or str(error)
         raise OutputError(f"{named}: cannot be written ({why})", hint=hint) from error
+    if folder and path.is_mount():
+        raise OutputError(
+            f"{named}: is mounted, so it cannot be replaced", hint="name a folder within it"
+        )
     above = next(place for place in path.absolute().parents if place.exists())
     if not above.is_dir():
         raise OutputError(f"{named}: {above} is no folder", hint=hint)

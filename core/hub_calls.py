@@ -1,4 +1,4 @@
-"""Asking a Hub: no code of a stranger's is run, no token gets into a message, no waiting offline.
+"""Asking a Hub: no code of a stranger's is run, and no token gets into a message.
 
 Every call of a library that may go to a Hub or read a stranger's model stands behind one of these.
 """
@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from s2lct.plain_text import plain
@@ -22,8 +21,6 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 _HIDDEN = "hf_…"
 _LONGEST = 200
 _SHORTEST = 8
-_CONNECT_SECONDS = 5.0
-_impatient = False
 
 
 def is_hub_id(name: str) -> bool:
@@ -41,13 +38,7 @@ def without_token(text: str) -> str:
 
 
 def said_by(error: BaseException) -> str:
-    """What an error says, on one line: its kind and its first line, without token or escapes.
-
-    Where it comes of a lost connection, that is what it says.
-    """
-    for one in causes_of(error):
-        if getattr(one, "lost_connection", False):
-            return plain(str(one), _LONGEST)
+    """What an error says, on one line: its kind and its first line, without token or escapes."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return plain(without_token(": ".join([type(error).__name__, *lines[:1]])), _LONGEST)
 
@@ -67,17 +58,15 @@ def hub_call() -> Iterator[None]:
 
     Servers echo what they were sent, and their words stand in the errors of every client library.
     """
-    if _impatient:
-        _connect_once()
     try:
         yield
     except Exception as error:
-        for one in causes_of(error):
-            one.args = tuple(
-                without_token(part) if isinstance(part, str) else part for part in one.args
+        for cause in causes_of(error):
+            cause.args = tuple(
+                without_token(part) if isinstance(part, str) else part for part in cause.args
             )
-            if isinstance(said := getattr(one, "server_message", None), str):
-                one.server_message = without_token(said)  # type: ignore[attr-defined]
+            if isinstance(message := getattr(cause, "server_message", None), str):
+                cause.server_message = without_token(message)  # type: ignore[attr-defined]
         raise
 
 
@@ -105,52 +94,3 @@ def data_set(name: str, config: str | None = None, **options: Any) -> Dataset:
 
     with hub_call():
         return load_dataset(name, config, **options)
-
-
-def be_impatient() -> None:
-    """From now on, a Hub that cannot be reached is given up at once.
-
-    Its client would try five times, over half a minute, before it looks into its cache. For a
-    command line; what else uses the client in this process would be changed too.
-    """
-    global _impatient
-    _impatient = True
-
-
-@cache
-def _connect_once() -> None:
-    try:
-        from huggingface_hub import get_session, set_client_factory
-    except ImportError:  # a client before version 1, beside transformers 4
-        return
-    from huggingface_hub.errors import OfflineModeIsEnabled
-
-    kind = type(get_session())
-    # httpx or httpx2, as the client's version has it.
-    library = sys.modules[kind.__module__.partition(".")[0]]
-    hooks = get_session().event_hooks
-
-    class NoConnection(OfflineModeIsEnabled):
-        """What the client libraries take for a reason to look into their caches."""
-
-        lost_connection = True
-
-    def client() -> Any:
-        made = kind(event_hooks=hooks, follow_redirects=True, timeout=None)
-        send = made.send
-
-        def once(request: Any, **more: Any) -> Any:
-            waits = request.extensions.get("timeout")
-            if isinstance(waits, dict):
-                waits["connect"] = min(waits.get("connect") or _CONNECT_SECONDS, _CONNECT_SECONDS)
-            try:
-                return send(request, **more)
-            except (library.ConnectError, library.ConnectTimeout, library.ProxyError) as error:
-                raise NoConnection(
-                    f"the connection to {request.url.host} failed ({said_by(error)})"
-                ) from error
-
-        made.send = once  # type: ignore[method-assign]
-        return made
-
-    set_client_factory(client)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from s2lct.errors import PublishError, S2lctError, UnreachableError
+from s2lct.errors import PublishError, S2lctError
 from s2lct.hub_calls import causes_of, hub_call, said_by, without_token
 from s2lct.suite.versions import Version
 
@@ -141,17 +141,17 @@ class Hub:
         except S2lctError:
             raise
         except Exception as error:
-            kind, reason = PublishError, said_by(error)
+            reason = said_by(error)
             causes = list(causes_of(error))
             if refusals := [one for one in causes if isinstance(one, HfHubHTTPError)]:
                 reason, hint = _refusal(refusals[0], repo)
             elif any(isinstance(one, lost) for one in causes):
-                kind, hint = UnreachableError, "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
+                hint = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
             elif isinstance(error, (ValueError, HFValidationError)):
                 reason, hint = " ".join(str(error).split())[:_LONGEST], "mend what it names"
             else:
                 raise
-            raise kind(
+            raise PublishError(
                 f"cannot {action} {repo}: {reason.rstrip('.')}. {failed}.", hint=hint
             ) from None
 

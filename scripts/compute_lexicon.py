@@ -21,7 +21,7 @@ import pyarrow as pa
 from provenance import write_computed_table
 
 from s2lct.builder.language.lexicon import Entry, Pos
-from s2lct.errors import LexiconError
+from s2lct.errors import CorpusError
 
 POS_OF_LETTER: dict[str, Pos] = {
     "a": "adj", "s": "adj", "n": "noun", "v": "verb", "r": "adv",
@@ -57,7 +57,7 @@ def entries_from_text(lines: Iterable[str], name: str) -> dict[tuple[str, Pos], 
         name: the file's name, for messages.
 
     Raises:
-        LexiconError: if a line is not of this form, or no line is.
+        CorpusError: if a line is not of this form, or no line is.
     """
     senses: defaultdict[tuple[str, Pos], list[tuple[int, Fraction, bool]]] = defaultdict(list)
     for number, line in enumerate(lines, 1):
@@ -74,12 +74,12 @@ def entries_from_text(lines: Iterable[str], name: str) -> dict[tuple[str, Pos], 
                     weight = Fraction(1, int(rank))
                     senses[word.lower(), pos].append((int(rank), difference * weight, pure))
         except (ValueError, KeyError, ZeroDivisionError) as error:
-            raise LexiconError(
+            raise CorpusError(
                 f"{name}, line {number}: not a SentiWordNet line: {line.strip()[:60]!r}",
                 hint=MEND,
             ) from error
     if not senses:
-        raise LexiconError(f"{name} has no SentiWordNet entries", hint=MEND)
+        raise CorpusError(f"{name} has no SentiWordNet entries", hint=MEND)
     return {key: _entry(ranked) for key, ranked in senses.items()}
 
 
@@ -90,7 +90,7 @@ def read_original(path: Path) -> tuple[str, bytes]:
         path: the text file, a zip that holds it, or an NLTK data folder.
 
     Raises:
-        LexiconError: if there is none.
+        CorpusError: if there is none.
     """
     if path.is_dir():
         for folder in (
@@ -103,7 +103,7 @@ def read_original(path: Path) -> tuple[str, bytes]:
                 return found.name, found.read_bytes()
             if (folder / "sentiwordnet.zip").is_file():
                 return read_original(folder / "sentiwordnet.zip")
-        raise LexiconError(f"no SentiWordNet in the folder {path}", hint=MEND)
+        raise CorpusError(f"no SentiWordNet in the folder {path}", hint=MEND)
     try:
         if not zipfile.is_zipfile(path):
             return path.name, path.read_bytes()
@@ -112,10 +112,10 @@ def read_original(path: Path) -> tuple[str, bytes]:
                 if re.search(r"(^|/)sentiwordnet[^/]*\.txt$", member, re.IGNORECASE):
                     return member.rsplit("/", 1)[-1], archive.read(member)
     except FileNotFoundError as error:
-        raise LexiconError(f"no SentiWordNet at {path}", hint=MEND) from error
+        raise CorpusError(f"no SentiWordNet at {path}", hint=MEND) from error
     except (OSError, zipfile.BadZipFile) as error:
-        raise LexiconError(f"cannot read SentiWordNet {path}: {error}", hint=MEND) from error
-    raise LexiconError(f"no SentiWordNet*.txt in the zip {path}", hint=MEND)
+        raise CorpusError(f"cannot read SentiWordNet {path}: {error}", hint=MEND) from error
+    raise CorpusError(f"no SentiWordNet*.txt in the zip {path}", hint=MEND)
 
 
 def _entry(ranked: list[tuple[int, Fraction, bool]]) -> Entry:

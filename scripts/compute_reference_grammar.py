@@ -20,7 +20,7 @@ from nltk import Tree
 from provenance import write_computed_table
 
 from s2lct.builder.language.grammar import Rule
-from s2lct.errors import GrammarError
+from s2lct.errors import CorpusError
 
 _WRAPPERS = frozenset({"", "TOP", "ROOT"})
 _TREE_SUFFIXES = (".mrg", ".ptb", ".penn", ".tree", ".trees", ".parse", ".txt")
@@ -47,13 +47,13 @@ def productions(tree: Tree | str) -> Iterator[Rule]:
     """Yield a tree's productions in preorder, as the reference grammar counts them.
 
     Raises:
-        GrammarError: if the tree is malformed, or has words without part-of-speech tags.
+        CorpusError: if the tree is malformed, or has words without part-of-speech tags.
     """
     if isinstance(tree, str):
         try:
             tree = Tree.fromstring(tree)
         except ValueError as error:
-            raise GrammarError(f"not a bracketed tree: {tree.strip()[:60]!r}", hint=MEND) from error
+            raise CorpusError(f"not a bracketed tree: {tree.strip()[:60]!r}", hint=MEND) from error
     rules: list[Rule] = []
     _collect(tree, rules)
     yield from rules
@@ -66,7 +66,7 @@ def read_tree_files(path: Path) -> Iterator[tuple[str, str]]:
     only these are read. In an NLTK data folder, ``corpora/treebank`` is.
 
     Raises:
-        GrammarError: if there are none, or they cannot be read.
+        CorpusError: if there are none, or they cannot be read.
     """
     for nested in ("corpora/treebank.zip", "corpora/treebank", "treebank.zip"):
         if (path / nested).exists():
@@ -84,16 +84,16 @@ def read_tree_files(path: Path) -> Iterator[tuple[str, str]]:
         else:
             yield path.name, path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
-        raise GrammarError(f"no reference trees at {path}", hint=MEND) from error
+        raise CorpusError(f"no reference trees at {path}", hint=MEND) from error
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
-        raise GrammarError(f"cannot read reference trees {path}: {error}", hint=MEND) from error
+        raise CorpusError(f"cannot read reference trees {path}: {error}", hint=MEND) from error
 
 
 def productions_by_tree(name: str, text: str) -> list[list[Rule]]:
     """Productions of each bracketed tree in a file's text.
 
     Raises:
-        GrammarError: naming the file, if brackets do not match, text stands outside them, or a
+        CorpusError: naming the file, if brackets do not match, text stands outside them, or a
             tree is malformed.
     """
     from nltk.tokenize import SExprTokenizer
@@ -102,9 +102,9 @@ def productions_by_tree(name: str, text: str) -> list[list[Rule]]:
         trees: list[str] = SExprTokenizer(strict=True).tokenize(text)
         return [list(productions(tree)) for tree in trees if not tree.isspace()]
     except ValueError as error:
-        raise GrammarError(f"{name}: brackets do not match: {error}", hint=MEND) from error
-    except GrammarError as error:
-        raise GrammarError(f"{name}: {error.problem}", hint=error.hint) from error
+        raise CorpusError(f"{name}: brackets do not match: {error}", hint=MEND) from error
+    except CorpusError as error:
+        raise CorpusError(f"{name}: {error.problem}", hint=error.hint) from error
 
 
 def _collect(node: Tree, rules: list[Rule]) -> str | None:
@@ -112,7 +112,7 @@ def _collect(node: Tree, rules: list[Rule]) -> str | None:
     label = base_label(node.label())
     if any(isinstance(child, str) for child in node):
         if len(node) > 1:
-            raise GrammarError(
+            raise CorpusError(
                 f"words without part-of-speech tags: {' '.join(str(node).split())[:60]}", hint=MEND
             )
         return None if label == "-NONE-" else label

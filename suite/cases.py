@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from s2lct.errors import ScoringError, SuiteError
+import numpy as np
+import numpy.typing as npt
+
+from s2lct.errors import ScoringError
 from s2lct.files import is_folder, is_here
 from s2lct.hub_calls import causes_of, hub_call, said_by
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import chosen, natural_order
-from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_folder, rows_of_spec
+from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_spec
 from s2lct.suite.read import WrittenSuite, read_suite
-from s2lct.suite.rows import CaseRow, checked_rows, rows_fingerprint
-from s2lct.suite.tables import ALL, COUNTERPART, KINDS, SPLIT, SUITE_FILE
+from s2lct.suite.tables import (
+    ALL,
+    COUNTERPART,
+    KINDS,
+    SPLIT,
+    SUITE_FILE,
+    Row,
+    checked_rows,
+    rows_fingerprint,
+    typed_rows,
+)
 
 _SHOWN = 200
 
@@ -126,7 +137,7 @@ class CheckedRows:
     name: str
     version: str
     fingerprint: str
-    rows: tuple[CaseRow, ...]
+    rows: tuple[Row, ...]
 
 
 def load_cases(
@@ -135,7 +146,7 @@ def load_cases(
     """Read a suite.
 
     Args:
-        suite: a folder that `s2lct build` wrote or another with tables, a suite of others (see
+        suite: a folder that `s2lct build` wrote, a suite of others (see
             `other_suites`), a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``), the name of the
             installed suite, or rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict of
             them by config, as `s2lct.builder.build` returns.
@@ -158,41 +169,71 @@ def cases_of(read: CheckedRows, kinds: Collection[str] = KINDS) -> SuiteCases:
     )
 
 
-def case_from(row: CaseRow) -> Case:
+def case_from(row: Row) -> Case:
     """A checked row as a case."""
-    production, sources = row.production, row.sources or ()
-    known = all(source.id for source in sources)
+    production, sources = row["production"], row["sources"] or ()
+    known = all(source["id"] for source in sources)
     return Case(
-        id=row.id,
-        capability=row.capability,
-        kind=row.kind,
-        seed_id=row.seed_id,
-        text=row.text,
-        passes=frozenset(row.labels),
-        inserted=tuple(word.word for word in row.inserted or ()),
+        id=row["id"],
+        capability=row["capability"],
+        kind=row["kind"],
+        seed_id=row["seed_id"],
+        text=row["text"],
+        passes=frozenset(row["labels"]),
+        inserted=tuple(word["word"] for word in row["inserted"] or ()),
         production=(
-            f"{production.lhs} -> {' '.join(production.reference_rhs)}" if production else ""
+            f"{production['lhs']} -> {' '.join(production['reference_rhs'])}" if production else ""
         ),
-        sources=tuple(f"{source.corpus}:{source.id}" for source in sources if known),
+        sources=tuple(f"{source['corpus']}:{source['id']}" for source in sources if known),
     )
+
+
+def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[np.int64]:
+    """The number of each case's family, from 0 on; shape (cases,).
+
+    Cases of a family are not independent of each other: they are resampled and tested as one. A
+    family is, within a capability, all seeds made of the same set of corpus sentences ("X is not
+    good" and "X isn't good") with all their expansions; where a suite does not name its sentences,
+    a seed with its expansions. Seeds that share one of several sentences are families apart: LC7
+    quotes few neutral sentences before many opinions, and models pass or fail by the opinion. A
+    family ``across`` capabilities is one wherever these sentences are used.
+    """
+    keys = [
+        ("" if across else case.capability, frozenset(case.sources) or case.seed_id)
+        for case in cases
+    ]
+    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([number_of[key] for key in keys], dtype=np.int64)
 
 
 def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
     """Read a suite's rows, whole and checked; see `load_cases`."""
     if not isinstance(suite, (str, Path)):
         read = _of_others("rows", list(_rows_in(suite)))
-    elif is_folder(Path(suite)):
-        read = _from_folder(Path(suite))
     elif is_spec(str(suite)):
         read = _of_others(*rows_of_spec(str(suite)))
-    elif is_here(Path(suite)):
+    elif is_here(Path(suite)) and not is_folder(Path(suite)):
         raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
     else:
-        with _as_scoring_error():
-            read = _built(str(suite), read_suite(published_suite(str(suite)), str(suite)))
+        built = _built(suite)
+        read = CheckedRows(str(suite), built.version, built.fingerprint, tuple(built.all_rows))
     if not read.rows:
         raise ScoringError(f"suite {read.name}: holds no case", hint="build one with more seeds")
     return read
+
+
+def _built(suite: str | Path) -> WrittenSuite:
+    """A suite that was built, from a folder or the Hub."""
+    folder = Path(suite)
+    if not is_folder(folder):
+        return read_suite(published_suite(str(suite)), str(suite))
+    if (folder / SUITE_FILE).exists():
+        return read_suite(folder)
+    raise ScoringError(
+        f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
+        hint="build one with `s2lct build --out DIR`, or pass a Hub id"
+        + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
+    )
 
 
 def installed_folder() -> Path:
@@ -270,7 +311,7 @@ def _rows_in(data: Any) -> Iterator[Any]:
 
 def _of_others(name: str, rows: Sequence[Any]) -> CheckedRows:
     """A suite whose rows come without a ``suite.json``."""
-    checked, faults = checked_rows([("", "", rows)], built=False)
+    checked, faults = checked_rows([("", "", typed_rows(rows))], built=False)
     if faults:
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise ScoringError(
@@ -279,31 +320,5 @@ def _of_others(name: str, rows: Sequence[Any]) -> CheckedRows:
             "text and labels, and expansions together with their seeds",
         )
     # Rows may come in the order of their files' names, LC10 before LC2.
-    checked.sort(key=lambda row: natural_order(row.capability))
-    return CheckedRows(name, "", rows_fingerprint(map(vars, checked)), tuple(checked))
-
-
-def _built(name: str, suite: WrittenSuite) -> CheckedRows:
-    return CheckedRows(name, suite.version, suite.fingerprint, tuple(suite.checked))
-
-
-def _from_folder(folder: Path) -> CheckedRows:
-    if not (folder / SUITE_FILE).exists():
-        if rows := rows_of_folder(folder):
-            # Nothing shows that its labels are those that it was written with.
-            return _of_others(f"folder:{folder.resolve().name} (no {SUITE_FILE})", rows)
-        raise ScoringError(
-            f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
-            hint="build one with `s2lct build --out DIR`, or pass a Hub id, or a folder of tables"
-            + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
-        )
-    with _as_scoring_error():
-        return _built(str(folder), read_suite(folder))
-
-
-@contextmanager
-def _as_scoring_error() -> Iterator[None]:
-    try:
-        yield
-    except SuiteError as error:
-        raise ScoringError(f"--suite {error.problem}", hint=error.hint) from error
+    checked.sort(key=lambda row: natural_order(row["capability"]))
+    return CheckedRows(name, "", rows_fingerprint(checked), tuple(checked))

@@ -1,4 +1,4 @@
-"""Suites of others: CheckList's cases, a table with columns of its own, a folder of tables.
+"""Suites of others: CheckList's cases, and tables with columns of their own.
 
 They are named as corpora are, ``KIND:FILE``; see `SUITE_FORMS`. What is read here are rows, which
 `cases.read_rows` checks as it checks those of any suite.
@@ -6,21 +6,24 @@ They are named as corpora are, ``KIND:FILE``; see `SUITE_FORMS`. What is read he
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from s2lct.errors import AnalysisError, ScoringError
-from s2lct.files import is_here
+from s2lct.errors import ScoringError
+from s2lct.files import is_here, read_json_lines, regular_bytes
 from s2lct.identity import content_id
 from s2lct.labels import CLASS_NAMES, LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import capability_id_of
 from s2lct.suite.checklist import id_of_test, read_checklist
-from s2lct.suite.row_files import ROW_FILES, is_empty, parsed, rows_of_file
-from s2lct.suite.tables import COLUMNS
+from s2lct.suite.tables import Row
 
 CHECKLIST = "checklist"
 TABLES = ("csv", "jsonl", "parquet")
@@ -29,50 +32,110 @@ SUITE_FORMS = (
     'with its columns where they are called otherwise: "csv:FILE?text=test_case&label=gold&'
     'capability=functionality&id=case_id&labels=hateful=negative,other=neutral|positive"'
 )
-_CANDIDATES = {
+_COLUMNS = {
     "text": ("text", "sentence", "content", "review"),
     "label": ("labels", "label", "sentiment"),
     "capability": ("capability",),
     "id": ("id",),
 }
-_NESTED = [name for name, kind in COLUMNS.items() if not isinstance(kind, str)]
+"""What a column is called that an address does not name."""
+_AS_BUILT = ("kind", "seed_id", "template", "sources", "production", "inserted")
+"""Columns that are taken as they are, where a table has them."""
 _MEANINGS: dict[str, tuple[int, ...]] = {
     **{str(number): (number,) for number in range(len(LABELS))},
     **{name: (number,) for name, number in CLASS_NAMES.items()},
 }
-_SHOWN = 60
-Row = dict[str, Any]
-Located = tuple[str, Mapping[str, Any]]
-"""A row behind where it stands."""
+"""What labels mean that an address does not explain."""
+_MOST_BYTES = 512 << 20
+_SHOWN = 200
+Located = tuple[str, Row]
+"""A row behind where it stands, as ``reviews.csv, row 2``."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumns:
-    """Which columns of a table hold what, and what its labels mean, as far as a user says.
+def rows_of_file(path: Path, kind: str = "") -> list[Located]:
+    """The rows of a file; those of a CSV file are counted with the header as row 1.
 
-    Attributes:
-        names: of columns, by ``text``, ``label``, ``capability`` and ``id``.
-        labels: the labels that pass, by what stands in the table.
+    Args:
+        path: a CSV file with a header, a file of JSON objects a line (packed with gzip or not), a
+            Parquet file.
+        kind: ``csv``, ``jsonl`` or ``parquet``; empty to go by the file's name.
+
+    Raises:
+        ScoringError: the file cannot be read, or holds something else; it names file and row.
     """
+    kind = kind or path.name.removesuffix(".gz").rpartition(".")[2]
+    if kind not in TABLES:
+        raise ScoringError(
+            f"{path}: its name does not say what it holds",
+            hint=f"name it like one of {', '.join(f'.{kind}' for kind in TABLES)}",
+        )
+    reader = {"csv": _csv_rows, "jsonl": _json_rows, "parquet": _parquet_rows}[kind]
+    try:
+        content = regular_bytes(path, _MOST_BYTES)
+        if path.suffix == ".gz":
+            with gzip.open(io.BytesIO(content)) as file:
+                content = file.read(_MOST_BYTES)
+        return list(reader(path, content))
+    except (OSError, EOFError, ValueError, TypeError, zlib.error, csv.Error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ScoringError(
+            f"{path}: cannot be read as {kind} ({plain(why, _SHOWN)})",
+            hint="write the file again, a text file as UTF-8",
+        ) from error
 
-    names: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def find(self, role: str, row: Mapping[str, Any], where: str) -> str:
-        """The column with that role in a row, empty where none need have it.
+def _csv_rows(path: Path, content: bytes) -> Iterator[Located]:
+    reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    header = next(reader, [])
+    if not any(header) or len(set(header)) < len(header):
+        raise ValueError("its first row names no columns, or one of them twice")
+    for number, cells in enumerate(reader, start=2):
+        if cells and len(cells) != len(header):
+            raise ValueError(f"row {number:,} has {len(cells)} cells, the header {len(header)}")
+        if cells:
+            yield f"{path.name}, row {number:,}", dict(zip(header, cells, strict=True))
 
-        Raises:
-            ScoringError: there is none, and one must be.
-        """
-        candidates = (self.names[role],) if role in self.names else _CANDIDATES[role]
-        found = next((name for name in candidates if name in row), "")
-        if not found and (role in ("text", "label") or role in self.names):
-            present = ", ".join(plain(str(name), _SHOWN) for name in row) or "none"
-            raise ScoringError(
-                f"{where}: has no column {' or '.join(candidates)}; its columns: {present}",
-                hint=f"say which column holds the {role}: csv:FILE?{role}=COLUMN",
-            )
-        return found
+
+def _json_rows(path: Path, content: bytes) -> Iterator[Located]:
+    def no_json(number: int, error: BaseException) -> ValueError:
+        return ValueError(f"line {number:,} is no JSON object: {error}")
+
+    for number, row in read_json_lines(content.decode("utf-8-sig").split("\n"), no_json):
+        if not isinstance(row, dict):
+            raise no_json(number, ValueError(f"but {type(row).__name__}"))
+        yield f"{path.name}, line {number:,}", row
+
+
+def _parquet_rows(path: Path, content: bytes) -> Iterator[Located]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(content))
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > _MOST_BYTES:
+        raise ValueError(f"holds more than {_MOST_BYTES >> 20} MiB")
+    for number, row in enumerate(file.read().to_pylist(), start=1):
+        yield f"{path.name}, row {number:,}", row
+
+
+def parsed(cell: Any) -> Any:
+    """A cell of a CSV file that holds JSON, as its value; all else as it is."""
+    if isinstance(cell, str) and cell[:1] in ("[", "{"):
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    return cell
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether a row says nothing in a cell."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def columns_of(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """The names of all columns, in their order."""
+    return list(dict.fromkeys(name for _, row in rows for name in row))
 
 
 def is_spec(suite: str) -> bool:
@@ -91,40 +154,19 @@ def rows_of_spec(suite: str) -> tuple[str, list[Row]]:
     """
     kind, _, rest = suite.partition(":")
     if kind == CHECKLIST:
-        return f"{kind}:{Path(rest).name}", checklist_rows(Path(rest))
-    path, columns = _parsed_spec(kind, rest)
-    stem = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    rows = table_rows(rows_of_file(path, kind), columns, capability=stem)
-    return f"{kind}:{path.name}", rows
+        path = Path(rest)
+        rows = _checklist_rows(path)
+    else:
+        path, columns, meanings = _parsed_spec(kind, rest)
+        stem = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+        rows = _table_rows(rows_of_file(path, kind), columns, meanings, stem)
+    return f"{kind}:{path.name}", _whole_rows(rows)
 
 
-def rows_of_folder(folder: Path) -> list[Row]:
-    """The rows of all tables below a folder, by their paths; none where it holds no table.
-
-    Raises:
-        ScoringError: a table cannot be read, or its rows are none of a suite.
-    """
-    paths = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.name.endswith(ROW_FILES)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
-    return [row for path in paths for row in table_rows(rows_of_file(path), TableColumns())]
-
-
-def checklist_rows(path: Path) -> list[Row]:
-    """CheckList's minimum-functionality cases as rows: a test is a capability, a case a seed.
-
-    Raises:
-        ScoringError: the file cannot be read, or contradicts itself.
-    """
-    try:
-        cases = read_checklist(path)
-    except AnalysisError as error:
-        raise ScoringError(error.problem, hint=error.hint) from error
-    return _whole_rows(
-        (
+def _checklist_rows(path: Path) -> Iterator[Located]:
+    """CheckList's minimum-functionality cases: a test is a capability, a case a seed."""
+    for case in read_checklist(path):
+        yield (
             f"{path.name}, a case of {case.test!r}",
             {
                 "capability": id_of_test(case.test),
@@ -133,61 +175,74 @@ def checklist_rows(path: Path) -> list[Row]:
                 "label": LABELS.index(case.expected[0]),
             },
         )
-        for case in cases
-    )
 
 
-def table_rows(rows: Sequence[Located], columns: TableColumns, capability: str = "") -> list[Row]:
-    """Rows of any table as rows of a suite.
-
-    Args:
-        rows: each with where it stands.
-        columns: which of these count.
-        capability: of rows that name none; empty where each must.
-
-    Raises:
-        ScoringError: a row lacks something, or has a label that nothing explains.
-    """
-    labels = {
-        str(row[name]).strip()
-        for where, row in rows
-        if (name := columns.find("label", row, where)) != "labels"
-    }
-    if labels and labels <= {"0", "1"} and not columns.labels:
+def _table_rows(
+    rows: Sequence[Located],
+    columns: Mapping[str, str],
+    meanings: Mapping[str, tuple[int, ...]],
+    capability: str,
+) -> Iterator[Located]:
+    """Rows of any table with the columns of a suite."""
+    names = [(row, _column("label", columns, row, where)) for where, row in rows]
+    labels = {str(row[name]).strip() for row, name in names if name != "labels"}
+    if labels and labels <= {"0", "1"} and not meanings:
         raise ScoringError(
             f"{rows[0][0]}: the labels are 0 and 1, and nothing says what they mean",
             hint="say it: csv:FILE?labels=0=negative,1=positive",
         )
-    return _whole_rows(_named_columns(rows, columns, capability))
-
-
-def _named_columns(
-    rows: Iterable[Located], columns: TableColumns, capability: str
-) -> Iterator[tuple[str, Row]]:
-    """Rows whose columns are called as a suite calls them."""
     for where, row in rows:
-        names = {role: columns.find(role, row, where) for role in _CANDIDATES}
-        found: Row = {name: row[name] for name in COLUMNS if name in row and name != "id"}
-        found |= {name: parsed(found[name]) or None for name in _NESTED if name in found}
-        found = {name: value for name, value in found.items() if not is_empty(value)}
-        text = row[names["text"]]
+        of = {role: _column(role, columns, row, where) for role in _COLUMNS}
+        cells = {name: parsed(row[name]) for name in _AS_BUILT if name in row}
+        found = {name: cell for name, cell in cells.items() if not is_empty(cell) and cell != []}
+        text = row[of["text"]]
         if not isinstance(text, str) or not text.strip():
             raise ScoringError(f"{where}: has no text", hint="fill the cell, or leave the row out")
-        found |= {"text": text, "labels": labels_of(row[names["label"]], where, columns.labels)}
-        if names["label"] != "labels" or "label" not in found:
-            found["label"] = found["labels"][0]
-        found["capability"] = str(row.get(names["capability"], capability) or "")
-        if is_empty(found["capability"]):
-            raise ScoringError(
-                f"{where}: names no capability",
-                hint="fill its column capability, or say which it is: csv:FILE?capability=COLUMN",
-            )
-        if not is_empty(row.get(names["id"])):
-            found["id"] = str(row[names["id"]])
+        found |= {"text": text, "labels": _labels(row[of["label"]], where, meanings)}
+        trained_on = row.get("label") if of["label"] == "labels" else None
+        found["label"] = (
+            found["labels"] if is_empty(trained_on) else _labels(trained_on, where, meanings)
+        )[0]
+        found["capability"] = str(row.get(of["capability"]) or capability)
+        if not is_empty(row.get(of["id"])):
+            found["id"] = str(row[of["id"]])
         yield where, found
 
 
-def _whole_rows(rows: Iterable[tuple[str, Row]]) -> list[Row]:
+def _column(role: str, columns: Mapping[str, str], row: Row, where: str) -> str:
+    """The column with that role in a row; empty where none need have it."""
+    candidates = (columns[role],) if role in columns else _COLUMNS[role]
+    found = next((name for name in candidates if name in row), "")
+    if not found and (role in ("text", "label") or role in columns):
+        present = ", ".join(plain(str(name), _SHOWN) for name in row) or "none"
+        raise ScoringError(
+            f"{where}: has no column {' or '.join(candidates)}; its columns: {present}",
+            hint=f"say which column holds the {role}: csv:FILE?{role}=COLUMN",
+        )
+    return found
+
+
+def _labels(cell: Any, where: str, meanings: Mapping[str, tuple[int, ...]]) -> list[int]:
+    """The labels that pass, by their numbers, of a cell such as ``neutral|positive``."""
+    value = parsed(cell)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    known = meanings or _MEANINGS
+    parts = value if isinstance(value, list) else [str(value)]
+    if not isinstance(value, list) and str(value).strip() not in known:
+        parts = str(value).split("|")
+    names = [str(part).strip() for part in parts]
+    found = [known.get(name, () if meanings else known.get(name.lower(), ())) for name in names]
+    if not found or not all(found):
+        raise ScoringError(
+            f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown",
+            hint=f"use {', '.join(LABELS)}, several with | between, or say what labels mean: "
+            "csv:FILE?labels=hateful=negative,other=neutral|positive",
+        )
+    return list(dict.fromkeys(number for numbers in found for number in numbers))
+
+
+def _whole_rows(rows: Iterable[Located]) -> list[Row]:
     """Rows with all that a suite's have; what is made up follows from the row alone.
 
     Of equal texts of a capability that have no ids the first counts; they are one case.
@@ -211,74 +266,41 @@ def _whole_rows(rows: Iterable[tuple[str, Row]]) -> list[Row]:
                 f"{where}: its text holds half a character (a lone surrogate)",
                 hint="write the file as UTF-8",
             ) from None
-        if "id" not in row and (known := labels_of_id.get(id_)) is not None:
-            if known != row["labels"]:
-                raise ScoringError(
-                    f"{where}: the text {row['text'][:_SHOWN]!r} stands there twice, with other "
-                    "labels",
-                    hint="decide which labels pass, and leave out the other row",
-                )
-            continue
-        labels_of_id.setdefault(id_, row["labels"])
-        made_up: Row = {"kind": "seed", "seed_id": id_, "template": "", "sources": []}
-        whole.append(made_up | row | {"id": id_, "capability": capability})
+        known = labels_of_id.setdefault(id_, row["labels"])
+        if known != row["labels"] and "id" not in row:
+            raise ScoringError(
+                f"{where}: the text {plain(row['text'], _SHOWN)!r} stands there twice, with other "
+                "labels",
+                hint="decide which labels pass, and leave out the other row",
+            )
+        if known is row["labels"] or "id" in row:
+            made_up: Row = {"kind": "seed", "seed_id": id_, "template": "", "sources": []}
+            whole.append(made_up | row | {"id": id_, "capability": capability})
     return whole
 
 
-def labels_of(
-    cell: Any, where: str, meanings: Mapping[str, tuple[int, ...]] | None = None
-) -> list[int]:
-    """The labels that pass, by their numbers, in the order of a cell such as ``neutral|positive``.
-
-    Args:
-        cell: names or numbers of labels, as a list or as text.
-        where: the cell stands, for messages.
-        meanings: of what may stand there; by default numbers, and the names that
-            `labels.CLASS_NAMES` has.
-
-    Raises:
-        ScoringError: it holds what stands for no label.
-    """
-    value = parsed(cell)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    known = meanings or _MEANINGS
-    parts = value if isinstance(value, list) else [str(value)]
-    if str(value).strip() not in known and not isinstance(value, list):
-        parts = str(value).split("|")
-    names = [str(part).strip() for part in parts]
-    found = [known.get(name, () if meanings else known.get(name.lower(), ())) for name in names]
-    if not found or not all(found):
-        raise ScoringError(
-            f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown",
-            hint=f"use {', '.join(LABELS)}, several with | between, or say what labels mean: "
-            "csv:FILE?labels=hateful=negative,other=neutral|positive",
-        )
-    return list(dict.fromkeys(number for numbers in found for number in numbers))
-
-
-def _parsed_spec(kind: str, rest: str) -> tuple[Path, TableColumns]:
-    """The file and the columns that ``FILE?text=…&label=…`` names."""
+def _parsed_spec(kind: str, rest: str) -> tuple[Path, dict[str, str], dict[str, tuple[int, ...]]]:
+    """The file that ``FILE?text=…&labels=…`` names, its columns, and what its labels mean."""
     file, _, query = rest.partition("?")
     if is_here(Path(rest)):
         file, query = rest, ""
     if not file.strip():
         raise ScoringError(f"--suite {kind}:{rest}: names no file", hint=SUITE_FORMS)
-    names: dict[str, str] = {}
-    labels: dict[str, tuple[int, ...]] = {}
+    columns: dict[str, str] = {}
+    meanings: dict[str, tuple[int, ...]] = {}
     for part in filter(None, query.split("&")):
         role, _, value = part.partition("=")
         if role == "labels":
-            labels = _label_map(unquote(value), f"--suite {kind}:{rest}")
-        elif role in _CANDIDATES and value and role not in names:
-            names[role] = unquote(value)
+            meanings = _label_map(unquote(value), f"--suite {kind}:{rest}")
+        elif role in _COLUMNS and value and role not in columns:
+            columns[role] = unquote(value)
         else:
             raise ScoringError(
                 f"--suite {kind}:{rest}: {part!r} names no column, or one a second time",
-                hint=f"write {' or '.join(f'{one}=COLUMN' for one in _CANDIDATES)} or "
+                hint=f"write {' or '.join(f'{role}=COLUMN' for role in _COLUMNS)} or "
                 "labels=NAME=LABEL,…, with & between",
             )
-    return Path(file), TableColumns(names, labels)
+    return Path(file), columns, meanings
 
 
 def _label_map(text: str, where: str) -> dict[str, tuple[int, ...]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,28 +21,15 @@ from s2lct.files import regular_bytes
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
-from s2lct.suite.rows import (
-    SHOWN,
-    CaseRow,
-    Name,
-    Text,
-    checked_rows,
-    faults_told,
-    rows_fingerprint,
-)
 from s2lct.suite.tables import (
-    ALL,
-    SPLIT,
+    SHOWN,
     SUITE_FILE,
     FormName,
+    Row,
     arrow_schema,
-    features,
-    with_all_columns,
+    checked_rows,
+    rows_fingerprint,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from datasets import DatasetDict
 
 _MOST_DESCRIPTION_BYTES = 16 << 20
 _MOST_FILE_BYTES = 512 << 20
@@ -50,8 +37,9 @@ _MOST_DECODED_BYTES = 1 << 30
 _DATA_FILE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\.parquet"
 _NO_SUITE = "name a folder that `s2lct build` wrote"
 _SHOWN = 200
-Number = Annotated[int, Field(ge=0, lt=1 << 53)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Number = Annotated[int, Field(ge=0, lt=1 << 53)]
+_Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Text = Annotated[str, Field(max_length=100_000)]
 
 
 class _Described(BaseModel):
@@ -60,28 +48,28 @@ class _Described(BaseModel):
 
 class _File(_Described):
     path: Annotated[str, Field(max_length=400)]
-    rows: Number
-    bytes: Number
-    memory: Number
-    sha256: Sha256
+    rows: _Number
+    bytes: _Number
+    memory: _Number
+    sha256: _Sha256
 
 
 class _Capability(_Described):
     id: Annotated[str, Field(pattern=ID_PATTERN)]
-    title: Text
-    expectation: Text
+    title: _Text
+    expectation: _Text
     forms: dict[str, Any]
 
 
 class _Corpus(_Described):
-    name: Text
-    description: Text
-    licence: Text
-    sentences: Number
+    name: _Text
+    description: _Text
+    licence: _Text
+    sentences: _Number
 
 
 class _Options(_Described):
-    corpus: Text
+    corpus: _Text
     templates: FormName
 
 
@@ -89,13 +77,21 @@ class _Description(_Described):
     """What ``suite.json`` must say, whoever wrote it."""
 
     version: Annotated[str, Field(pattern=SEMANTIC_VERSION, max_length=50)]
-    fingerprint: Sha256
-    build_fingerprint: Name
+    fingerprint: _Sha256
+    build_fingerprint: _Text
     options: _Options
     corpus: _Corpus
     capabilities: list[_Capability]
-    counts: dict[str, dict[str, Number]]
+    counts: dict[str, dict[str, _Number]]
     files: dict[str, _File]
+
+
+def faults_told(error: ValidationError) -> Iterator[str]:
+    """What pydantic refused, a line each, without what it was given."""
+    for fault in error.errors(include_url=False, include_input=False):
+        where = plain(".".join(map(str, fault["loc"])), SHOWN)
+        what = fault["msg"].removeprefix("Value error, ")
+        yield f"{where}: {what[:1].lower()}{what[1:]}".removeprefix(": ")
 
 
 def description_faults(described: Mapping[str, Any]) -> Iterator[str]:
@@ -123,17 +119,13 @@ class WrittenSuite:
     Attributes:
         folder: where it lies.
         described: the contents of its ``suite.json``.
-        tables: by config, without ``all``, in the suite's order.
-        rows: likewise, as plain values.
-        checked: the same rows, checked.
+        rows: by config, without ``all``, in the suite's order.
         faults: what is wrong with it; empty for what `read_suite` gives.
     """
 
     folder: Path
     described: dict[str, Any]
-    tables: dict[str, pa.Table] = field(repr=False)
-    rows: dict[str, list[dict[str, Any]]] = field(repr=False)
-    checked: list[CaseRow] = field(repr=False)
+    rows: dict[str, list[Row]] = field(repr=False)
     faults: list[str]
 
     @property
@@ -143,8 +135,13 @@ class WrittenSuite:
 
     @property
     def fingerprint(self) -> str:
-        """Computed from its rows."""
-        return rows_fingerprint(map(vars, self.checked))
+        """Of its rows."""
+        return str(self.described["fingerprint"])
+
+    @property
+    def all_rows(self) -> list[Row]:
+        """The rows of all configs."""
+        return [row for rows in self.rows.values() for row in rows]
 
 
 def read_suite(folder: Path, called: str | None = None) -> WrittenSuite:
@@ -171,31 +168,24 @@ def examine(folder: Path, called: str | None = None) -> WrittenSuite:
     described = _read_json(folder, called)
     faults = list(description_faults(described))
     if faults:  # what it says of its files is not to be relied on
-        return WrittenSuite(folder, described, {}, {}, [], faults)
+        return WrittenSuite(folder, described, {}, faults)
     files = described["files"]
-    tables: dict[str, pa.Table] = {}
-    for name in in_order(described, list(files)):
-        table, found = _table_in(folder, files[name])
+    order = [one["id"] for one in described["capabilities"] if one["id"] in files]
+    read: dict[str, list[Row]] = {}
+    for name in order:
+        rows, found = _rows_in(folder, files[name])
         faults += (f"{files[name]['path']}: {what}" for what in found)
-        if table is not None:
-            tables[name] = table
-    rows = {name: table.to_pylist() for name, table in tables.items()}
-    checked, in_rows = checked_rows(
-        ((files[name]["path"], name, of_table) for name, of_table in rows.items()), built=True
+        if rows is not None:
+            read[name] = rows
+    sound, in_rows = checked_rows(
+        ((files[name]["path"], name, rows) for name, rows in read.items()), built=True
     )
     faults += in_rows
-    every = [row for of_table in rows.values() for row in of_table]
-    if len(tables) == len(files) and rows_fingerprint(every) != described["fingerprint"]:
+    every = (row for rows in read.values() for row in rows)
+    if len(read) == len(files) and rows_fingerprint(every) != described["fingerprint"]:
         faults.append(f"{SUITE_FILE}: the fingerprint is not that of the rows")
-    sound = {row.id for row in checked}
-    kept = {name: [row for row in all_ if row["id"] in sound] for name, all_ in rows.items()}
-    return WrittenSuite(folder, described, tables, kept, checked, faults)
-
-
-def in_order(described: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Configs in the order of the suite's capabilities."""
-    order = [capability["id"] for capability in described["capabilities"]]
-    return sorted(names, key=order.index)
+    kept = {name: [row for row in sound if row["capability"] == name] for name in read}
+    return WrittenSuite(folder, described, kept, faults)
 
 
 def read_description(folder: Path, called: str | None = None) -> dict[str, Any]:
@@ -203,26 +193,6 @@ def read_description(folder: Path, called: str | None = None) -> dict[str, Any]:
     described = _read_json(folder, called)
     _refuse(list(description_faults(described)), folder, called)
     return described
-
-
-def load_suite(folder: Path) -> dict[str, DatasetDict]:
-    """Read a written suite: a `datasets.DatasetDict` for each config, ``all`` last.
-
-    Raises:
-        SuiteError: there is none, or it is damaged.
-    """
-    from datasets import Dataset, DatasetDict, DatasetInfo, NamedSplit, concatenate_datasets
-
-    configs = {
-        name: DatasetDict(
-            {SPLIT: Dataset(table, DatasetInfo(features=features()), NamedSplit(SPLIT))}
-        )
-        for name, table in read_suite(folder).tables.items()
-    }
-    if configs:
-        every = concatenate_datasets([config[SPLIT] for config in configs.values()])
-        configs[ALL] = DatasetDict({SPLIT: every})
-    return configs
 
 
 def _refuse(faults: Sequence[str], folder: Path, called: str | None) -> None:
@@ -248,26 +218,24 @@ def _read_json(folder: Path, called: str | None) -> dict[str, Any]:
     return described
 
 
-def _table_in(folder: Path, file: Mapping[str, Any]) -> tuple[pa.Table | None, list[str]]:
-    """A file's table, or None where it cannot be used, and what is wrong."""
+def _rows_in(folder: Path, file: Mapping[str, Any]) -> tuple[list[Row] | None, list[str]]:
+    """A file's rows, or None where it cannot be used, and what is wrong."""
     faults: list[str] = []
     try:
         content = regular_bytes(folder / file["path"], _MOST_FILE_BYTES)
         if sha256(content).hexdigest() != file["sha256"]:
             faults.append("is not the file that suite.json records (SHA-256 differs)")
-        table = with_all_columns(_parse_table(content))
+        rows = _parsed(content)
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
         return None, [*faults, "is missing" if missing else _why(error)]
-    if table.num_rows != file["rows"]:
-        faults.append(f"{table.num_rows} rows, suite.json says {file['rows']}")
-    if not table.schema.equals(arrow_schema()):
-        return None, [*faults, "the columns are not those of a suite"]
-    return table, faults
+    if len(rows) != file["rows"]:
+        faults.append(f"{len(rows)} rows, suite.json says {file['rows']}")
+    return rows, faults
 
 
-def _parse_table(content: bytes) -> pa.Table:
-    """A Parquet file's table; a ValueError where it is none, or would unfold to too much."""
+def _parsed(content: bytes) -> list[Row]:
+    """A Parquet file's rows; a ValueError where they are none of a suite, or would be too many."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -280,7 +248,10 @@ def _parse_table(content: bytes) -> pa.Table:
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
         raise ValueError(f"is no Parquet file that can be read ({_why(error)})") from error
-    return table
+    if not table.schema.equals(arrow_schema()):
+        raise ValueError("the columns are not those of a suite")
+    rows: list[Row] = table.to_pylist()
+    return rows
 
 
 def _why(error: BaseException) -> str:

@@ -1,12 +1,16 @@
-"""The tables of a suite: names, columns and types, and how they are loaded."""
+"""The rows of a suite: their columns, what they must be, and what is made of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from s2lct.errors import ScoringError
+from s2lct.identity import content_id, fingerprint_of
 from s2lct.labels import LABELS
+from s2lct.plain_text import plain
+from s2lct.suite.capability_ids import is_capability_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +27,11 @@ ORIGINS = ("masked", "phrase", "attested", "synonym")
 ALL = "all"
 HARNESS = "harness"
 """The config of a published suite that other harnesses read; see `harness`."""
+Row = dict[str, Any]
+_OPTIONAL = ("production", "second_production", "probability", "masked_text", "score")
+"""Columns that may be empty in a suite that was built."""
+_LONGEST_TEXT, _LONGEST_NAME, _MOST_LISTED = 100_000, 200, 1_000
+SHOWN = 80
 _PRODUCTION = {
     "lhs": "string",
     "seed_rhs": ["string"],
@@ -91,16 +100,6 @@ def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in table_rows], schema=features().arrow_schema)
 
 
-def with_all_columns(table: pa.Table) -> pa.Table:
-    """A table of an older version, which has no column ``verdicts``, with an empty one."""
-    import pyarrow as pa
-
-    if "verdicts" in table.column_names:
-        return table
-    field = arrow_schema().field("verdicts")
-    return table.append_column(field, pa.array([[]] * table.num_rows, field.type))
-
-
 def origins_of(table_rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """How many expansions there are of each origin."""
     return Counter(row["origin"] for row in table_rows if row["kind"] == "expansion")
@@ -138,3 +137,180 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             text = f"{text[: word['start']]}**{word['word']}**{text[word['end'] :]}"
         example["expansion"] = text
     return example
+
+
+def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
+    """What identifies a suite: a hash over ids, texts and labels of its rows, in its order."""
+    return fingerprint_of([[row["id"], row["text"], row["labels"]] for row in rows])
+
+
+def typed_rows(given: Sequence[Any]) -> list[Row]:
+    """Rows from anywhere with every column in its type, None where they have none.
+
+    Labels may be names; arrays, numbers and tuples of NumPy and its like may stand for Python's.
+
+    Raises:
+        ScoringError: one cannot have these types.
+    """
+    refused = (TypeError, ValueError, OverflowError, AttributeError)
+    try:
+        return _typed(given)
+    except refused:
+        for number, row in enumerate(given):
+            try:
+                _typed([row])
+            except refused as error:
+                raise ScoringError(
+                    f"{_where('', row, number)}: is no row of a suite ({plain(str(error), SHOWN)})",
+                    hint="pass rows as `load_dataset` gives them",
+                ) from error
+        raise
+
+
+def _typed(given: Iterable[Any]) -> list[Row]:
+    import pyarrow as pa
+
+    rows: list[Row] = []
+    for row in given:
+        if not isinstance(row, Mapping):
+            raise TypeError("it holds no columns")
+        sources = row.get("sources")
+        if sources is not None:
+            sources = [source | {"label": _number(source.get("label"))} for source in sources]
+        labels = row.get("labels")
+        rows.append(
+            dict(row)
+            | {"sources": sources, "label": _number(row.get("label"))}
+            | {"labels": None if labels is None else [_number(label) for label in labels]}
+        )
+    typed: list[Row] = pa.Table.from_pylist(rows, schema=arrow_schema()).to_pylist()
+    for row in typed:
+        for name in ("production", "second_production"):
+            if row[name] is not None and not any(row[name].values()):
+                row[name] = None  # some readers give an empty struct where there is none
+    return typed
+
+
+def _number(label: Any) -> Any:
+    return LABELS.index(label) if isinstance(label, str) and label in LABELS else label
+
+
+def checked_rows(
+    tables: Iterable[tuple[str, str, Sequence[Row]]], *, built: bool
+) -> tuple[list[Row], list[str]]:
+    """The sound rows of a suite, and what is wrong with the others or shows between rows.
+
+    Args:
+        tables: of each file its name and the capability of all its rows, both empty where rows
+            come from no file, and the rows, in the types of `COLUMNS`.
+        built: whether they must be as they are built here: whole, with ids that are hashes.
+    """
+    sound: dict[str, tuple[str, Row]] = {}
+    faults: list[str] = []
+    named: set[str | None] = set()  # ids of all rows, sound or not
+    for file, capability, rows in tables:
+        for number, row in enumerate(rows):
+            found = list(_faults(row, built=built))
+            if capability not in ("", row["capability"]):
+                found.append(f"it stands among the rows of {capability}")
+            if row["id"] in named:
+                found.append("its id stands there twice")
+            named.add(row["id"])
+            where = _where(file, row, number)
+            faults += (f"{where}: {what}" for what in found)
+            if not found:
+                sound[row["id"]] = (where, row)
+    for where, row in sound.values():
+        _, seed = sound.get(row["seed_id"], ("", None))
+        if seed is not None:
+            faults += (f"{where}: {what}" for what in _faults_between(row, seed, built=built))
+        elif row["seed_id"] not in named:  # of a broken seed enough was said
+            faults.append(f"{where}: its seed {plain(row['seed_id'], SHOWN)} is not in the suite")
+    return [row for _, row in sound.values()], faults
+
+
+def _faults(row: Row, *, built: bool) -> Iterator[str]:
+    """What is wrong with a row by itself."""
+    names = [row[name] or "" for name in ("id", "capability", "kind", "seed_id")]
+    text, labels, label = row["text"] or "", row["labels"], row["label"]
+    if not all(0 < len(name) <= _LONGEST_NAME for name in names):
+        yield "it lacks an id, capability, kind or seed_id, or has one that is too long"
+    if not text.strip() or len(text) > _LONGEST_TEXT:
+        yield "it has no text, or one that is too long"
+    if row["kind"] not in (*KINDS, COUNTERPART):
+        yield "its kind is none"
+    if not is_capability_id(row["capability"] or ""):
+        yield "its capability has a name that none can have"
+    if not labels or not _is_whole(labels, ["label"]) or len(set(labels)) < len(labels):
+        yield f"its labels are {labels}"
+    elif label not in (None, *labels):
+        yield "its label is not among those that pass"
+    if row["kind"] == "seed" and row["seed_id"] != row["id"]:
+        yield "a seed's seed_id is its own id"
+    inserted = row["inserted"] or ()
+    if max(len(inserted), len(row["sources"] or ()), len(row["verdicts"] or ())) > _MOST_LISTED:
+        yield "it lists too much"
+    for word in inserted:
+        start, end = word["start"], word["end"]
+        if None not in (start, end) and not (0 <= start < end and text[start:end] == word["word"]):
+            yield "an inserted word is not at its offsets"
+    if row["origin"] not in (None, "", *ORIGINS):
+        yield "its origin is none"
+    for found in row["verdicts"] or ():
+        if found["of"] not in ("case", "sentence") or found["natural"] not in (0, 1, 2):
+            yield "one of its verdicts is none"
+    if not built:
+        return
+    if not _is_whole(row, COLUMNS):
+        yield "it, a source or an inserted word lacks something"
+    elif row["id"] != content_id(row["kind"], row["capability"], text):
+        yield "its id is not the hash of its capability and text"
+    if row["kind"] == "expansion" and not (row["production"] and inserted):
+        yield "it has no production, or no inserted word"
+
+
+def _is_whole(value: Any, kind: Any) -> bool:
+    """Whether a value of a column, or of a part of one, lacks nothing."""
+    if isinstance(kind, list):
+        return value is not None and all(_is_whole(part, kind[0]) for part in value)
+    if isinstance(kind, dict):
+        return value is not None and all(
+            _is_whole(value[name], part) or (name in _OPTIONAL and value[name] is None)
+            for name, part in kind.items()
+        )
+    return value in range(len(LABELS)) if kind == "label" else value is not None
+
+
+def _faults_between(row: Row, seed: Row, *, built: bool) -> Iterator[str]:
+    if row["kind"] == "seed":
+        return
+    if (seed["kind"], seed["capability"]) != ("seed", row["capability"]):
+        yield "its seed is none, or of another capability"
+    if row["kind"] == "expansion" and built:
+        words = [(word["start"], word["end"]) for word in row["inserted"]]
+        if without(row["text"], words) != seed["text"]:
+            yield "without its inserted words it is not its seed"
+
+
+def _where(file: str, row: Any, number: int) -> str:
+    columns = ("capability", "kind", "id")
+    names = [row.get(name) for name in columns] if isinstance(row, Mapping) else [None]
+    known = all(isinstance(name, str) and name for name in names)
+    called = plain(" ".join(map(str, names)), SHOWN) if known else f"row {number}"
+    return f"{file}, {called}" if file else called
+
+
+def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
+    """A text without its inserted words, from start to end, and the space that came with each.
+
+    What begins with a comma came without one.
+    """
+    for start, end in sorted(inserted, reverse=True):
+        if text[start : start + 1] == ",":
+            pass
+        elif text[end : end + 1] == " ":
+            end += 1
+        elif text[start - 1 : start] == " ":
+            start -= 1
+        text = text[:start] + text[end:]
+    return text

@@ -9,8 +9,15 @@ from typing import Any
 
 from s2lct.cards import render_dataset_card
 from s2lct.files import sha256_of, whole_file, write_text
-from s2lct.suite.rows import rows_fingerprint
-from s2lct.suite.tables import SPLIT, SUITE_FILE, example_of, origins_of, reading_of, table_of
+from s2lct.suite.tables import (
+    SPLIT,
+    SUITE_FILE,
+    example_of,
+    origins_of,
+    reading_of,
+    rows_fingerprint,
+    table_of,
+)
 
 CARD = "README.md"
 

@@ -21,6 +21,7 @@ os.environ.pop("LINES", None)
 
 import typer.testing
 from browser_fixtures import browser, visit
+from filelock import FileLock
 from hub_fixtures import hub, hub_server, stranger
 from hypothesis import HealthCheck, settings
 from stub_models import stub_models
@@ -39,19 +40,21 @@ typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # Files that take longest go first: a worker that is left with one of them at the end works alone.
 LONGEST = (
+    "test_golden.py",
     "test_ray.py",
-    "test_untrusted_results.py",
-    "test_publish.py",
-    "test_harnesses.py",
-    "test_fuzz.py",
-    "test_end_to_end.py",
-    "test_wheel.py",
     "test_install.py",
-    "test_submission_hub.py",
+    "test_harnesses.py",
+    "test_publish.py",
+    "test_reproduce_trained.py",
+    "test_site.py",
+    "test_retrain.py",
+    "test_stages.py",
+    "test_end_to_end.py",
     "test_build.py",
-    "test_changes.py",
-    "test_augment.py",
-    "test_coverage.py",
+    "test_curate.py",
+    "test_wheel.py",
+    "test_score_ray.py",
+    "test_readme.py",
     "test_command_line.py",
 )
 
@@ -116,13 +119,17 @@ def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def shared_by_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run, whichever worker asks."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session", autouse=True)
-def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+def cache_of_the_tests(shared_by_workers: Path) -> None:
     """No test reads or writes the user's cache; workers have one together."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    os.environ["S2LCT_CACHE"] = str(folder / "cache")
+    os.environ["S2LCT_CACHE"] = str(shared_by_workers / "cache")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -133,9 +140,9 @@ def embedded_models(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def suite_folder(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A suite of every capability, built with stub models."""
-    out = tmp_path_factory.mktemp("suites") / "films"
+def suite_folder(corpus_path: Path, shared_by_workers: Path) -> Path:
+    """A suite of every capability, built with stub models, by the worker that comes first."""
+    out = shared_by_workers / "suites" / "films"
     config = BuildConfig.checked(
         out=out,
         corpus=f"csv:{corpus_path}",
@@ -143,8 +150,9 @@ def suite_folder(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) ->
         masks=20,
         expansions=4,
     )
-    with stub_models():
-        build_suite(config)
+    with FileLock(shared_by_workers / "suites.lock"), stub_models():
+        if not out.exists():
+            build_suite(config)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Suites that are damaged or altered, in ways that a hash shows and in ways that none does."""
+"""Suites that are edited, damaged or altered, in ways that hashes show and that none does."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from damage import ODD_VALUES
 
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
+from s2lct.suite.read import read_suite
 from s2lct.suite.tables import ORIGINS, SUITE_FILE, reading_of, table_of
 
 Rows = list[dict[str, Any]]
@@ -50,6 +51,7 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
         suite["files"][name]["rows"] = len(rows)
         every += rows
         digest += [[row.get(column) for column in ("id", "text", "labels")] for row in rows]
+        suite["files"][name]["bytes"] = path.stat().st_size
         origins = (row.get("origin") for row in rows if row.get("kind") == "expansion")
         suite["files"][name]["origins"] = Counter(one for one in origins if one in ORIGINS)
         for kind in ("seed", "expansion", "counterpart"):
@@ -79,6 +81,44 @@ def rewrite(folder: Path, name: str, change: Callable[[Rows], object]) -> None:
     """Change rows of a config so that no hash and no count shows it."""
     change_rows(folder, name, change)
     mend(folder)
+
+
+def edited_suite(
+    folder: Path,
+    out: Path,
+    version: str,
+    edit: Callable[[str, Rows], Rows] = lambda _, rows: rows,
+) -> Path:
+    """Copy a suite with the rows of each capability edited, as if it was built later."""
+    shutil.copytree(folder, out)
+    for name in described(out)["files"]:
+
+        def change(rows: Rows, name: str = name) -> None:
+            rows[:] = edit(name, rows)
+
+        change_rows(out, name, change)
+    describe(out, described(out) | {"version": version})
+    mend(out)
+    return out
+
+
+def without_last_family(capability: str) -> Callable[[str, Rows], Rows]:
+    """An edit that leaves out a capability's last seed with its expansions."""
+
+    def edit(name: str, rows: Rows) -> Rows:
+        last = rows[-1]["seed_id"]
+        return [row for row in rows if name != capability or row["seed_id"] != last]
+
+    return edit
+
+
+def loaded(folder: Path) -> dict[str, Any]:
+    """A suite as `datasets` has it: by config, ``all`` last."""
+    from datasets import Dataset, DatasetDict
+
+    suite = read_suite(folder)
+    rows = suite.rows | {"all": suite.all_rows}
+    return {name: DatasetDict(test=Dataset(table_of(part))) for name, part in rows.items()}
 
 
 def damage(folder: Path, draw: random.Random) -> str:

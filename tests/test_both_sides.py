@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged_suites import edited_suite
 from hypothesis import given
 from hypothesis import strategies as st
-from suite_edits import edited_suite
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app

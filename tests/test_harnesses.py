@@ -31,8 +31,7 @@ from s2lct.leaderboard.models.endpoint import EndpointModel, Server
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.suite.cases import load_cases
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import families_of, load_cases
 from s2lct.suite.harness import ANSWER, export_lm_eval, harness_rows, harness_splits, shared_answer
 
 pytestmark = pytest.mark.usefixtures("own_cache")

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from damaged_suites import edited_suite, without_last_family
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, HubServer
-from suite_edits import edited_suite, without_last_family
 
 from s2lct.dataset_script.install import install, installed_suite
 from s2lct.errors import S2lctError

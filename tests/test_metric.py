@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged_suites import loaded
 from datasets import Dataset
 from tiny_models import save_tiny_classifier, tiny_classifier
 
@@ -17,7 +18,6 @@ from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.integrations.callback import CapabilityCallback
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.suite.read import load_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -29,7 +29,7 @@ nan = float("nan")
 
 @pytest.fixture(scope="module")
 def rows(suite_folder: Path) -> Dataset:
-    return load_suite(suite_folder)["LC4"]["test"]
+    return loaded(suite_folder)["LC4"]["test"]
 
 
 def answer(probabilities: Any, names: Any, most: int | None = None) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Suites that nobody built here: CheckList's cases, tables with columns of their own, folders."""
+"""Suites that nobody built here: CheckList's cases, tables with columns of their own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.suite.capability_ids import capability_id_of, is_capability_id
 from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import SHORT_NAMES, id_of_test
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 runner = CliRunner()
@@ -99,11 +98,6 @@ def test_a_result_on_checklist_stands_beside_one_on_a_suite(
     assert html.index(">LC4<") < html.index(">negated-negative<")
     refused = s2lct("compare", own / "vader.json", others / "vader.json", *named, code=1)
     assert "suites" in refused
-
-
-def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert "holds no result file" in s2lct("report", tmp_path / "empty", code=1)
 
 
 @pytest.mark.parametrize(
@@ -201,46 +195,18 @@ def test_labels_0_and_1_are_not_guessed(tmp_path: Path) -> None:
     assert [case.passes for case in load_cases(f"csv:{three}").cases] == [{2}, {0}]
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_a_folder_of_tables_is_a_suite_with_its_fingerprint(
-    suite_folder: Path, tmp_path: Path, ending: str
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_an_exported_suite_is_read_with_its_fingerprint(
+    suite_folder: Path, tmp_path: Path, kind: str
 ) -> None:
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    if ending == "parquet":
-        for path in sorted(suite_folder.rglob("*.parquet")):
-            pq.write_table(pq.read_table(path), folder / f"{path.parent.name}.parquet")
+    path = tmp_path / f"all.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.concat_tables(map(pq.read_table, suite_folder.rglob("*.parquet"))), path)
     else:
-        s2lct("export", suite_folder, "--format", ending, "--out", folder / f"all.{ending}")
-    built, read = load_cases(suite_folder), load_cases(folder)
+        s2lct("export", suite_folder, "--format", kind, "--out", path)
+    built, read = load_cases(suite_folder), load_cases(f"{kind}:{path}")
     assert read.fingerprint == built.fingerprint
-    assert read.cases == built.cases
-    assert read.counterparts == built.counterparts
-    assert read.name == "folder:plain (no suite.json)"
-
-
-def test_labels_turned_in_a_folder_without_its_description_are_not_called_the_suites(
-    suite_folder: Path, tmp_path: Path
-) -> None:
-    folder, page = tmp_path / "turned", tmp_path / "page.html"
-    folder.mkdir()
-    for path in suite_folder.rglob("*.parquet"):
-        rows = pq.read_table(path).to_pylist()
-        for row in rows:
-            row["labels"], row["label"] = [0], 0
-        pq.write_table(pa.Table.from_pylist(rows), folder / f"{path.parent.name}.parquet")
-    s2lct("score", "vader", "--suite", folder, "--out", tmp_path / "r")
-    s2lct("report", tmp_path / "r", "--suite", folder, "--html", page)
-    assert "turned (no suite.json)" in page.read_text()
-
-
-def test_an_expansion_without_its_seed_is_refused_in_a_folder_too(tmp_path: Path) -> None:
-    header = ("id", "capability", "kind", "seed_id", "text", "labels")
-    write_csv(
-        tmp_path / "suite" / "rows.csv", header, ("a", "LC1", "expansion", "b", "So.", "neutral")
-    )
-    with pytest.raises(ScoringError, match="LC1 expansion a"):
-        load_cases(tmp_path / "suite")
+    assert (read.cases, read.counterparts) == (built.cases, built.counterparts)
 
 
 @pytest.mark.parametrize(
@@ -269,34 +235,15 @@ def test_every_name_becomes_an_id(name: str) -> None:
     assert capability_id_of(found) == found
 
 
-def test_ids_of_the_releases_tests_differ_and_are_short() -> None:
-    assert len({*map(id_of_test, SHORT_NAMES)}) == len(SHORT_NAMES)
-    assert all(len(id_of_test(name)) <= 24 for name in SHORT_NAMES)
-
-
 @pytest.mark.shared_data
 def test_checklists_release_is_a_suite(shared_folder: Path) -> None:
     folder = shared_folder / "data" / "checklist"
     suite = load_cases(f"checklist:{folder / 'sentiment_mft.jsonl.gz'}")
     names = dict.fromkeys(case.capability for case in suite.cases)
     assert len(names) == 20
-    assert {*SHORT_NAMES.values()} <= {*names}
+    assert "hard-negated-neutral" in names
     assert all(len(name) <= 24 for name in names)
     assert len({case.text for case in suite.cases}) > 60_000
-
-
-def test_a_model_is_retrained_on_others_cases(tmp_path: Path) -> None:
-    rows = [
-        (f"The {noun} {verb}.", "positive" if verb == "shines" else "negative")
-        for noun in ("tram", "bus", "boat", "train", "ferry", "lift", "bike", "cab", "van", "coach")
-        for verb in ("shines", "rusts")
-    ]
-    path = write_csv(tmp_path / "verbs.csv", ("text", "label"), *rows)
-    told = s2lct(
-        *("retrain", "embedded-2class", "--suite", f"csv:{path}", "--on", "verbs"),
-        *("--corpus", "none", "--epochs", "1", "--out", tmp_path / "out"),
-    )
-    assert "verbs" in told
 
 
 def test_coverage_takes_suites_of_others(checklist: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import warm_process
+from damaged_suites import loaded
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
@@ -25,7 +26,6 @@ from s2lct.leaderboard.results.read import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.site.report_page import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
-from s2lct.suite.read import load_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -166,7 +166,7 @@ def test_a_suite_that_is_none_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
-    configs = load_suite(suite_folder)
+    configs = loaded(suite_folder)
     rows = configs["LC4"]["test"]
     by_model = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
     outcomes = score(load_classifier("vader"), load_cases(rows))
@@ -199,16 +199,15 @@ def test_the_literal_lines_work_beside_the_module_alone(suite_folder: Path, tmp_
     code = """
 import json, sys
 import evaluate
-from s2lct.suite.read import load_suite
-from s2lct.suite.tables import KINDS
+from s2lct.suite.read import read_suite
 from pathlib import Path
 metric = evaluate.load("s2lct")
 suite = sys.argv[1]
 both = [metric.compute(model="vader", suite=suite, capabilities=["LC4"])]
-for row in load_suite(Path(suite))["LC9"]["test"]:
+rows = read_suite(Path(suite)).rows["LC9"]
+for row in rows:
     metric.add(prediction="positive", reference=row)
 both.append(metric.compute())
-rows = load_suite(Path(suite))["LC9"]["test"]
 stars = [[0.1, 0.1, 0.2, 0.3, 0.3]] * len(rows)  # together most for positive, alone for none
 both.append(metric.compute(predictions=stars, references=rows))
 print(json.dumps(both))

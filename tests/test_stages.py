@@ -23,7 +23,7 @@ from s2lct.builder.records import (
 from s2lct.builder.stages.fill import fill
 from s2lct.builder.stages.mask import any_offset, mask, parse
 from s2lct.builder.stages.validate import select, without_duplicates
-from s2lct.suite.rows import without
+from s2lct.suite.tables import without
 
 pytestmark = pytest.mark.shipped_models
 

@@ -391,7 +391,7 @@ def test_the_command_finds_the_suite_and_says_what_it_left_out(
 
 def test_reading_results_needs_neither_torch_nor_gradio() -> None:
     script = (
-        "import sys; import s2lct.leaderboard.site.site, s2lct.cli.leaderboard; "
+        "import sys; import s2lct.leaderboard.site.site, s2lct.cli.publishing; "
         "print([m for m in ('torch', 'gradio', 'datasets', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -16,9 +16,8 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.results import comparison
 from s2lct.leaderboard.scoring import figures, statistics
 from s2lct.leaderboard.scoring.figures import failed_cases
-from s2lct.suite.cases import Case, case_from
-from s2lct.suite.families import families_of
-from s2lct.suite.rows import CaseRow
+from s2lct.suite.cases import Case, case_from, families_of
+from s2lct.suite.tables import typed_rows
 
 Z = 1.959963984540054
 
@@ -195,7 +194,7 @@ def test_seeds_of_the_same_sentences_are_one_family() -> None:
                 {"text": "Made up .", "corpus": "sst", "id": one, "split": "train"} for one in ids
             ],
         }  # fmt: skip
-        return case_from(CaseRow.model_validate(row))
+        return case_from(*typed_rows([row]))
 
     def expansion(seed: Case, number: int) -> Case:
         return replace(seed, id=f"{seed.id}+{number}", kind="expansion")

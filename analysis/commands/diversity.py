@@ -92,7 +92,7 @@ def diversity(
     if texts := corpus_texts(suite, corpus, groups):
         sources["corpus"] = texts
     measured = compare(sources, Reader(load_tagger(), load_parser(parser)), draws=draws, seed=seed)
-    rows = (row.model_dump() for row in read.rows if row.capability in names)
+    rows = (row for row in read.rows if row["capability"] in names)
     measured = replace(measured, variety=variety_of(rows))
     files = []
     if html is not None:

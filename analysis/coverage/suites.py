@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ from s2lct.files import is_here
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_cases
-from s2lct.suite.checklist import CheckListCase, holds_cases, read_checklist, read_relative_cases
-from s2lct.suite.other_suites import CHECKLIST, is_spec
-from s2lct.suite.row_files import rows_of_file
+from s2lct.suite.checklist import read_cases
+from s2lct.suite.other_suites import CHECKLIST, is_spec, rows_of_file
 
 PREFIX = "pairs:"
 """Before a file of pairs that stands where a corpus may stand."""
@@ -92,27 +91,18 @@ def load_test_suite(name: str) -> SuiteCases:
     if holds_pairs(path):
         return _suite_of(name, read_pairs(path))
     cases: dict[str, Case] = {}
-    for read in _checklist_cases(path):
-        id = content_id("checklist", read.test, read.text)
-        passes = frozenset(map(LABELS.index, read.passes))
-        case = Case(id, read.test, "seed", id, read.text, passes)
-        if cases.setdefault(id, case).passes != passes:
-            raise AnalysisError(
-                f"{path}: two cases of {read.test!r} have the text {read.text[:60]!r} and other "
-                "labels",
-                hint="decide which labels pass, and leave out the other case",
-            )
+    for read in read_cases(path):
+        for text in read.texts:
+            id = content_id("checklist", read.test, text)
+            passes = frozenset(map(LABELS.index, read.passes or LABELS))
+            case = Case(id, read.test, "seed", id, text, passes)
+            if cases.setdefault(id, case).passes != passes:
+                raise AnalysisError(
+                    f"{path}: two cases of {read.test!r} have the text {text[:60]!r} and other "
+                    "labels",
+                    hint="decide which labels pass, and leave out the other case",
+                )
     return _suite_of(name, cases.values())
-
-
-def _checklist_cases(path: Path) -> Iterator[CheckListCase]:
-    """The cases of a file, and each text of its relative ones."""
-    relative = read_relative_cases(path)
-    if not relative or holds_cases(path):
-        yield from read_checklist(path)
-    for case in relative:
-        for text in case.texts:
-            yield CheckListCase(case.test, case.capability, text, LABELS, LABELS)
 
 
 def _suite_of(name: str, cases: Iterable[Case]) -> SuiteCases:

@@ -10,9 +10,8 @@ from s2lct.analysis.corpus_parts import source_corpus
 from s2lct.builder.capabilities.files import cases_beside
 from s2lct.errors import AnalysisError
 from s2lct.suite.capability_ids import natural_order
-from s2lct.suite.cases import Case
+from s2lct.suite.cases import Case, families_of
 from s2lct.suite.checklist import read_checklist
-from s2lct.suite.families import families_of
 
 ALL_CASES = "all"
 SEEDS = "seeds"

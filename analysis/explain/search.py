@@ -25,7 +25,7 @@ from s2lct.analysis.suite_rows import SuiteRow
 from s2lct.identity import shuffle_key
 from s2lct.labels import LABELS
 from s2lct.progress import bar, without_bars
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import families_of
 
 CONFIDENCE = 0.95
 STAGES = (10, 20, 50)

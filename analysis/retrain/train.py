@@ -39,7 +39,7 @@ from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.network import Network
 from s2lct.progress import bar
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import families_of
 
 MODEL_FOLDER = "model"
 RUN_FILE = "s2lct_run.json"

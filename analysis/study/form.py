@@ -21,8 +21,7 @@ from s2lct.files import check_folder_out, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import LABELS, Label
 from s2lct.suite.annotation import Form, Item, Question
-from s2lct.suite.cases import Case, SuiteCases
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import Case, SuiteCases, families_of
 from s2lct.suite.read import read_description
 
 KEY_FILE = "key.json"

@@ -25,7 +25,7 @@ from s2lct.builder.records import InsertedWord
 from s2lct.builder.sources import Extension, Source
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.labels import Label
-from s2lct.suite.rows import without
+from s2lct.suite.tables import without
 
 MOST_OF_A_SOURCE = 2
 """Seeds of a capability that one corpus sentence may be in."""

@@ -33,8 +33,7 @@ from s2lct.builder.capabilities.files import capability_files
 from s2lct.errors import S2lctError
 from s2lct.labels import LABELS, PROMPTS, SLOT
 from s2lct.leaderboard.answers.text_answers import SAID, TextAnswer, label_of
-from s2lct.suite.cases import SuiteCases, load_cases
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import SuiteCases, families_of, load_cases
 from s2lct.suite.harness import checked_prompt
 from s2lct.suite.tables import ALL
 

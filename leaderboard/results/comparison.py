@@ -15,8 +15,7 @@ from scipy.signal import fftconvolve
 
 from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.suite.cases import Case
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import Case, families_of
 
 LEVEL = 0.05
 """A difference whose adjusted p-value lies below is shown."""

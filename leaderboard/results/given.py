@@ -24,7 +24,7 @@ from s2lct.leaderboard.results.untrusted import LONGEST_NAME, fault_of_model_nam
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
-from s2lct.suite.row_files import columns_of, is_empty, parsed, rows_of_file
+from s2lct.suite.other_suites import columns_of, is_empty, parsed, rows_of_file
 
 LABEL_COLUMNS = ("prediction", "predicted", "predicted_label", "label")
 PROBABILITY_COLUMNS = ("probabilities", "scores")

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.suite.cases import Case
-from s2lct.suite.families import families_of
+from s2lct.suite.cases import Case, families_of
 
 RESAMPLES = 1_000
 CONFIDENCE = 0.95
