@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -39,7 +40,7 @@ class Judge:
         label_map: Mapping[str, str] | None = None,
         neutral_band: tuple[float, float] = NEUTRAL_BAND,
     ) -> None:
-        self.model, self._band = model, neutral_band
+        self.model = model
         self.rule = rule_for(
             model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
         )
@@ -47,8 +48,14 @@ class Judge:
     def __str__(self) -> str:
         return str(self.rule)
 
+    def with_model(self, model: Classifier) -> Judge:
+        """The same rule for another model of these classes."""
+        other = copy.copy(self)
+        other.model = model
+        return other
+
     def labels(self, texts: Sequence[str]) -> Labels:
-        """What the model says of each text; equal texts are asked once."""
+        """What the model predicts of each text; equal texts are asked once."""
         return self.rule.labels(probabilities_of(self.model, texts))
 
     def likeliest(self, texts: Sequence[str]) -> Labels:
@@ -65,7 +72,7 @@ class Judge:
         """
         held = self.rule.folded(probabilities_of(self.model, texts))
         if not self.rule.has_neutral:
-            held[:, NEUTRAL] = 1 - np.abs(held[:, POSITIVE] - sum(self._band) / 2)
+            held[:, NEUTRAL] = 1 - np.abs(held[:, POSITIVE] - sum(self.rule.neutral_band) / 2)
         return held
 
     def support(self, texts: Sequence[str], labels: Iterable[int]) -> Array:

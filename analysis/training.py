@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from s2lct.errors import require
+from s2lct.analysis.judge import Judge
+from s2lct.errors import AnalysisError, require
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.network import Network
@@ -21,34 +23,45 @@ class Example:
     label: int
 
 
+@dataclass(frozen=True)
+class TrainOptions:
+    """How a model is trained: by AdamW, with a learning rate that falls linearly to 0."""
+
+    epochs: float = 1.0
+    lr: float = 2e-5
+    batch_size: int = 16
+
+
+_BY_DEFAULT = TrainOptions()
+
+
 def learnable(rule: LabelRule, examples: Sequence[Example]) -> list[Example]:
     """The examples whose label the model has a class for."""
-    return [one for one in examples if one.label in rule.meanings]
+    return [example for example in examples if example.label in rule.meanings]
 
 
-def fine_tune(
-    network: Network,
-    rule: LabelRule,
-    examples: Sequence[Example],
-    *,
-    epochs: float = 1.0,
-    lr: float = 2e-5,
-    batch_size: int = 16,
-    seed: int = 0,
-    callbacks: Sequence[Any] = (),
-) -> int:
-    """Train a network in place with `transformers.Trainer`, on `learnable` examples.
+def network_of(judge: Judge) -> Network:
+    """The network of a judge.
 
-    By AdamW, with a learning rate that falls linearly to 0. The loss is the negative log
-    probability of all classes that mean the label, so that models with several positive classes
-    may choose among them; with one class each it is cross-entropy.
-
-    Returns:
-        The number of optimiser steps.
+    Raises:
+        AnalysisError: the model has no weights that can be trained.
     """
-    require("accelerate")
+    if not isinstance(judge.model, Network):
+        raise AnalysisError(
+            f"model {judge.model.name}: has no weights to train",
+            hint="pass embedded-2class, embedded-3class, or the folder or Hub id of a sequence "
+            "classifier",
+        )
+    return judge.model
+
+
+def loss_of(rule: LabelRule) -> Callable[..., Any]:
+    """The loss that is trained by: the negative log probability of all classes that mean a label.
+
+    Models with several positive classes may choose among them; with one class each it is
+    cross-entropy.
+    """
     import torch
-    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainingArguments
 
     matching = torch.tensor(
         [[meaning == label for meaning in rule.meanings] for label in range(len(LABELS))]
@@ -59,20 +72,42 @@ def fine_tune(
         wanted = matching.to(labels.device)[labels].float().log()
         return -torch.logsumexp(logarithms + wanted, dim=-1).mean()
 
+    return loss
+
+
+def fine_tuned(
+    judge: Judge,
+    examples: Sequence[Example],
+    options: TrainOptions = _BY_DEFAULT,
+    seed: int = 0,
+) -> Judge:
+    """A copy of a model that has learnt examples, which must be `learnable`.
+
+    The seed decides the order of the batches and dropout.
+
+    Raises:
+        AnalysisError: the model has no weights that can be trained.
+    """
+    require("accelerate")
+    import torch
+    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainingArguments
+
+    before = network_of(judge)
+    network = Network(before.tokenizer, copy.deepcopy(before.model), before.name)
     encoded = network.tokenizer(
-        [one.text for one in examples], truncation=True, max_length=network.most_tokens
+        [example.text for example in examples], truncation=True, max_length=network.most_tokens
     )
     rows = [
-        {name: values[number] for name, values in encoded.items()} | {"label": one.label}
-        for number, one in enumerate(examples)
+        {name: values[number] for name, values in encoded.items()} | {"label": example.label}
+        for number, example in enumerate(examples)
     ]
     torch.manual_seed(seed)
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder,
-            num_train_epochs=epochs,
-            learning_rate=lr,
-            per_device_train_batch_size=batch_size,
+            num_train_epochs=options.epochs,
+            learning_rate=options.lr,
+            per_device_train_batch_size=options.batch_size,
             average_tokens_across_devices=False,
             seed=seed,
             data_seed=seed,
@@ -90,10 +125,9 @@ def fine_tune(
             train_dataset=rows,
             data_collator=DataCollatorWithPadding(network.tokenizer),
             processing_class=network.tokenizer,
-            compute_loss_func=loss,
-            callbacks=list(callbacks),
+            compute_loss_func=loss_of(judge.rule),
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     network.model.eval()
-    return int(trainer.state.global_step)
+    return judge.with_model(network)

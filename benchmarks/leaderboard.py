@@ -22,7 +22,7 @@ from rich.table import Table
 
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.collection import collect
+from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import PAGE, build_site
@@ -67,8 +67,7 @@ def made_up_suite() -> SuiteCases:
             seed_id = hashlib.sha256(f"{capability} {number}".encode()).hexdigest()[:16]
             text = " ".join(rng.choice(WORDS, size=16)) + f" {capability} {number}."
             passes = frozenset({int(rng.integers(3))})
-            splits = frozenset({f"sst:{'train' if rng.random() < 0.7 else 'test'}"})
-            cases.append(Case(seed_id, capability, "seed", seed_id, text, passes, splits=splits))
+            cases.append(Case(seed_id, capability, "seed", seed_id, text, passes))
             for word in ("also", "indeed", "really")[:EXPANSIONS]:
                 case_id = hashlib.sha256(f"{seed_id} {word}".encode()).hexdigest()[:16]
                 cases.append(
@@ -81,7 +80,6 @@ def made_up_suite() -> SuiteCases:
                         passes,
                         (word,),
                         "S -> ADVP NP VP",
-                        splits,
                     )
                 )
     fingerprint = fingerprint_of([[case.id, case.text, sorted(case.passes)] for case in cases])

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.builder import write
+from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.files import load_capabilities, recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.curation.annotations import Annotations
 from s2lct.builder.fluent_form import ComposedFamily, FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from s2lct.builder.annotations import LEAST_ANNOTATORS
 from s2lct.builder.capabilities.schema import Capability, Form, Template
-from s2lct.builder.curation.annotations import LEAST_ANNOTATORS
 from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.builder.stages.transform import text_of
 from s2lct.labels import LABELS

@@ -8,11 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.files import recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.curation.annotations import Annotations
 from s2lct.builder.records import Expansion, Family, Seed, Sentence
 from s2lct.builder.sources import sentence_id
 from s2lct.identity import fingerprint_of

@@ -52,20 +52,14 @@ def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) ->
 @INSIDE.shows(
     retrain.retrain,
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
-    "s2lct retrain embedded-3class --on each --mix 0.2 --suite dist/s2lct \\\n    --out mixed/",
+    "s2lct retrain embedded-3class --on each --suite dist/s2lct --out retrained/",
 )
-def show_retrained(retrained: retrain.Retrained, *, model: str, suite: str) -> None:
+def show_retrained(retrained: retrain.Retrained, *, suite: str) -> None:
     """Failure rates before and after: of one training, or a matrix."""
-    from s2lct.analysis.retrain.report import forgotten_line, matrix_table, row_table
+    from s2lct.analysis.retrain import matrix_table, training_table
 
-    rows = retrained.matrix.rows
-    if len(rows) == 1:
-        console.print(row_table(rows[0]))
-        console.print(forgotten_line(rows[0]))
-        if dropped := sum(rows[0].dropped_neutral):
-            console.print(f"Neutral cases dropped, as {model} has no neutral class: {dropped}")
-    else:
-        console.print(matrix_table(retrained.matrix))
+    first, *others = retrained.matrix.trainings
+    console.print(matrix_table(retrained.matrix) if others else training_table(first))
     console.print(f"Written: {', '.join(map(str, retrained.files))}")
     if retrained.model is not None:
         console.print(f"Score a model: s2lct score {retrained.model} --suite {suite}")

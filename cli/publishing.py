@@ -91,7 +91,7 @@ def show_installed(installed: Installed) -> None:
 @Panel(leaderboard).shows(
     leaderboards.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
-def show_site(standings: list[SuiteStandings], *, out: Path) -> None:
+def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
     """The suites of the leaderboard, and where its page is."""
     from s2lct.leaderboard.site.site import PAGE
 

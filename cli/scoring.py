@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from s2lct.analysis.commands import report as reporting
 from s2lct.cli.console import console, note, show, show_json
 from s2lct.cli.options import Panel
 from s2lct.command import Format
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.commands import results as holding
 from s2lct.leaderboard.commands import score_models
-from s2lct.tables import Cell, Table
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import Result
@@ -72,7 +70,7 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
 
 
 @SCORING.shows(
-    reporting.report,
+    holding.report,
     "s2lct report results/vader.json results/afinn.json --html report.html",
     "s2lct report results/ checklist-results/ --suite checklist:FILE --html report.html",
 )
@@ -87,7 +85,7 @@ def show_report(results: list[Result], *, html: Path | None) -> None:
         show_results(group)
     if len(suites) > 1:
         console.print(suites_table(suites))
-    for result in (model.figures for group in suites for model in worst_first(group)):
+    for result in (one for group in suites for one in worst_first(group)):
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"
             for word in result.flipping_words[:5]
@@ -99,14 +97,14 @@ def show_report(results: list[Result], *, html: Path | None) -> None:
 
 def show_results(results: Sequence[Result]) -> None:
     """Tables of results on one suite, and warnings of models that hardly read the cases."""
-    from s2lct.leaderboard.site.report import one_answer_warning, results_tables
+    from s2lct.leaderboard.site.report import one_answer_warning, results_tables, shown_name
 
     for table in results_tables(results):
         console.print(table)
         console.print()
     for result in results:
         if warning := one_answer_warning(result):
-            console.print(f"{result.model.name}: {warning}", style="yellow")
+            console.print(f"{shown_name(result)}: {warning}", style="yellow")
 
 
 @SCORING.shows(holding.compare, "s2lct compare results/vader.json results/afinn.json")
@@ -134,29 +132,19 @@ def show_comparison(
 @SCORING.shows(
     holding.gate,
     "s2lct gate results/vader.json --max LC4=20 --max mean=30 --min both-sides=60",
-    "s2lct gate results/new.json --no-worse-than main.json --junit s2lct.xml",
+    "s2lct gate results/new.json --no-worse-than main.json",
 )
 def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
     """A row a check; the exit status is 1 where one fails."""
+    from s2lct.leaderboard.site.report import gate_table
+
     if format == "json":
         show_json(gate.as_json())
     else:
-        for path, one in (*gate.results.items(), *gate.before.items()):
-            if one.result.partial:
-                note(f"{path} is partial ({one.result.selection}): no figure is the suite's.")
-        if gate.detectable:
-            show(f"no worse: of these cases the test sees {gate.detectable}, four times of five")
-        rows: list[list[str | Cell]] = []
-        for check in gate.checks:
-            passed = Cell("pass: better" if check.better else "pass")
-            verdict = passed if check.passed else Cell("fail", kind="bold")
-            rows.append([str(check.figure), check.condition, check.told, verdict])
-        console.print(Table(["", "asked", "found", ""], rows))
-        if gate.before:
-            show(
-                f"no worse: than {', '.join(map(str, gate.before))}; fails where the test of "
-                "s2lct compare shows a difference"
-            )
+        for path, one in gate.results:
+            if one.partial:
+                note(f"{path} is partial ({one.selection}): no figure is the suite's.")
+        console.print(gate_table(gate.checks))
         failed = sum(not check.passed for check in gate.checks)
         show(f"{failed or 'none'} of {len(gate.checks)} checks failed")
     if not gate.passed:

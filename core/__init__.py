@@ -14,7 +14,7 @@ the command shows:
 
     s2lct.build(out="dist/s2lct", capabilities=["LC4"])
     written = s2lct.score_models(models=["vader"], suite="dist/s2lct", out="results")
-    s2lct.gate(results=written.files, max=["LC4=20"]).passed
+    s2lct.gate(written.files[0], max=["LC4=20"]).passed
 """
 
 from __future__ import annotations
@@ -33,14 +33,13 @@ _MODULES = {
     ),
     "suite.checklist": ("import_checklist",),
     "leaderboard.commands.leaderboards": ("build_leaderboard", "check"),
-    "leaderboard.commands.results": ("compare", "gate"),
+    "leaderboard.commands.results": ("compare", "gate", "report"),
     "leaderboard.commands.score_models": ("score_models",),
     "leaderboard.in_python": ("load_suite", "score"),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
     "analysis.commands.coverage": ("augment", "coverage", "masks", "minimize"),
     "analysis.commands.diversity": ("diversity",),
     "analysis.commands.explain": ("explain",),
-    "analysis.commands.report": ("report",),
     "analysis.commands.retrain": ("retrain",),
     "analysis.reproduce.commands": ("reproduce",),
     "analysis.commands.study": ("export_study", "import_annotations"),

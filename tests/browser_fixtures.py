@@ -86,6 +86,7 @@ def visit(browser: Any) -> Iterator[Any]:
 
     def open_page(address: str, allowed: str = "", **options: Any) -> Visit:
         context = browser.new_context(accept_downloads=True, **options)
+        context.set_default_timeout(5_000)
         one = Visit(context.new_page(), allowed or address.partition("#")[0])
         open_ones.append(one)
         one.tab.goto(address)

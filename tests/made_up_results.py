@@ -51,8 +51,8 @@ def write(name: str, failing: float, of: SuiteCases, folder: Path, **facts: Any)
     )
 
 
-def suite_at(folder: Path, of: SuiteCases) -> Path:
-    """A folder of a table with the suite's rows, for what reads it: its fingerprint is the same."""
+def suite_at(folder: Path, of: SuiteCases) -> str:
+    """A table with the suite's rows, for what reads it: its fingerprint is the same."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         {
@@ -61,13 +61,13 @@ def suite_at(folder: Path, of: SuiteCases) -> Path:
                 for name in ("id", "capability", "kind", "seed_id", "text")
             },
             "labels": sorted(case.passes),
-            "label": min(case.passes),
             "inserted": [{"word": word} for word in case.inserted] or None,
         }
         for case in in_order(of)
     ]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder
+    file = folder / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"jsonl:{file}"
 
 
 def in_order(of: SuiteCases) -> list[Case]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.curation.annotations import Annotation, AnnotationFile, Annotations, trap_of
+from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations, trap_of
 from s2lct.builder.curation.language_models import annotations_in
 from s2lct.builder.curation.sheets import Candidate, unread, with_traps
 from s2lct.errors import BuildError

@@ -192,7 +192,7 @@ def test_a_label_map_is_checked_before_anything_is_loaded(
         "score vader --suite nowhere --neutral-band 0.6 0.4",
         "score vader --suite nowhere --neutral-band nan 0.5",
         "explain vader --suite nowhere --limit -1",
-        "retrain vader --suite nowhere --on LC4 --out out --mix 1.5",
+        "retrain vader --suite nowhere --on LC4 --out out --epochs -1",
         "inspect nowhere --n 0",
     ],
 )

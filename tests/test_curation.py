@@ -23,9 +23,9 @@ from test_build import build
 from typer.testing import CliRunner, Result
 
 import s2lct
+from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations, trap_of
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.curation.annotations import Annotation, AnnotationFile, Annotations, trap_of
 from s2lct.builder.curation.curate import Curated, curate
 from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import read_sheets, take_answers, write_sheets

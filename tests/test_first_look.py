@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from made_up_results import suite, write
 
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.results.collection import collect
-from s2lct.leaderboard.results.standings import all_standings
+from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
-from s2lct.leaderboard.site.site import CITATION, build_site, hub_page
+from s2lct.leaderboard.site.site import build_site, hub_page
 from s2lct.suite.cases import SuiteCases
 
 COMMIT = "0123456789" * 4
@@ -61,9 +58,10 @@ def test_the_board_says_what_is_measured_and_gives_examples_hardest_first(
     site: Path, of: SuiteCases, visit: Any
 ) -> None:
     board = visit(at(site))
-    told = board.tab.locator("main").inner_text()
-    assert (
-        "A model calls sentences negative, neutral or positive; the table shows how often" in told
+    # A line of text, and the table.
+    assert board.tab.locator("tbody tr").first.bounding_box()["y"] < 500
+    assert "s2lct publish results results/*.json --to org/results" in (
+        board.tab.locator("pre").inner_text()
     )
     order = [one.split(" ")[-1] for one in board.headings() if "LC" in one]
     assert sorted(order) == ["LC10", "LC4", "LC9"] and order[-1] == "LC4"
@@ -79,8 +77,6 @@ def test_the_board_says_what_is_measured_and_gives_examples_hardest_first(
     assert "A negated negative sentence should be positive or neutral." in card
     texts = [case.text for case in of.cases if case.capability == "LC4" and case.kind == "seed"]
     assert any(f"“{text}” → neutral or positive" in card for text in texts)
-    hardest = board.tab.locator("p", has_text="Hardest:").inner_text()
-    assert f"({order[0]})" in hardest and "→ negative" in hardest
 
 
 @pytest.mark.browser
@@ -113,6 +109,7 @@ def test_the_address_holds_sort_filter_and_choice_and_back_undoes_them(
     tab.get_by_label("Find").fill("good")
     tab.get_by_role("link", name="org/good").click()
     tab.get_by_role("link", name="all models").click()
+    tab.get_by_role("region", name="Leaderboard").wait_for()
     assert board.names() == ["org/good"]
 
 
@@ -168,60 +165,6 @@ def test_a_hub_page_needs_an_owner_and_a_commit() -> None:
         ("../model", COMMIT), ("org/model?x", COMMIT), ("org/model@main", COMMIT),
     ):  # fmt: skip
         assert hub_page(name, revision) is None, (name, revision)
-
-
-@pytest.mark.browser
-def test_who_wants_to_submit_or_cite_finds_how(site: Path, of: SuiteCases, visit: Any) -> None:
-    board = visit(at(site))
-    board.tab.get_by_role("link", name="Submit a model").click()
-    assert "s2lct publish results results/*.json --to org/results" in (
-        board.tab.locator("pre").inner_text()
-    )
-    board.tab.get_by_role("link", name="Cite").click()
-    board.tab.get_by_role("heading", name="Cite").wait_for()
-    assert board.tab.locator("pre").inner_text().strip() == CITATION.strip()
-    assert of.fingerprint[:12] in board.tab.locator("main").inner_text()
-
-
-def test_the_citation_is_that_of_the_sources() -> None:
-    path = Path(__file__).parent.parent / "CITATION.cff"
-    stated = yaml.safe_load(path.read_text(encoding="utf-8"))
-    told = " ".join(CITATION.split())
-    paper, *_ = stated["references"]
-    for words in (
-        stated["title"], stated["authors"][0]["name"], stated["version"], stated["license"],
-        paper["title"], paper["authors"][0]["name"], paper["notes"],
-    ):  # fmt: skip
-        assert str(words) in told
-
-
-@pytest.mark.browser
-def test_a_model_asked_with_several_prompts_shows_their_spread(
-    of: SuiteCases, tmp_path: Path, visit: Any
-) -> None:
-    rng = np.random.default_rng(0)
-    for prompt in ("One: {text}", "Two: {text}"):
-        labels = rng.integers(0, 3, len(of.cases))
-        failed = failed_cases(of.cases, labels)
-        asks = LabelPrompt(prompt, ("negative", "neutral", "positive"))
-        outcomes = Outcomes("org/lm", "r1", "0" * 64, "as it says", of, labels, failed, asks=asks)
-        write_result(outcomes, tmp_path / "in")
-    write("org/other", 0.3, of, tmp_path / "in")
-    build_site(collect(tmp_path / "in", [of]), tmp_path / "out")
-    (found,) = all_standings(collect(tmp_path / "in", [of]))
-    rates = sorted(
-        100 * one.overall.failure_rate
-        for one in found.standings
-        if one.scored.model.name == "org/lm"
-    )
-    board = visit(at(tmp_path / "out"))
-    told = [cell for cell in board.column(0) if "org/lm" in cell]
-    spread = f"of 2; over prompts {rates[0]:.1f} to {rates[1]:.1f} %, mean "
-    assert len(told) == 2 and all(spread in cell for cell in told)
-    assert [f"prompt {number} {spread}" in told[number - 1] for number in (1, 2)] == [True, True]
-    ranks = board.column(board.headings().index("Rank"))
-    assert max(int(rank.partition("–")[2] or rank) for rank in ranks if rank != "–") == 2
-    assert "prompts" not in next(cell for cell in board.column(0) if "org/other" in cell)
 
 
 @pytest.mark.browser

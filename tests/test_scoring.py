@@ -24,7 +24,7 @@ from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.read import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
-from s2lct.leaderboard.site.report_page import marked
+from s2lct.leaderboard.site.report import marked
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -279,7 +279,7 @@ def test_a_trainer_logs_failure_rates(
 def test_the_html_report_shows_text_as_text(tmp_path: Path) -> None:
     from s2lct.leaderboard.results.read import Scored
     from s2lct.leaderboard.results.write import write_result
-    from s2lct.leaderboard.site.report_page import html_report
+    from s2lct.leaderboard.site.report import html_report
 
     evil = "<script>alert(1)</script> isn't bad"
     cases = tuple(

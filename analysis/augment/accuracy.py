@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,9 @@ import numpy as np
 from scipy import stats
 
 from s2lct.analysis.judge import Judge, load_model
-from s2lct.analysis.training import Example, fine_tune, learnable
+from s2lct.analysis.training import Example, fine_tuned, learnable
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS, Label
-from s2lct.leaderboard.models.network import Network
 from s2lct.progress import bar
 
 Labelled = Sequence[tuple[str, Label]]
@@ -53,12 +51,7 @@ def accuracies(
     Raises:
         AnalysisError: a set has no text of the model's labels, or the model has no weights.
     """
-    loaded = load_model(model, device=device)
-    judge = Judge(loaded)
-    if not isinstance(loaded, Network):
-        raise AnalysisError(
-            f"model {model}: has no weights to train", hint="pass a sequence classifier"
-        )
+    judge = Judge(load_model(model, device=device))
     named = {**sets, "test": test}
     examples = {
         name: learnable(judge.rule, [Example(text, LABELS.index(label)) for text, label in part])
@@ -71,16 +64,12 @@ def accuracies(
         )
     tested = examples.pop("test")
     shown = bar("training", len(examples) * len(seeds))
-    meanings = dict(zip(judge.rule.classes, (LABELS[n] for n in judge.rule.meanings), strict=True))
     found: dict[str, Accuracies] = {}
     for name, part in examples.items():
         values: list[float] = []
         for seed in seeds:
-            network = Network(loaded.tokenizer, copy.deepcopy(loaded.model), loaded.name)
-            fine_tune(network, judge.rule, part, seed=seed)
-            predicted = Judge(network, label_map=meanings).likeliest(
-                [example.text for example in tested]
-            )
+            trained = fine_tuned(judge, part, seed=seed)
+            predicted = trained.likeliest([example.text for example in tested])
             values.append(float(np.mean(predicted == [example.label for example in tested])))
             shown(1)
         found[name] = Accuracies(len(part), tuple(values))

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import Field
 
 from s2lct.command import Count, Device, LabelMap, Positive, command
 from s2lct.errors import AnalysisError
 
 if TYPE_CHECKING:
-    from s2lct.analysis.retrain.records import Matrix
+    from s2lct.analysis.retrain import Matrix
 
 ALL, EACH = "all", "each"
 DATA, TRAINING = "Data", "Training"
@@ -48,13 +47,6 @@ def retrain(
     ],
     suite: Annotated[str, typer.Option(help=r"Folder of a built suite, or Hub id\[@REVISION].")],
     out: Annotated[Path, typer.Option(file_okay=False, help="Folder for models and figures.")],
-    mix: Annotated[
-        float,
-        Field(ge=0, le=1),
-        typer.Option(
-            help="Share of the corpus's own training data mixed in.", rich_help_panel=DATA
-        ),
-    ] = 0.0,
     corpus: Annotated[
         str | None,
         typer.Option(
@@ -86,12 +78,11 @@ def retrain(
     """
     from s2lct.analysis.corpus_parts import source_corpus
     from s2lct.analysis.judge import Judge, load_model
-    from s2lct.analysis.retrain.records import TrainOptions
-    from s2lct.analysis.retrain.report import write_matrix
-    from s2lct.analysis.retrain.train import Retrainer
+    from s2lct.analysis.retrain import Retrainer, html_page
     from s2lct.analysis.suite_rows import load_rows, select_rows
+    from s2lct.analysis.training import TrainOptions
     from s2lct.errors import require
-    from s2lct.files import check_folder_out
+    from s2lct.files import check_folder_out, write_text
     from s2lct.labels import check_label_map
 
     require("accelerate", "sklearn")
@@ -102,11 +93,14 @@ def retrain(
     select_rows(rows, [name for names in trainings.values() for name in names])
     source = source_corpus(suite, corpus)
     judge = Judge(load_model(model, device=device), label_map=meanings)
-    settings = TrainOptions(epochs=epochs, lr=lr, batch_size=batch_size, mix=mix)
-    retrainer = Retrainer(judge, rows, source, settings, None if EACH in on else out)
+    options = TrainOptions(epochs, lr, batch_size)
+    retrainer = Retrainer(judge, rows, source, options, None if EACH in on else out)
     matrix = retrainer.matrix(trainings, seeds)
-    files = tuple(write_matrix(matrix, out))
-    return Retrained(matrix, files, retrainer.folder_of(matrix.rows[0].name, 0))
+    contents = {out / "retrain.json": matrix.json(), out / "retrain.html": html_page(matrix)}
+    for path, content in contents.items():
+        write_text(path, content)
+    name, trained_on = next(iter(trainings.items()))
+    return Retrained(matrix, tuple(contents), retrainer.folder_of(name, trained_on, 0))
 
 
 def _trainings(on: Sequence[str], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

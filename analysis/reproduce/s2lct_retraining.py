@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from s2lct.analysis.reproduce.runner import (
     PAPER_MODELS,
@@ -16,9 +17,9 @@ from s2lct.analysis.reproduce.runner import (
     described,
     of_families,
 )
-from s2lct.analysis.retrain.records import Change, Matrix, TrainOptions
-from s2lct.analysis.retrain.train import Retrainer
+from s2lct.analysis.retrain import Change, Retrainer, Training
 from s2lct.analysis.suite_rows import SuiteRow, SuiteRows, load_rows
+from s2lct.analysis.training import TrainOptions
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of
@@ -28,99 +29,58 @@ MARK = "*"
 ALL = "all"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a training changed on cases that it did not see; both by name, see `MARK`."""
-
-    model: str
-    trained_on: str
-    tested_on: str
-    changes: tuple[Change, ...]
-
-    @property
-    def same(self) -> bool:
-        """Whether they are one capability, of one suite or of both."""
-        return self.trained_on.strip(MARK) == self.tested_on.strip(MARK)
-
-    @property
-    def crossed(self) -> bool:
-        """Whether they are one capability of both suites."""
-        return self.same and self.trained_on != self.tested_on and not self.of_all
-
-    @property
-    def of_all(self) -> bool:
-        """Whether all capabilities of a suite were trained on."""
-        return self.trained_on.strip(MARK) == ALL
-
-    def counts(self) -> list[int]:
-        """Cases, what turned, and what fails and passes before and after."""
-        cases, to_pass, to_fail, before, after = (
-            sum(getattr(change, name) for change in self.changes)
-            for name in (
-                "cases", "fail_to_pass", "pass_to_fail", "failures_before", "failures_after",
-            )
-        )  # fmt: skip
-        return [cases, to_pass, to_fail, before, cases - before, after, cases - after]
-
-    def row(self) -> list[Cell]:
-        """A row of the table."""
-        return [self.model, self.trained_on, self.tested_on, *self.counts()]
-
-
 def retraining(inputs: Inputs) -> Reproduction:
     """Fail-to-pass and pass-to-fail of trainings on a capability of the suite, or of CheckList.
 
     Each training is tested on every capability of both, on cases that share no sentence with
     those trained on. So are trainings on all capabilities of either. Where a reference corpus is
-    given, accuracy on its test split is told too.
+    given, a note has the accuracy on its test split.
     """
     require("accelerate", "sklearn")
     inputs.need("model", "suite", "checklist")
     suite = both_suites(inputs)
     corpus = None if inputs.reference is None else read_corpus(inputs.reference)
-    names, settings = suite.capabilities, TrainOptions()
+    names, options = suite.capabilities, TrainOptions()
     trainings: dict[str, Sequence[str]] = {name: (name,) for name in names}
     trainings[ALL] = [name for name in names if not name.endswith(MARK)]
     trainings[ALL + MARK] = [name for name in names if name.endswith(MARK)]
-    found = {
-        model: Retrainer(inputs.judge(model), suite, corpus, settings).matrix(
-            trainings, inputs.seeds
-        )
-        for model in inputs.model
-    }
-    outcomes = [one for model, matrix in found.items() for one in _outcomes(model, matrix)]
-    crossed = [one for one in outcomes if one.crossed]
-    problems = [
-        f"{model}, trained on {row.name}: {row.problem}"
-        for model, matrix in found.items()
-        for row in matrix.rows
-        if row.problem
-    ]
-    accuracies = [
-        f"{model}, trained on {row.name}: {100 * row.corpus.before:.1f} % of "
-        f"{row.corpus.sentences:,} test sentences of {matrix.corpus} right before, "
-        f"{100 * row.corpus.after:.1f} % after."
-        for model, matrix in found.items()
-        for row in matrix.rows
-        if row.corpus is not None and row.name.strip(MARK) == ALL
-    ]
+    every: list[list[Cell]] = []
+    crossed: list[list[Cell]] = []
+    notes: list[str] = []
+    for model in inputs.model:
+        retrainer = Retrainer(inputs.judge(model), suite, corpus, options)
+        for training in retrainer.matrix(trainings, inputs.seeds).trainings:
+            called = f"{model}, trained on {training.name}"
+            if training.problem:
+                notes.append(f"{called}: {training.problem}")
+            if training.corpus is not None and training.name.strip(MARK) == ALL:
+                notes.append(
+                    f"{called}: {100 * training.corpus.before:.1f} % of "
+                    f"{training.corpus.sentences:,} test sentences right before, "
+                    f"{100 * training.corpus.after:.1f} % after."
+                )
+            for tested_on, changes in _tested(training):
+                row: list[Cell] = [model, training.name, tested_on, *_counts(changes)]
+                every.append(row)
+                same = training.name.strip(MARK) == tested_on.strip(MARK) != ALL
+                if same and training.name != tested_on:
+                    crossed.append(row)
     table = PaperTable.of(
         inputs.name,
-        [*(one.row() for one in crossed), *_printed()],
+        [*crossed, *_printed()],
         limited=inputs.limited,
-        epochs=settings.epochs,
-        batch=settings.batch_size,
-        lr=settings.lr,
+        epochs=options.epochs,
+        batch=options.batch_size,
+        lr=options.lr,
         seeds=inputs.seeds,
     )
-    every = replace(
-        table,
-        title="Every training on every test",
-        rows=[one.row() for one in outcomes],
-        in_page=False,
+    return Reproduction(
+        [
+            replace(table, notes=[*table.notes, *notes]),
+            replace(table, title="Every training on every test", rows=every, in_page=False),
+        ],
+        _verdict([row[3:] for row in crossed]),
     )
-    table = replace(table, notes=[*table.notes, *problems, *accuracies])
-    return Reproduction([table, every], _verdict(crossed))
 
 
 def both_suites(inputs: Inputs) -> SuiteRows:
@@ -141,16 +101,25 @@ def both_suites(inputs: Inputs) -> SuiteRows:
     return replace(suite, rows=(*rows, *others), fingerprint=fingerprint_of(described))
 
 
-def _outcomes(model: str, matrix: Matrix) -> Iterator[Outcome]:
-    for row in matrix.rows:
-        if row.name.strip(MARK) != ALL:
-            for name, change in row.unseen.items():
-                yield Outcome(model, row.name, name, (change,))
-            continue
-        for marked in (True, False):
-            of = tuple(one for to, one in row.unseen.items() if to.endswith(MARK) == marked)
-            if of:
-                yield Outcome(model, row.name, ALL + MARK * marked, of)
+def _tested(training: Training) -> Iterator[tuple[str, Sequence[Change]]]:
+    """What a training was tested on; one on all capabilities on all of each suite together."""
+    if training.name.strip(MARK) != ALL:
+        for name, change in training.changes.items():
+            yield name, [change]
+        return
+    for mark in (MARK, ""):
+        of = [one for name, one in training.changes.items() if name.endswith(MARK) == bool(mark)]
+        if of:
+            yield ALL + mark, of
+
+
+def _counts(changes: Sequence[Change]) -> list[int]:
+    """Cases, what turned, and what fails and passes before and after."""
+    cases, to_pass, to_fail, before, after = (
+        sum(getattr(change, name) for change in changes)
+        for name in ("cases", "fail_to_pass", "pass_to_fail", "failures_before", "failures_after")
+    )
+    return [cases, to_pass, to_fail, before, cases - before, after, cases - after]
 
 
 def _printed() -> Iterator[list[Cell]]:
@@ -162,13 +131,15 @@ def _printed() -> Iterator[list[Cell]]:
         yield [PAPER_MODELS[0], None, name + MARK, fails + passes, *counts]
 
 
-def _verdict(crossed: Sequence[Outcome]) -> str:
-    """Whether tests after training are failed as a whole or passed as a whole, as the paper's."""
+def _verdict(crossed: Sequence[Sequence[Any]]) -> str:
+    """Whether tests after training are failed as a whole or passed as a whole, as the paper's.
+
+    Of the `_counts` of each test of a capability on that of the other suite.
+    """
     if not crossed:
         return "Cannot be compared: nothing could be trained and tested on the other suite."
-    counts = [one.counts() for one in crossed]
-    extreme = sum(0 in one[-2:] for one in counts)
-    cases, to_pass, to_fail, before, _, after, _ = map(sum, zip(*counts, strict=True))
+    extreme = sum(0 in counts[-2:] for counts in crossed)
+    cases, to_pass, to_fail, before, _, after, _ = map(sum, zip(*crossed, strict=True))
     rows = described("s2lct-retraining")["printed"].values()
     printed = sum(0 in row["after"] for row in rows)
     return (

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
+from s2lct.builder.annotations import AnnotationFile, Annotations
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.curation.annotations import AnnotationFile, Annotations
 from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import (
     ROUNDS,

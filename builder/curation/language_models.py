@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from s2lct.builder.curation.annotations import Annotation
+from s2lct.builder.annotations import Annotation
 from s2lct.builder.curation.sheets import ANSWERS, protocol
 from s2lct.errors import BuildError
 from s2lct.hub_calls import said_by

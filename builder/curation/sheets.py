@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, get_args
 
-from s2lct.builder.curation.annotations import (
+from s2lct.builder.annotations import (
     Annotation,
     AnnotationFile,
     Annotations,

@@ -34,10 +34,10 @@ def build_leaderboard(
         ),
     ] = [],  # noqa: B006
     out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
-) -> list[SuiteStandings]:
+) -> tuple[SuiteStandings, ...]:
     """Build a page that works from a file, and its data beside it."""
-    from s2lct.leaderboard.results.collection import collect
     from s2lct.leaderboard.results.hub_results import on_hub, suites_named
+    from s2lct.leaderboard.results.standings import collect
     from s2lct.leaderboard.site.site import build_site
 
     collection = collect(results, suites_named(suite))

@@ -1,8 +1,7 @@
-"""Holding results against each other: `compare`, and `gate` for continuous integration."""
+"""What is done with results: `report`, `compare`, and `gate` for continuous integration."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -15,7 +14,6 @@ from s2lct.errors import GateError, S2lctError, ScoringError
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
     from s2lct.leaderboard.results.gate import Check
-    from s2lct.leaderboard.results.read import Scored
     from s2lct.leaderboard.results.record import Result
 
 SuitesOfResults = Annotated[
@@ -28,10 +26,43 @@ SuitesOfResults = Annotated[
 ]
 
 
+@command
+def report(
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            exists=True,
+            help="Result files that `s2lct score` wrote, or folders of them; of one suite or "
+            "several.",
+        ),
+    ],
+    *,
+    html: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Write the report as an HTML page.")
+    ] = None,
+    suite: SuitesOfResults = [],  # noqa: B006
+) -> list[Result]:
+    """Put results side by side, worst first, with examples.
+
+    Results on several suites, such as a built one and CheckList's cases, stand below each other,
+    the suite of the first result with its examples first. Every figure is computed from what the
+    model said of each case, whatever a result file says.
+    """
+    from s2lct.files import write_text
+    from s2lct.leaderboard.results.read import Suites, read_scored, result_files
+    from s2lct.leaderboard.site.report import html_report
+
+    suites = Suites(suite)
+    scored = [read_scored(path, suites) for path in result_files(results)]
+    if html is not None:
+        write_text(html, html_report(scored))
+    return [one.result for one in scored]
+
+
 class Compared(NamedTuple):
     """The results of two files, how many cases both have, and a comparison a capability.
 
-    ``both_sides`` has one for each that has counterparts which both models were asked.
+    ``both_sides`` has one for each that has contrasts which both models were asked.
     """
 
     results: tuple[Result, Result]
@@ -81,10 +112,9 @@ def compare(
 
 @dataclass(frozen=True)
 class Gate:
-    """What was held against what: the results, the earlier ones, and the checks in order."""
+    """What was held against what: files and their results, the new one first, and the checks."""
 
-    results: dict[Path, Scored]
-    before: dict[Path, Scored]
+    results: list[tuple[Path, Result]]
     checks: list[Check]
 
     @property
@@ -92,41 +122,23 @@ class Gate:
         """Whether every check passed."""
         return all(check.passed for check in self.checks)
 
-    @property
-    def detectable(self) -> str:
-        """Which differences of failure rates the tests could have shown, in words."""
-        points = {
-            check.figure.capability: 100 * check.facts["detectable"]
-            for check in self.checks
-            if "detectable" in check.facts and not check.figure.both_sides
-        }
-        mean, own = points.pop("", None), sorted(points.values())
-        told = [f"{mean:.1f} points of the mean"] if mean is not None else []
-        told += [f"{own[0]:.1f} to {own[-1]:.1f} points of a capability"] if own else []
-        return " and ".join(told)
-
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
-        first = next(iter(self.results.values())).result
+        (file, result), *others = self.results
         return {
             "passed": self.passed,
-            "model": first.model.name,
-            "suite": first.suite.model_dump(),
-            "results": list(map(str, self.results)),
-            "no_worse_than": list(map(str, self.before)),
+            "model": result.model.name,
+            "suite": result.suite.model_dump(),
+            "result": str(file),
+            "no_worse_than": str(others[0][0]) if others else None,
             "checks": [check.as_json() for check in self.checks],
         }
 
 
 @command
 def gate(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            exists=True,
-            help="Result files of one model, or folders of them; of several (one a prompt) the "
-            "mean counts.",
-        ),
+    result: Annotated[
+        Path, typer.Argument(exists=True, help="A result file, or a folder with one.")
     ],
     *,
     max: Annotated[
@@ -144,16 +156,12 @@ def gate(
         ),
     ] = [],  # noqa: B006
     no_worse_than: Annotated[
-        list[Path],
+        Path | None,
         typer.Option(
             exists=True,
-            help="Result file of another version of the model, or a folder: fail where the test "
-            "of `s2lct compare` shows it to be better, in the mean or in a capability; may be "
-            "given again.",
+            help="The result of another version of the model: fail where the test of `s2lct "
+            "compare` shows that to be better, in the mean or in a capability.",
         ),
-    ] = [],  # noqa: B006
-    junit: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Write the checks as JUnit XML.")
     ] = None,
     suite: SuitesOfResults = [],  # noqa: B006
 ) -> Gate:
@@ -162,57 +170,30 @@ def gate(
     Every figure is computed from the outcomes beside a result file. The exit status is 0 where all
     checks pass, 1 where one fails, and 2 where nothing can be checked.
     """
-    from s2lct.files import check_files_out, write_bytes
     from s2lct.leaderboard.results import gate as gates
-    from s2lct.leaderboard.results.read import Suites
+    from s2lct.leaderboard.results.read import Suites, check_one_suite, read_scored, result_files
 
     try:
-        bounds = [*gates.parse_bounds(max, "max"), *gates.parse_bounds(min, "min")]
-        if not bounds and not no_worse_than:
+        if not (max or min or no_worse_than):
             raise GateError(
-                "nothing is asked of the results",
+                "nothing is asked of the result",
                 hint="add --max LC4=20, --max mean=30, --min both-sides=60 or --no-worse-than FILE",
             )
-        check_files_out(junit=junit)
+        files = [file for path in (result, no_worse_than) if path for file in result_files([path])]
+        if len(files) != 1 + bool(no_worse_than):
+            raise GateError(
+                f"{', '.join(map(str, files))}: several results",
+                hint="name one file; a model that was asked with several prompts has one of each",
+            )
         suites = Suites(suite)
-        read, before = _read(results, suites), _read(no_worse_than, suites)
-        checks: list[Check] = [gates.check_bound(read, bound) for bound in bounds]
-        checks += gates.check_no_worse(read, before) if before else []
-        found = Gate(read, before, checks)
-        if junit is not None:
-            write_bytes(junit, _junit(found))
+        read = [(file, read_scored(file, suites)) for file in files]
+        check_one_suite(dict(read))
+        new = read[0][1]
+        checks = gates.check_bounds(new.result, max, "max")
+        checks += gates.check_bounds(new.result, min, "min")
+        checks += gates.check_no_worse(new, read[1][1]) if no_worse_than else []
     except GateError:
         raise
     except S2lctError as error:
         raise GateError(error.problem, hint=error.hint) from error
-    except OSError as error:
-        raise GateError(
-            f"{error.filename or junit}: {error.strerror}", hint="choose another place"
-        ) from error
-    return found
-
-
-def _read(paths: Sequence[Path], suites: Any) -> dict[Path, Scored]:
-    from s2lct.leaderboard.results.gate import check_same
-    from s2lct.leaderboard.results.read import read_scored, result_files
-
-    found = {path: read_scored(path, suites) for path in result_files(paths)}
-    if found:
-        check_same(found)
-    return found
-
-
-def _junit(found: Gate) -> bytes:
-    from s2lct.leaderboard.results.gate import junit_xml
-
-    first = next(iter(found.results.values())).result
-    facts = {
-        "model": first.model.name,
-        "revision": first.model.revision,
-        "suite": first.suite.name,
-        "suite version": first.suite.version,
-        "suite fingerprint": first.suite.fingerprint,
-        "results": ", ".join(map(str, found.results)),
-        "no worse than": ", ".join(map(str, found.before)),
-    }
-    return junit_xml(first.model.name, found.checks, facts)
+    return Gate([(file, one.result) for file, one in read], checks)

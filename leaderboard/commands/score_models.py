@@ -26,7 +26,6 @@ from s2lct.labels import ENDS, LABELS, PROMPTS, check_label_map
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
-    from s2lct.leaderboard.results.prompts import OverPrompts
     from s2lct.leaderboard.results.record import Result
 
 LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predictions"
@@ -63,13 +62,6 @@ class Scores:
             ],
             "failed": list(self.failed),
         }
-
-    @property
-    def over_prompts(self) -> list[OverPrompts]:
-        """One a model: its figures, of a language model their means and spread over prompts."""
-        from s2lct.leaderboard.results.prompts import over_prompts
-
-        return over_prompts(self.results)
 
 
 @command

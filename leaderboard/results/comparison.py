@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ TEST_WORDS = (
 )
 _SHORT = 500
 """Cells of an array that need no Fourier transform to be folded with another."""
-_POWER = 0.8
 _WEIGHT = 100
 
 
@@ -172,26 +170,6 @@ def compare_means(
     )
 
 
-def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, float]:
-    """The change of a failure rate that `compare` shows four times of five, by capability.
-
-    It follows from what one model fails: of another that fails as often and independently of it,
-    so that of models that agree more less is enough. Under "" stands that of the mean.
-    """
-    told = {
-        name: statistics.evidence(*statistics.family_counts([cases[n] for n in own], failed[own]))
-        for name, own in statistics.by_name(cases).items()
-    }
-    found = {name: _seen(one, LEVEL / len(told)) for name, one in told.items()}
-    return {"": _seen(statistics.mean_evidence([*told.values()]), LEVEL)} | found
-
-
-def _seen(told: statistics.Evidence, level: float) -> float:
-    quantile = NormalDist().inv_cdf
-    spread = math.sqrt(2 * told.guess * (1 - told.guess) / told.size)
-    return min(1.0, (quantile(1 - level / 2) + quantile(_POWER)) * spread)
-
-
 def paired(
     one: Outcomes, other: Outcomes
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
@@ -229,16 +207,10 @@ def paired_sides(
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
     """The seeds with counterparts that two models were both asked, and which each gets wrong."""
     first, second = one.pairs(), other.pairs()
-    number_of = {case.id: number for number, case in enumerate(second.counterparts)}
-    shared = [n for n, case in enumerate(first.counterparts) if case.id in number_of]
-    also = [number_of[first.counterparts[n].id] for n in shared]
+    number_of = {case.id: number for number, case in enumerate(second.contrasts)}
+    shared = [n for n, case in enumerate(first.contrasts) if case.id in number_of]
+    also = [number_of[first.contrasts[n].id] for n in shared]
     return [first.seeds[n] for n in shared], ~first.right[shared], ~second.right[also]
-
-
-def verdicts(compared: Sequence[Comparison]) -> tuple[int, int, int]:
-    """On how many capabilities the first model is better, worse, and undecided."""
-    better = [one.better for one in compared]
-    return better.count(0), better.count(1), better.count(None)
 
 
 def shown_p(p_value: float) -> float:

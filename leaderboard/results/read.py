@@ -111,7 +111,7 @@ def read_scored(path: Path, suites: Suites | None = None) -> Scored:
     """Read a result file and its outcomes; every figure is computed from these."""
     result = read_result(path)
     outcomes = read_outcomes(path, result, (suites or Suites()).of(result, path))
-    return Scored(_with_figures_of(result, outcomes), outcomes)
+    return Scored(with_figures(result, outcomes), outcomes)
 
 
 def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcomes:
@@ -177,12 +177,13 @@ def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
 def wrong_figures(result: Result, outcomes: score.Outcomes) -> Iterator[str]:
     """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
     told, true = (
-        json.loads(one.model_dump_json()) for one in (result, _with_figures_of(result, outcomes))
+        json.loads(one.model_dump_json()) for one in (result, with_figures(result, outcomes))
     )
     yield from _differences(told, true, "")
 
 
-def _with_figures_of(result: Result, outcomes: score.Outcomes) -> Result:
+def with_figures(result: Result, outcomes: score.Outcomes) -> Result:
+    """A result with the figures of its outcomes, whatever its file says."""
     return result.model_copy(update=figures_of(outcomes))
 
 

@@ -1,79 +1,43 @@
-"""Who stands where: rates with intervals and ranks of all models of a suite, from one bootstrap."""
+"""Many models' results, read from a folder or a Hub dataset and ranked, suite by suite."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import ANSWER_IDS
-from s2lct.leaderboard.results.collection import Collection, ScoredModel, SuiteResults
+from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
-from s2lct.leaderboard.results.prompts import Spread, prompt_order
-from s2lct.leaderboard.scoring import chance, statistics
-from s2lct.leaderboard.scoring.both_sides import BothSides, both_sides, pairs_of
-from s2lct.leaderboard.scoring.score import Silence, silences
+from s2lct.leaderboard.results.hub_results import snapshot
+from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_result, with_figures
+from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.results.untrusted import faults_of_names
+from s2lct.leaderboard.scoring import statistics
+from s2lct.leaderboard.scoring.figures import Reference, references
+from s2lct.plain_text import plain
+from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
-from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.cases import SuiteCases
 
-MOST_TESTED = 200
+MOST_TESTED = 100
 """A page holds the tests of all pairs of so many models; `s2lct compare` tests any two."""
-_MOST_TEST_CELLS = 40_000_000
+_LONGEST_LINE = 400
 _TINY = 1e-9
 _LEAST_SPREAD = 1e-7
-Failures = npt.NDArray[np.bool_] | statistics.Floats
-"""Which cases fail; of a model with several prompts, with what share of them."""
-
-
-@dataclass(frozen=True)
-class PromptOf:
-    """Which of the prompts of a model a result is of, and the model's figures over all of them."""
-
-    number: int  # from 1 on
-    count: int
-    spread: Spread
-    pass_to_fail: float  # the mean over prompts
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One model's figures."""
+    """A model's place among those of its suite."""
 
-    scored: ScoredModel
-    # Best and worst that the cases leave open. Models are ranked by their means over prompts:
-    # results with several prompts of a model have one rank.
-    rank: tuple[int, int]
-    overall: statistics.Rate  # the mean of the capabilities' failure rates
-    chance: float  # the failure rate of the best answer that does not read
-    capabilities: dict[str, statistics.CapabilityResult]
-    one_answer: tuple[int, float] | None  # the label that nearly all cases get, and its share
-    both_sides: BothSides | None  # None where the suite has no counterpart
-    silences: dict[str, Silence]  # what got no label, see `score.silences`; mostly empty
-    prompt: PromptOf | None = None  # None where there is one result of the model
-
-    @property
-    def mean(self) -> float:
-        """The failure rate that the model is ranked by: over its prompts, where it has several."""
-        return self.prompt.spread.mean if self.prompt else self.overall.failure_rate
-
-    @property
-    def chance_corrected(self) -> float | None:
-        """`overall` on the scale from chance to no failure; see `chance.chance_corrected`."""
-        return chance.chance_corrected(self.overall.failure_rate, self.chance)
-
-    @property
-    def pass_to_fail(self) -> int:
-        """How many expansions fail while their seed passes."""
-        return sum(one.pass_to_fail for one in self.capabilities.values())
-
-    @property
-    def passing_expansions(self) -> int:
-        """How many expansions have a seed that passes."""
-        return sum(one.passing_expansions for one in self.capabilities.values())
+    scored: Scored
+    sha256: str  # of its result file
+    rank: tuple[int, int]  # best and worst that the cases leave open
 
 
 @dataclass(frozen=True)
@@ -81,103 +45,143 @@ class SuiteStandings:
     """The models of one suite, best first."""
 
     suite: SuiteCases
-    capabilities: tuple[str, ...]  # by number
-    standings: tuple[Standing, ...]  # one a model
-    references: tuple[chance.Reference, ...]  # what constant and random answers come to
+    standings: tuple[Standing, ...]
+
+    @property
+    def capabilities(self) -> list[str]:
+        """The suite's, by number."""
+        return sorted(statistics.by_name(self.suite.cases), key=natural_order)
+
+    @property
+    def references(self) -> dict[str, Reference]:
+        """What constant and random answers come to."""
+        return references(self.suite.cases, self.suite.counterparts)
 
 
-def all_standings(collection: Collection, seed: int = 0) -> list[SuiteStandings]:
-    """The standings of every suite, in their order; never mixed."""
-    return [suite_standings(one, seed) for one in collection.suites]
+@dataclass(frozen=True)
+class Collection:
+    """The standings of each suite, and in ``skipped`` a line for each file left out: why."""
+
+    suites: tuple[SuiteStandings, ...]
+    skipped: tuple[str, ...] = ()
 
 
-def passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
-    """Which answers pass which cases, shape (cases, `ANSWER_IDS`): a label may, nothing else."""
-    return np.array([[n in case.passes for n in range(ANSWER_IDS)] for case in cases], dtype=bool)
+def collect(source: str | Path, suites: Sequence[SuiteCases] = ()) -> Collection:
+    """Read results and rank their models.
 
+    A file that cannot be used is left out with a line that says why; of two files of the same model
+    on the same suite the newer one counts.
 
-def suite_standings(results: SuiteResults, seed: int = 0) -> SuiteStandings:
-    """Figures and ranks of a suite's models, from the same samples: differences are paired."""
-    suite, models = results.suite, results.models
-    cases = suite.cases
-    labels = np.stack([one.labels for one in models])
-    passed = passing(suite.asked)[np.arange(labels.shape[1]), labels]
-    failed, labels = ~passed[:, : len(cases)], labels[:, : len(cases)]
-    seeds, others = pairs_of(cases, suite.counterparts)
-    right = passed[:, seeds] & passed[:, len(cases) + others]
-    sides = both_sides([cases[number] for number in seeds], right)
-    figures = statistics.model_figures(cases, failed)
-    prompts, owner = _prompts_of(models, figures)
-    shares = np.stack([failed[owner == group].mean(axis=0) for group in range(owner.max() + 1)])
-    ranks = rank_intervals(*_resampled_means(cases, shares, seed))[owner].tolist()
-    known = chance.reference_means(chance.references(cases))
-    _, best = chance.chance_of(known)
-    answers = np.stack([(labels == label).sum(axis=1) for label in range(len(LABELS))], axis=1)
-    found = [
-        Standing(
-            scored=one,
-            rank=(ranks[n][0], ranks[n][1]),
-            overall=figures[n].overall,
-            chance=best,
-            capabilities=figures[n].capabilities,
-            one_answer=chance.one_answer(
-                answers[n].tolist(), known, len(cases) - int(answers[n].sum())
-            ),
-            both_sides=sides[n],
-            silences=silences(cases, labels[n]),
-            prompt=prompts[n],
+    Args:
+        source: a folder of result files, or a Hub dataset ``ORG/NAME[@REVISION]`` of them.
+        suites: what the results may be on; without any, what their own suites' folders here hold.
+
+    Raises:
+        ScoringError: there is nothing at ``source``, or nothing usable.
+    """
+    folder = Path(source) if Path(source).is_dir() else snapshot(str(source))
+    known, wanted = Suites(suites), {suite.fingerprint for suite in suites}
+    found: dict[str, dict[tuple[str, ...], tuple[Path, Scored]]] = {}
+    skipped: list[str] = []
+
+    def skip(file: Path, why: str) -> None:
+        name = file.relative_to(folder).as_posix()
+        skipped.append(plain(f"{name}: {why.removeprefix(f'{file}: ')}", _LONGEST_LINE))
+
+    files = sorted(folder.rglob("*.json"))
+    step = bar("reading results", len(files))
+    for file in files:
+        step(1)
+        try:
+            scored = _ranked_result(file, known, wanted)
+        except ScoringError as error:
+            skip(file, error.problem)
+            continue
+        models = found.setdefault(scored.result.suite.fingerprint, {})
+        same = _identity(scored.result)
+        kept, other = sorted(
+            [(file, scored), models.get(same, (file, scored))],
+            key=lambda one: (one[1].result.date, one[0]),
+            reverse=True,
         )
-        for n, one in enumerate(models)
+        models[same] = kept
+        if other != kept:
+            skip(other[0], f"{kept[0].name} is a newer result of the same model")
+    if not found:
+        raise ScoringError(
+            f"{source}: holds no usable result file"
+            + (f"; {len(skipped)} left out, the first: {skipped[0]}" if skipped else ""),
+            hint="make some with `s2lct score MODEL --suite DIR --out results/`; name their suite "
+            "with --suite where it is not here",
+        )
+    ranked = [ranked_models(models.values()) for models in found.values()]
+    return Collection(tuple(sorted(ranked, key=_precedence, reverse=True)), tuple(skipped))
+
+
+def _ranked_result(file: Path, known: Suites, wanted: set[str]) -> Scored:
+    """A result of a whole suite; a `ScoringError` for what a page cannot show."""
+    result = read_result(file)
+    if fault := next(faults_of_names(result), ""):
+        raise ScoringError(f"{file}: {fault}", hint="leave it out")
+    if result.partial or result.model.predictions is not None:
+        what = "covers a part of its suite" if result.partial else "holds given predictions"
+        raise ScoringError(f"{file}: {what}", hint="see it with `s2lct report`")
+    if wanted and result.suite.fingerprint not in wanted:
+        raise ScoringError(
+            f"{file}: is on another suite than --suite names ({result.suite.version}, "
+            f"{result.suite.fingerprint[:12] or 'none'})",
+            hint="name its suite, too",
+        )
+    suite = known.of(result, file)
+    outcomes = read_outcomes(file, result, suite)
+    if len(outcomes.labels) < len(suite.asked):
+        raise ScoringError(f"{file}: lacks contrasts of its suite", hint="score it again")
+    return Scored(with_figures(result, outcomes), outcomes)
+
+
+def _identity(result: Result) -> tuple[str, ...]:
+    """What results of the same model have in common; on the Hub names differ not by case."""
+    model = result.model
+    address = model.endpoint.url if model.endpoint else ""
+    name, options = model.name.casefold(), model.options.model_dump_json()
+    return name, model.revision, model.weights_sha256, model.dtype, address, options
+
+
+def _precedence(one: SuiteStandings) -> tuple[object, ...]:
+    """Which of several suites a page shows first: the one with the largest of these."""
+    match = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", one.suite.version, re.ASCII)
+    version = tuple(map(int, match.groups())) if match else (-1,)
+    return version, len(one.standings), one.suite.fingerprint
+
+
+def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> SuiteStandings:
+    """The models of one suite, ranked by one bootstrap of all: differences are paired.
+
+    Args:
+        models: result files, and what they hold.
+        seed: of the bootstrap.
+    """
+    files, read = zip(*models, strict=True)
+    suite = read[0].outcomes.suite
+    failed = np.stack([one.outcomes.failed for one in read])
+    capabilities = statistics.by_name(suite.cases)
+    means = np.zeros(len(failed))
+    samples = np.zeros((statistics.RESAMPLES, len(failed)))
+    for number, own in enumerate(capabilities.values()):
+        counts = statistics.family_counts([suite.cases[n] for n in own], failed[:, own])
+        means += failed[:, own].mean(axis=1)
+        samples += statistics.resampled_rates(*counts, seed + number)
+    ranks = rank_intervals(means / len(capabilities), samples / len(capabilities)).tolist()
+    found = [
+        Standing(one, sha256_of(file), (best, worst))
+        for file, one, (best, worst) in zip(files, read, ranks, strict=True)
     ]
-    names = sorted(statistics.by_name(cases), key=natural_order)
-    references = chance.references(cases, suite.counterparts)
-    return SuiteStandings(suite, tuple(names), tuple(sorted(found, key=_place)), references)
+    return SuiteStandings(suite, tuple(sorted(found, key=_place)))
 
 
 def _place(one: Standing) -> tuple[object, ...]:
-    model, number = one.scored.model, one.prompt.number if one.prompt else 0
-    return one.mean, model.name, model.revision, number, one.scored.key
-
-
-def _prompts_of(
-    models: Sequence[ScoredModel], figures: Sequence[statistics.ModelFigures]
-) -> tuple[list[PromptOf | None], statistics.Integers]:
-    """Each result's place among those that differ in the prompt alone, and the model it is of.
-
-    Models are numbered from 0 on, shape (results,).
-    """
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for number, one in enumerate(models):
-        groups.setdefault(one.identity if one.prompt else ("", one.key), []).append(number)
-    found: list[PromptOf | None] = [None] * len(models)
-    owner = np.zeros(len(models), dtype=np.int64)
-    for group, members in enumerate(groups.values()):
-        owner[members] = group
-        if len(members) < 2:
-            continue
-        members.sort(key=lambda number: prompt_order(models[number].prompt))
-        spread = Spread.of([figures[number].overall.failure_rate for number in members])
-        flipped = [
-            sum(of.pass_to_fail for of in figures[number].capabilities.values())
-            for number in members
-        ]
-        for place, number in enumerate(members, 1):
-            found[number] = PromptOf(place, len(members), spread, float(np.mean(flipped)))
-    return found, owner
-
-
-def _resampled_means(
-    cases: Sequence[Case], failed: Failures, seed: int
-) -> tuple[statistics.Floats, statistics.Floats]:
-    """Mean failure rates, shape (models,), and of resampled families, (RESAMPLES, models)."""
-    means = np.zeros(len(failed))
-    samples = np.zeros((statistics.RESAMPLES, len(failed)))
-    capabilities = statistics.by_name(cases)
-    for number, own in enumerate(capabilities.values()):
-        counts = statistics.family_counts([cases[n] for n in own], failed[:, own])
-        means += failed[:, own].mean(axis=1)
-        samples += statistics.resampled_rates(*counts, seed + number)
-    return means / len(capabilities), samples / len(capabilities)
+    result = one.scored.result
+    return result.overall.failure_rate, result.model.name, result.model.revision, one.sha256
 
 
 def pairwise_tests(one: SuiteStandings) -> tuple[int, statistics.Floats]:
@@ -186,17 +190,14 @@ def pairwise_tests(one: SuiteStandings) -> tuple[int, statistics.Floats]:
     The number is bounded, so that a board of any size builds in seconds and its page stays small.
     The shape is (pairs, capabilities); pairs are (0, 1), (0, 2), …, (1, 2), ….
     """
-    cases = one.suite.cases
-    most = math.isqrt(2 * _MOST_TEST_CELLS // (len(cases) + len(one.capabilities)))
-    models = min(len(one.standings), MOST_TESTED, max(2, most))
+    models = min(len(one.standings), MOST_TESTED)
     if models < 2:
         return models, np.ones((0, len(one.capabilities)))
-    labels = np.stack([of.scored.labels for of in one.standings[:models]])[:, : len(cases)]
-    failed = ~passing(cases)[np.arange(len(cases)), labels]
-    of_name = statistics.by_name(cases)
+    failed = np.stack([of.scored.outcomes.failed for of in one.standings[:models]])
+    of_name = statistics.by_name(one.suite.cases)
     numbers = [of_name[capability] for capability in one.capabilities]
     pairs = np.stack(np.triu_indices(models, 1))
-    return models, holm(pair_p_values(cases, numbers, failed, pairs))
+    return models, holm(pair_p_values(one.suite.cases, numbers, failed, pairs))
 
 
 def rank_intervals(rates: statistics.Floats, samples: statistics.Floats) -> npt.NDArray[np.int64]:

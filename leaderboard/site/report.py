@@ -1,46 +1,61 @@
-"""Tables of results, for the terminal and for pages."""
+"""The report of results: tables for the terminal and for a page, and the page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
 
 from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.text_answers import SAID
 from s2lct.leaderboard.results.comparison import (
     TEST_WORDS,
     Comparison,
     SidesCompared,
     shown_p,
-    verdicts,
 )
-from s2lct.leaderboard.results.prompts import OverPrompts, Spread, over_prompts
+from s2lct.leaderboard.results.gate import Check
+from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import (
-    CapabilityRecord,
-    OverallRecord,
-    RateRecord,
     Result,
     SelectionRecord,
-    ShareRecord,
-    other_dtype,
+    stands_apart,
 )
-from s2lct.leaderboard.scoring import chance
-from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES_WORDS
+from s2lct.leaderboard.scoring.figures import (
+    BOTH_SIDES_WORDS,
+    CHANCE_WORDS,
+    MEAN_WORDS,
+    OverallFigures,
+    Rate,
+    Share,
+    chance_corrected,
+    chance_of,
+    flips,
+    one_label,
+)
+from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
+from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.suite.capability_ids import natural_order
-from s2lct.tables import Cell, Table
+from s2lct.suite.cases import Case
+from s2lct.tables import Cell, Table, page_templates
 
 METHOD_WORDS = "In %; p→f: expansions that turned a pass into a fail. Method: docs/scoring.md"
 NOTHING = "–"
+EXAMPLES = 4
+_MODELS_WITH_EXAMPLES = 3
+_LONGEST_OPTIONS = 40
+Prediction = tuple[Case, str]
+"""A case, and what a model predicted of it."""
+
+# Results, and figures in words
 
 
-def worst_first(results: Sequence[Result]) -> list[OverPrompts]:
-    """Models, results that differ in the prompt alone as one; those of a part of the suite last."""
+def worst_first(results: Sequence[Result]) -> list[Result]:
+    """Results of a suite; those of a part of it last."""
     return sorted(
-        over_prompts(results),
-        key=lambda one: (
-            one.figures.partial,
-            -one.figures.overall.failure_rate,
-            one.figures.model.name,
-        ),
+        results, key=lambda one: (one.partial, -one.overall.failure_rate, shown_name(one))
     )
 
 
@@ -53,10 +68,12 @@ def by_suite(results: Sequence[Result]) -> list[list[Result]]:
 
 
 def shown_name(result: Result) -> str:
-    """The model's name, marked where it has another precision or was scored on a part."""
-    dtype = other_dtype(result.model)
-    partial = f" (partial: {result.overall.cases:,} cases)" if result.partial else ""
-    return f"{result.model.name}{f' ({dtype})' if dtype else ''}{partial}"
+    """The model's name, with what tells it from the model as it comes, such as its prompt."""
+    options = stands_apart(result.model)
+    if len(options) > _LONGEST_OPTIONS:
+        options = options[:_LONGEST_OPTIONS] + "…"
+    partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
+    return " ".join([result.model.name, *(f"({words})" for words in (options, partial) if words)])
 
 
 def percent(value: float | None) -> str:
@@ -69,18 +86,19 @@ def decimals(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.2f}"
 
 
-def one_answer_warning(result: Result) -> str:
+def one_label_of(result: Result) -> tuple[str, float] | None:
+    """The label that a model gives nearly all cases, and its share; see `figures.one_label`."""
+    return one_label(result.answers, result.overall.cases, result.references)
+
+
+def one_label_warning(result: Result) -> str:
     """A warning of a model that hardly reads the cases; empty for others."""
-    counts = [result.answers.get(label, 0) for label in LABELS]
-    known = {name: one.failure_rate for name, one in result.references.items()}
-    silent = result.overall.refusals + result.overall.unreadable
-    if (found := chance.one_answer(counts, known, silent)) is None:
+    if (found := one_label_of(result)) is None:
         return ""
-    share = percent(found[1])
-    return f"answers {LABELS[found[0]]} to {share} % of the cases, whatever they say"
+    return f"answers {found[0]} to {percent(found[1])} % of the cases, whatever they say"
 
 
-def compared(results: Sequence[Result]) -> list[Result]:
+def _comparable(results: Sequence[Result]) -> list[Result]:
     """The results whose means may be held against each other: on one and the same cases."""
     choices = {one.selection for one in results}
     if len(results) == 1 or (len(choices) == 1 and SelectionRecord() not in choices):
@@ -88,51 +106,9 @@ def compared(results: Sequence[Result]) -> list[Result]:
     return [one for one in results if not one.partial]
 
 
-def any_silent(results: Sequence[Result]) -> bool:
-    """Whether some model refused a case or answered in a way that cannot be read."""
-    return any(one.overall.refusals or one.overall.unreadable for one in results)
-
-
-def models_table(results: Sequence[Result]) -> Table:
-    """A row a model, beside what answers come to that do not read the cases."""
-    models = worst_first(results)
-    figures = [one.figures for one in models]
-    comparable = compared(figures)
-    both = any(one.overall.both_sides for one in figures)
-    silent = any_silent(figures)
-    spread = any(one.several for one in models)
-    heads = ["", "mean %", "95 % interval", "chance-\ncorrected", "p→f"]
-    heads += ["both\nsides %"] * both + ["over\nprompts %"] * spread
-    heads += ["refused", "unreadable", "without\nthese %"] * silent
-    rows: list[tuple[float, list[str | Cell]]] = []
-    for of_prompts, one in zip(models, figures, strict=True):
-        of, whole = one.overall, one in comparable
-        low, high = of.ci
-        cells = [percent(of.failure_rate), f"[{percent(low)}, {percent(high)}]"]
-        cells = [*cells, decimals(of.chance_corrected)] if whole else [NOTHING] * 3
-        cells += [str(sum(own.pass_to_fail for own in one.capabilities.values()))]
-        cells += [percent(of.both_sides.share if of.both_sides and whole else None)] * both
-        cells += [_spread(of_prompts.overall if of_prompts.several and whole else None)] * spread
-        if silent:
-            cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
-            rate = of.answered if of.refusals or of.unreadable else of
-            cells += [percent(rate.failure_rate if rate else None)]
-        rows.append((of.failure_rate if whole else -1, [shown_name(one), *cells]))
-    references = max(figures, key=lambda one: one.overall.cases).references
-    means = {name: one.failure_rate for name, one in references.items()}
-    best, least = chance.chance_of(means)
-    for name, reference in references.items():
-        cells = [percent(reference.failure_rate), "= chance" if name == best else ""]
-        cells += [decimals(chance.chance_corrected(reference.failure_rate, least)), ""]
-        cells += [percent(reference.both_sides)] * both
-        cells += [""] * (len(heads) - 1 - len(cells))
-        row = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
-        rows.append((reference.failure_rate, [*row]))
-    return Table(heads, [row for _, row in sorted(rows, key=lambda one: -one[0])])
-
-
-def _spread(of: Spread | None) -> str:
-    return f"{percent(of.low)}–{percent(of.high)}" if of else ""
+def _fullest(results: Sequence[Result]) -> Result:
+    """The result on most cases, whose references stand beside all."""
+    return max(results, key=lambda one: one.overall.cases)
 
 
 def capabilities_of(results: Sequence[Result]) -> list[str]:
@@ -140,51 +116,86 @@ def capabilities_of(results: Sequence[Result]) -> list[str]:
     return sorted({name for result in results for name in result.capabilities}, key=natural_order)
 
 
+# Tables
+
+
 def results_tables(results: Sequence[Result]) -> Iterator[Table]:
     """What a terminal shows of results on one suite: means, then capabilities.
 
-    Of one model that is a row each, with seeds and expansions apart, of several a column.
+    Of one model seeds and expansions stand apart.
     """
     yield models_table(results)
-    models = worst_first(results)
-    names = capabilities_of([one.figures for one in models])
-    if len(models) > 1:
-        rows = [
-            [shown_name(one.figures)]
-            + [
-                percent(of.all.failure_rate if (of := one.figures.capabilities.get(name)) else None)
-                for name in names
-            ]
-            for one in models
+    yield model_table(*results) if len(results) == 1 else capabilities_table(results)
+
+
+def models_table(results: Sequence[Result]) -> Table:
+    """A row a model, beside what answers come to that do not read the cases."""
+    comparable, fullest = _comparable(results), _fullest(results)
+    both = any(one.overall.both_sides for one in results)
+    silent = any(one.overall.refusals or one.overall.unreadable for one in results)
+    heads = ["", "mean %", "95 % interval", "chance-\ncorrected", "p→f"]
+    heads += ["both\nsides %"] * both + ["refused", "unreadable", "without\nthese %"] * silent
+    rows: list[tuple[float, list[str | Cell]]] = []
+    for one in worst_first(results):
+        of, whole = one.overall, one in comparable
+        cells = [percent(of.failure_rate), _bounds(of.ci), decimals(of.chance_corrected)]
+        cells = cells if whole else [NOTHING] * 3
+        cells += [str(sum(own.pass_to_fail for own in one.capabilities.values()))]
+        cells += [percent(of.both_sides.share if of.both_sides and whole else None)] * both
+        if silent:
+            rate = of.answered if of.refusals or of.unreadable else of
+            cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
+            cells += [percent(rate.failure_rate if rate else None)]
+        rows.append((of.failure_rate if whole else -1, [shown_name(one), *cells]))
+    best, least = chance_of(fullest.references)
+    for name, reference in fullest.references.items():
+        cells = [percent(reference.failure_rate), "= chance" if name == best else ""]
+        cells += [decimals(chance_corrected(reference.failure_rate, least)), ""]
+        cells += [percent(reference.both_sides)] * both
+        cells += [""] * (len(heads) - 1 - len(cells))
+        row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
+        rows.append((reference.failure_rate, row))
+    return Table(heads, [row for _, row in sorted(rows, key=lambda one: -one[0])])
+
+
+def capabilities_table(results: Sequence[Result]) -> Table:
+    """A row a model and a column a capability: failure rates, coloured by themselves on a page."""
+    names = capabilities_of(results)
+    words = capability_words(names)
+    rows: list[list[Cell]] = [
+        [
+            Cell(shown_name(one)),
+            *(_rate_cell(of.all if (of := one.capabilities.get(name)) else None) for name in names),
         ]
-        yield Table(["", *names], rows, caption=METHOD_WORDS)
-        return
-    (one,) = models
-    both = one.figures.overall.both_sides is not None
-    heads = ["", "all", "95 % interval", "seeds", "exp.", "p→f"]
-    heads += ["both\nsides"] * both + ["over\nprompts"] * one.several
+        for one in worst_first(results)
+    ]
+    for name, reference in _fullest(results).references.items():
+        cells = [percent(reference.capabilities.get(capability, {}).get("all")) for capability in names]
+        rows.append([Cell(text, kind="dim") for text in (f"({name})", *cells)])
+    heads = [Cell(name, words[name].short) for name in names]
+    return Table(["", *heads], rows, caption=METHOD_WORDS)
+
+
+def model_table(result: Result) -> Table:
+    """A row a capability: one model's rates, with seeds and expansions apart."""
+    both = result.overall.both_sides is not None
+    heads = ["", "all", "95 % interval", "seeds", "exp.", "p→f", *["both\nsides"] * both]
     rows = []
-    for name in names:
-        of = one.figures.capabilities[name]
-        low, high = of.all.ci
-        cells = [name, percent(of.all.failure_rate), f"[{percent(low)}, {percent(high)}]"]
-        cells += [
-            percent(kind.failure_rate if kind.cases else None) for kind in (of.seed, of.expansion)
-        ]
-        cells += [str(of.pass_to_fail)]
-        cells += [percent(of.both_sides.share if of.both_sides else None)] * both
-        rows.append(cells + [_spread(one.capabilities[name])] * one.several)
-    yield Table(heads, rows, caption=METHOD_WORDS)
+    for name in capabilities_of([result]):
+        of = result.capabilities[name]
+        cells = [Cell(name), _rate_cell(of.all), Cell(_bounds(of.all.ci))]
+        cells += [_rate_cell(of.seed), _rate_cell(of.expansion), Cell(str(of.pass_to_fail))]
+        rows.append(cells + [_share_cell(of.both_sides)] * both)
+    return Table(heads, rows, caption=METHOD_WORDS)
 
 
 def suites_table(suites: Sequence[Sequence[Result]]) -> Table:
     """A row a model, a column a suite: mean failure rates, of several whole results the first."""
-    models = [[one.figures for one in over_prompts(group)] for group in suites]
     rates = [
-        {one.model.name: one.overall.failure_rate for one in reversed(group) if not one.partial}
-        for group in models
+        {shown_name(one): one.overall.failure_rate for one in reversed(group) if not one.partial}
+        for group in suites
     ]
-    names = dict.fromkeys(one.model.name for group in models for one in group)
+    names = dict.fromkeys(shown_name(one) for group in suites for one in group if not one.partial)
     return Table(
         ["mean %", *(Cell(group[0].suite.name, small=group[0].suite.version) for group in suites)],
         [[name, *(percent(of.get(name)) for of in rates)] for name in names],
@@ -192,43 +203,28 @@ def suites_table(suites: Sequence[Sequence[Result]]) -> Table:
     )
 
 
-Measure = Callable[[CapabilityRecord], Cell]
-
-
-def rate_cell(rate: RateRecord | OverallRecord | None, *, coloured: bool = True) -> Cell:
-    """A failure rate with its interval, coloured by itself."""
+def _rate_cell(rate: Rate | OverallFigures | None) -> Cell:
     if rate is None or not rate.cases:
         return Cell(NOTHING)
     low, high = rate.ci
     return Cell(
         percent(rate.failure_rate),
-        _interval(low, high),
+        f"{100 * low:.0f}–{100 * high:.0f}",
         f"95 % interval {percent(low)} to {percent(high)}, {rate.cases:,} cases",
-        strength=rate.failure_rate if coloured else None,
+        strength=rate.failure_rate,
     )
 
 
-def share_cell(share: ShareRecord | None) -> Cell:
+def _share_cell(share: Share | None) -> Cell:
     """A share right on both sides; it is no failure rate and has no colour."""
     if share is None:
         return Cell(NOTHING)
-    low, high = share.ci
-    title = (
-        f"95 % interval {percent(low)} to {percent(high)}, "
-        f"{share.right} of {share.pairs} seeds with a counterpart"
-    )
-    return Cell(percent(share.share), _interval(low, high), title)
+    title = f"{share.right} of {share.pairs} seeds with a contrast, {_bounds(share.ci)}"
+    return Cell(percent(share.share), title=title)
 
 
-def _interval(low: float, high: float) -> str:
-    return f"{100 * low:.0f}–{100 * high:.0f}"
-
-
-def with_spread(cell: Cell, spread: Spread | None) -> Cell:
-    """A rate that tells how far it goes with the prompt, too."""
-    if spread is None:
-        return cell
-    return replace(cell, small=f"{cell.small} prompts {_spread(spread)}")
+def _bounds(interval: tuple[float, float]) -> str:
+    return "[{}, {}]".format(*map(percent, interval))
 
 
 def comparison_tables(
@@ -237,41 +233,178 @@ def comparison_tables(
     compared: Mapping[str, Comparison],
     sides: Mapping[str, SidesCompared],
 ) -> Iterator[Table]:
-    """Which differences between two models are real: a verdict, and a row each capability.
+    """Which differences between two models are real: how many, and a row each capability.
 
-    Where both were asked counterparts, the same of what they get right on both ``sides``.
+    Where both were asked contrasts, the same of what they get right on both ``sides``.
     """
     names = (first, second) if first != second else ("first", "second")
     rows = [
         [name, *map(str, (one.cases, one.families, one.first_only, one.second_only)),
-         *_verdict_cells(one, names)]
+         *_better(one, names)]
         for name, one in compared.items()
     ]  # fmt: skip
     only = ("only the\nfirst fails", "only the\nsecond fails")
     yield Table(
         ["", "cases", "families", *only, "p", "better"],
         rows,
-        f"{first} against {second}: {_verdict(compared.values())}",
+        f"{first} against {second}: {_counted(compared.values())}",
         f"{TEST_WORDS}.",
     )
     if sides:
         rows = [
             [name, str(one.test.cases), str(one.test.families), *map(percent, one.shares),
-             *_verdict_cells(one.test, names)]
+             *_better(one.test, names)]
             for name, one in sides.items()
         ]  # fmt: skip
         yield Table(
             ["", "pairs", "families", "first\nboth %", "second\nboth %", "p", "better"],
             rows,
-            f"Right on both sides: {_verdict([one.test for one in sides.values()])}",
+            f"Right on both sides: {_counted(one.test for one in sides.values())}",
             f"{BOTH_SIDES_WORDS}.",
         )
 
 
-def _verdict_cells(one: Comparison, names: tuple[str, str]) -> list[str]:
+def _better(one: Comparison, names: tuple[str, str]) -> list[str]:
     better = "undecided" if one.better is None else names[one.better]
     return [f"{shown_p(one.adjusted):.3g}", better]
 
 
-def _verdict(compared: Iterable[Comparison]) -> str:
-    return "better on {}, worse on {}, undecided on {}".format(*verdicts([*compared]))
+def _counted(compared: Iterable[Comparison]) -> str:
+    better = [one.better for one in compared]
+    counts = (better.count(0), better.count(1), better.count(None))
+    return "better on {}, worse on {}, undecided on {}".format(*counts)
+
+
+def gate_table(checks: Sequence[Check]) -> Table:
+    """A row a check."""
+    rows: list[list[str | Cell]] = []
+    for one in checks:
+        if one.bound is None:
+            asked = f"not worse than {percent(one.before)} %"
+            found = f"{percent(one.found)} % (p {shown_p(one.p_value or 0):.3g})"
+        else:
+            asked = f"{'≤' if one.asked == 'max' else '≥'} {100 * one.bound:g} %"
+            found = f"{100 * one.found:.2f} % {_bounds(one.interval or (0, 1))}"
+        passed = "pass: better" if one.shown == "better" else "pass"
+        rows.append([one.figure, asked, found, passed if one.passed else Cell("fail", kind="bold")])
+    return Table(["", "asked", "found", ""], rows)
+
+
+# The page
+
+
+class Examples(NamedTuple):
+    """What a model fails of a capability: its rate, and some seeds and expansions."""
+
+    name: str
+    failure_rate: float
+    seeds: Sequence[Prediction]  # that fail, the shortest first
+    broken: Sequence[Prediction]  # expansions that fail while their seeds pass
+
+
+def html_report(scored: Sequence[Scored]) -> str:
+    """The report as one HTML page that needs no network.
+
+    The suite of the first result comes first, with examples.
+    """
+    suites = by_suite([one.result for one in scored])
+    results = worst_first(suites[0])
+    of_suite = [one for one in scored if one.result in results]
+    names = _hardest_first(results)
+    words = capability_words(names)
+    environment = page_templates("s2lct.leaderboard.site")
+    environment.filters |= {"percent": percent, "marked": marked}
+    methods = [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
+    methods += [BOTH_SIDES_WORDS] * any(one.overall.both_sides is not None for one in results)
+    return environment.get_template("report.html.jinja").render(
+        suites=suites,
+        results=results,
+        conclusion=_conclusion(results, words[names[0]].short or names[0]),
+        models_table=models_table,
+        capabilities_table=capabilities_table,
+        model_table=model_table,
+        suites_table=suites_table,
+        examples=[(name, words[name], _examples(of_suite, name)) for name in names],
+        shown_name=shown_name,
+        warning=one_label_warning,
+        methods=methods,
+        labels=LABELS,
+    )
+
+
+def _hardest_first(results: Sequence[Result]) -> list[str]:
+    """Capabilities by the mean failure rate of the models that were asked them."""
+    rates: dict[str, list[float]] = {}
+    for result in results:
+        for name, of in result.capabilities.items():
+            rates.setdefault(name, []).append(of.all.failure_rate)
+    return sorted(rates, key=lambda name: -sum(rates[name]) / len(rates[name]))
+
+
+def _conclusion(results: Sequence[Result], hardest: str) -> str:
+    """What a report comes to in a sentence or two.
+
+    Results of a part of the suite take no part where one is of the whole.
+    """
+    ranked = worst_first(_comparable(results) or results)
+    worst, best = ranked[0], ranked[-1]
+    rate = f"{percent(best.overall.failure_rate)} % {_bounds(best.overall.ci)}"
+    if len(ranked) == 1:
+        first = f"{shown_name(best)} is wrong about {rate} of the cases"
+    else:
+        first = (
+            f"{shown_name(best)} is wrong least often, about {rate} of the cases, and "
+            f"{shown_name(worst)} most often, about {percent(worst.overall.failure_rate)} %"
+        )
+    name, blind = chance_of(best.references)
+    return f"{first}; chance, {name}, comes to {percent(blind)} %. Hardest is: {hardest}."
+
+
+def _examples(scored: Sequence[Scored], name: str) -> list[Examples]:
+    """Of the models that fail a capability most, the worst first."""
+    found = [
+        Examples(
+            shown_name(one.result),
+            of.all.failure_rate,
+            _failing_seeds(one.outcomes, name),
+            _broken_expansions(one.outcomes, name),
+        )
+        for one in scored
+        if (of := one.result.capabilities.get(name)) is not None and of.all.failures
+    ]
+    return sorted(found, key=lambda one: -one.failure_rate)[:_MODELS_WITH_EXAMPLES]
+
+
+def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
+    """Seeds that fail, the shortest first, with what the model predicted."""
+    predictions = zip(outcomes.cases, outcomes.labels, outcomes.failed, strict=False)
+    failing = [
+        (case, SAID[label])
+        for case, label, failed in predictions
+        if failed and case.capability == capability and case.kind == "seed"
+    ]
+    return sorted(failing, key=lambda one: (len(one[0].text), one[0].id))[:EXAMPLES]
+
+
+def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Prediction]:
+    """Expansions that fail while their seeds pass; of each seed the first."""
+    found: dict[str, Prediction] = {}
+    for number in flips(outcomes.cases, outcomes.failed):
+        case = outcomes.cases[number]
+        if case.capability == capability:
+            found.setdefault(case.seed_id, (case, SAID[outcomes.labels[number]]))
+    return list(found.values())[:EXAMPLES]
+
+
+def marked(case: Case) -> Markup:
+    """A case's text, escaped, with the inserted words marked."""
+    text, html = case.text, Markup("")
+    for word in case.inserted:
+        before, found, rest = text.partition(word)
+        while found and (before[-1:].isalpha() or rest[:1].isalpha()):
+            more, found, rest = rest.partition(word)
+            before += word + more
+        if found:
+            html += escape(before) + Markup("<mark>") + escape(word) + Markup("</mark>")
+            text = rest
+    return html + escape(text)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
+import io
 import json
 import re
 from collections.abc import Sequence
@@ -18,46 +20,41 @@ from s2lct.files import check_folder_out, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import SAID
-from s2lct.leaderboard.results.collection import Collection
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
+from s2lct.leaderboard.results.record import stands_apart
 from s2lct.leaderboard.results.standings import (
+    Collection,
     Standing,
     SuiteStandings,
-    all_standings,
     pairwise_tests,
-    passing,
 )
-from s2lct.leaderboard.scoring import chance, statistics
-from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES_WORDS, Share
-from s2lct.leaderboard.scoring.score import Silence
+from s2lct.leaderboard.scoring import statistics
+from s2lct.leaderboard.scoring.figures import (
+    BOTH_SIDES_WORDS,
+    CHANCE_WORDS,
+    MEAN_WORDS,
+    RANDOM,
+    CapabilityFigures,
+    OverallFigures,
+    Reference,
+    chance_corrected,
+    chance_of,
+)
 from s2lct.leaderboard.site.capability_words import capability_words
-from s2lct.leaderboard.site.tables import TABLES, flat_rows, write_tables
+from s2lct.leaderboard.site.report import one_label_of
+from s2lct.plain_text import spreadsheet_cell
 from s2lct.tables import page_templates
 
 TITLE = "S²LCT leaderboard"
 PAGE = "index.html"
-CITATION = """\
-@software{s2lct,
-  title   = {s2lct: behavioural tests for sentiment models, one linguistic capability at a time},
-  author  = {{The s2lct developers}},
-  version = {0.1.0},
-  license = {Apache-2.0}
-}
-
-@article{s2lct-method,
-  title  = {S²LCT: Specification- and Syntax-based Linguistic Capability Testing
-            for Sentiment Analysis},
-  author = {{The S²LCT authors}},
-  note   = {The method; this software is an independent implementation.}
-}
-"""
-"""What CITATION.cff says, as BibTeX."""
+TABLES = ("leaderboard.csv", "leaderboard.json", "leaderboard.parquet")
 _DIGITS = 6  # the page shows three: rounding twice must not show
 _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
 _EXAMPLE_LENGTH = (20, 100)
 """In letters: an example shows what a capability is at a glance."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 
 
 def build_site(
@@ -65,23 +62,124 @@ def build_site(
     out: Path,
     results: str = "ORG/s2lct-results",
     suite: str = "ORG/s2lct",
-) -> list[SuiteStandings]:
+) -> tuple[SuiteStandings, ...]:
     """Write index.html and the files beside it; return the standings, suite by suite.
 
     leaderboard.csv, .json and .parquet have a row a model. The page is written last; the same
     results give the same bytes. It tells whoever wants to hand in a result to score on ``suite``
     and to publish to ``results``.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     check_folder_out(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
-    standings = all_standings(collection)
-    write_tables(flat_rows(standings), out)
+    rows = flat_rows(collection.suites)
+    text, table = io.StringIO(newline=""), io.BytesIO()
+    writer = csv.writer(text)
+    writer.writerow([spreadsheet_cell(name) for name in rows[0]])
+    writer.writerows([spreadsheet_cell(value) for value in row.values()] for row in rows)
+    pq.write_table(pa.Table.from_pylist(rows), table)
+    written = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+    contents = (text.getvalue().encode(), written.encode(), table.getvalue())
+    for name, content in zip(TABLES, contents, strict=True):
+        write_bytes(out / name, content)
     submit = (
         f"s2lct score ORG/MODEL --suite {suite} --out results/\n"
         f"s2lct publish results results/*.json --to {results} --create-pr"
     )
-    write_bytes(out / PAGE, page(standings, submit).encode("utf-8"))
-    return standings
+    write_bytes(out / PAGE, page(collection.suites, submit).encode())
+    return collection.suites
+
+
+# The files beside the page
+
+
+def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
+    """A row a model and suite, and behind a suite's models one for each reference.
+
+    Rates are in [0, 1], None where there is none. References are of the kind ``reference`` and
+    have no rank. Capabilities that only some suites have are None elsewhere.
+    """
+    rows: list[dict[str, Any]] = []
+    for one in standings:
+        least = chance_of(one.references)[1]
+        suite = {
+            "suite_version": one.suite.version,
+            "suite_fingerprint": one.suite.fingerprint,
+            "cases": len(one.suite.cases),
+            "chance": least,
+        }
+        rows += [suite | _of_model(of) for of in one.standings]
+        rows += [suite | _of_reference(*of, least) for of in one.references.items()]
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def _of_model(of: Standing) -> dict[str, Any]:
+    result = of.scored.result
+    model, overall, both = result.model, result.overall, result.overall.both_sides
+    label, share = one_label_of(result) or (None, None)
+    answered = overall.answered if overall.refusals or overall.unreadable else overall
+    row = {
+        "kind": "model",
+        "rank_low": of.rank[0],
+        "rank_high": of.rank[1],
+        "model": model.name,
+        "revision": model.revision,
+        "options": stands_apart(model) or None,
+        "failure_rate": overall.failure_rate,
+        "ci_low": overall.ci[0],
+        "ci_high": overall.ci[1],
+        "chance_corrected": overall.chance_corrected,
+    }
+    for name, figures in result.capabilities.items():
+        kinds = (
+            kind.failure_rate if kind.cases else None for kind in (figures.seed, figures.expansion)
+        )
+        sides = figures.both_sides.share if figures.both_sides else None
+        row |= _rates(name, figures.all.failure_rate, *figures.all.ci, *kinds, sides)
+    return row | {
+        "pass_to_fail": sum(one.pass_to_fail for one in result.capabilities.values()),
+        "passing_expansions": sum(one.passing_expansions for one in result.capabilities.values()),
+        "both_sides": both.share if both else None,
+        "both_sides_ci_low": both.ci[0] if both else None,
+        "both_sides_ci_high": both.ci[1] if both else None,
+        "both_sides_pairs": both.pairs if both else None,
+        "refusals": overall.refusals,
+        "unreadable": overall.unreadable,
+        "answered_failure_rate": answered.failure_rate if answered else None,
+        "one_answer": label,
+        "one_answer_share": share,
+        "parameters": model.parameters,
+        "licence": " ".join((model.licence or "").lower().split()) or None,
+        "date": result.date,
+        "endpoint": model.endpoint.url if model.endpoint else None,
+        "label_rule": model.label_rule,
+        "weights_sha256": model.weights_sha256,
+        "result_sha256": of.sha256,
+    }
+
+
+def _of_reference(name: str, reference: Reference, least: float) -> dict[str, Any]:
+    row = {
+        "kind": "reference",
+        "model": name,
+        "failure_rate": reference.failure_rate,
+        "both_sides": reference.both_sides,
+        "chance_corrected": chance_corrected(reference.failure_rate, least),
+    }
+    for capability, of in reference.capabilities.items():
+        kinds = (of.get("seed"), of.get("expansion"), of.get("both_sides"))
+        row |= _rates(capability, of["all"], None, None, *kinds)
+    return row
+
+
+def _rates(name: str, *rates: float | None) -> dict[str, float | None]:
+    return dict(zip((f"{name}{suffix}" for suffix in _OF_CAPABILITY), rates, strict=True))
+
+
+# The page
 
 
 def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
@@ -100,18 +198,12 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
         "said": list(SAID),
         "files": TABLES,
         "level": LEVEL,
-        "words": {
-            "mean": statistics.MEAN_WORDS,
-            "chance": chance.CHANCE_WORDS,
-            "test": TEST_WORDS,
-            "both": BOTH_SIDES_WORDS,
-        },
+        "words": {"chance": CHANCE_WORDS, "test": TEST_WORDS, "both": BOTH_SIDES_WORDS},
         "submit": submit,
-        "citation": CITATION,
         "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
     }
-    words = [statistics.MEAN_WORDS, statistics.INTERVAL_WORDS, chance.CHANCE_WORDS]
-    if any(of.both_sides for one in standings for of in one.standings):
+    words = [MEAN_WORDS, statistics.INTERVAL_WORDS, CHANCE_WORDS]
+    if any(of.scored.result.overall.both_sides for one in standings for of in one.standings):
         words.append(BOTH_SIDES_WORDS)
     text = json.dumps(_rounded(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing that could end a script element: text of models and cases is anybody's.
@@ -137,7 +229,7 @@ def short_ids(digests: Sequence[str]) -> dict[str, str]:
 
 def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     cases, names = one.suite.cases, one.capabilities
-    keys = short_ids([of.scored.key for of in one.standings])
+    keys = short_ids([of.sha256 for of in one.standings])
     words = capability_words(names)
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
@@ -154,20 +246,17 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             "id": [case.id for case in cases],
             "text": [case.text for case in cases],
             "capability": [number_of[case.capability] for case in cases],
-            "seed": [
-                n if case.kind == "seed" else seed_number.get(case.seed_id, -1)
-                for n, case in enumerate(cases)
-            ],
+            "seed": [seed_number.get(case.seed_id, -1) for case in cases],
             "passes": [sorted(case.passes) for case in cases],
             "inserted": [list(case.inserted) for case in cases],
         },
         "models": [
-            {"key": keys[of.scored.key], "row": row} | _model_data(of, one)
+            {"key": keys[of.sha256], "row": row} | _model_data(of, names)
             for of, row in zip(one.standings, rows, strict=False)
         ],
         "references": [{"row": row} for row in rows[len(one.standings) :]],
-        "chance": chance.chance_of(chance.reference_means(one.references))[0],
-        "random": chance.RANDOM,
+        "chance": chance_of(one.references)[0],
+        "random": RANDOM,
         "tests": {
             "models": tested,
             "p": [[shown_p(value) for value in pair] for pair in p_values.tolist()],
@@ -181,8 +270,7 @@ def _examples(one: SuiteStandings) -> dict[str, int]:
     A capability without seeds gives any case.
     """
     cases = one.suite.cases
-    labels = np.stack([of.scored.labels[: len(cases)] for of in one.standings])
-    failing = (~passing(cases)[np.arange(len(cases)), labels]).sum(axis=0)
+    failing = np.sum([of.scored.outcomes.failed for of in one.standings], axis=0)
     least, most = _EXAMPLE_LENGTH
 
     def order(number: int) -> tuple[bool, bool, int, int, int]:
@@ -193,31 +281,23 @@ def _examples(one: SuiteStandings) -> dict[str, int]:
     return {name: min(own, key=order) for name, own in statistics.by_name(cases).items()}
 
 
-def _model_data(of: Standing, one: SuiteStandings) -> dict[str, Any]:
+def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
     """What the page says of a model and the tables do not."""
-    sides, names = of.both_sides, one.capabilities
+    result, outcomes = of.scored
+    overall, figures = result.overall, [result.capabilities[name] for name in names]
+    sides = [one.both_sides for one in figures]
     return {
-        "hub": hub_page(of.scored.model.name, of.scored.model.revision),
-        "said": "".join(map(str, of.scored.labels[: len(one.suite.cases)])),
-        "sides": [
-            _share(sides.capabilities[name]) if sides and name in sides.capabilities else None
-            for name in names
-        ],
-        "silent": [_silence(of.silences.get(name)) for name in ("overall", *names)]
-        if of.silences
+        "hub": hub_page(result.model.name, result.model.revision),
+        "said": "".join(map(str, outcomes.labels[: len(outcomes.cases)])),
+        "sides": [share and [share.share, *share.ci, share.pairs] for share in sides],
+        "silent": [_silent(one) for one in (overall, *figures)]
+        if overall.refusals or overall.unreadable
         else None,
     }
 
 
-def _share(of: Share) -> list[float]:
-    """Share and bounds, and of how many pairs."""
-    return [of.share, *of.ci, of.pairs]
-
-
-def _silence(of: Silence | None) -> list[float | None]:
+def _silent(of: OverallFigures | CapabilityFigures) -> list[float | None]:
     """How many cases were refused and cannot be read, and the failure rate of the others."""
-    if of is None:
-        return [0, 0, None]
     return [of.refusals, of.unreadable, of.answered.failure_rate if of.answered else None]
 
 

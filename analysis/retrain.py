@@ -1,0 +1,491 @@
+"""Fine-tune a model on a capability's cases, and see what it learns and what it forgets.
+
+After S²LCT's Table 2: trained on one capability at a time (8:1:1, one epoch, batches of 16), scored
+on all of them before and after.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from s2lct.analysis.bootstrap import mean_and_interval
+from s2lct.analysis.corpus_parts import parts_of_corpus
+from s2lct.analysis.judge import Judge
+from s2lct.analysis.kept import kept
+from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
+from s2lct.analysis.training import Example, TrainOptions, fine_tuned, learnable, network_of
+from s2lct.builder.corpus.collect import Corpus
+from s2lct.errors import AnalysisError, S2lctWarning
+from s2lct.files import whole_folder, write_bytes
+from s2lct.identity import fingerprint_of
+from s2lct.labels import LABELS
+from s2lct.leaderboard.site.capability_words import capability_words
+from s2lct.progress import bar
+from s2lct.suite.cases import families_of
+from s2lct.tables import Cell, Table, page_templates
+
+FOLDS = 10
+"""One to test on, one to leave out as a validation set, the rest to train on: 8:1:1."""
+LEAST_FOLDS = 3
+LEAST_FAMILIES = 5
+"""A bootstrap of fewer families is no interval."""
+RUN_FILE = "s2lct_run.json"
+"""In a trained model's folder: what training changed."""
+
+
+class Split(NamedTuple):
+    """What is trained on, and on what it is tested: of its capabilities, and of others."""
+
+    train: list[SuiteRow]
+    test: list[SuiteRow]
+    others: list[SuiteRow]
+
+
+def sentence_key(text: str) -> str:
+    """Equal for sentences that differ in spaces and capitals alone."""
+    return " ".join(text.split()).casefold()
+
+
+def sentences_of(rows: Iterable[SuiteRow]) -> frozenset[str]:
+    """Keys of the corpus sentences that cases were made from; of a case without any, its text."""
+    return frozenset(sentence_key(text) for row in rows for text in row.sources or (row.case.text,))
+
+
+def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 0) -> Split:
+    """Divide a suite's cases so that no sentence is trained on and tested on.
+
+    Cases with the same sentence stay together; of a case's sentences that is the one in most
+    cases. Where cases of both sides share another sentence, those are left out of training, and so
+    are cases of other capabilities out of the test.
+
+    Seed 0 tests on the first fold, 1 on the second, and so on; behind the last fold the cases are
+    shuffled anew. Every case is thus tested on once in as many seeds as there are folds.
+
+    Raises:
+        AnalysisError: too few cases share no sentence.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    chosen = [row for row in rows if row.case.capability in trained_on]
+    of_family: dict[str, list[SuiteRow]] = {}
+    for row in chosen:
+        of_family.setdefault(row.case.seed_id, []).append(row)
+    sentences = {name: sentences_of(members) for name, members in of_family.items()}
+    cases = Counter(key for row in chosen for key in sentences[row.case.seed_id])
+    groups = [
+        min(sentences[row.case.seed_id], key=lambda key: (-cases[key], key)) for row in chosen
+    ]
+    labels = np.array([row.label for row in chosen])
+    count = min(FOLDS, len(set(groups)), Counter(labels.tolist()).most_common(1)[0][1])
+    if count < LEAST_FOLDS:
+        raise AnalysisError(
+            f"{len(of_family)} seeds of {len(set(groups))} sentences: too few to train and test on",
+            hint="build a suite with more seeds, or train on more capabilities",
+        )
+    folds = StratifiedGroupKFold(count, shuffle=True, random_state=seed // count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a label with fewer cases than folds is in fewer
+        parts = [set(part.tolist()) for _, part in folds.split(labels, labels, groups)]
+    tested = parts.pop(seed % count)
+    held_out = tested | min(parts, key=len)
+    test = [row for number, row in enumerate(chosen) if number in tested]
+    rest = [row for number, row in enumerate(chosen) if number not in held_out]
+    train = _apart(rest, test)
+    others = _apart([row for row in rows if row.case.capability not in trained_on], train)
+    return Split(train, test, others)
+
+
+def _apart(rows: Sequence[SuiteRow], others: Sequence[SuiteRow]) -> list[SuiteRow]:
+    """The rows of families that have no sentence of others."""
+    barred = sentences_of(others)
+    out = {row.case.seed_id for row in rows if sentences_of([row]) & barred}
+    return [row for row in rows if row.case.seed_id not in out]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a model failed a case, that it did not learn, before and after training."""
+
+    id: str
+    capability: str
+    family: int
+    before: bool
+    after: bool
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Accuracy on sentences of the corpus's own test split, before and after training."""
+
+    sentences: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model trained once: on so many cases, and what it changed.
+
+    A model without a neutral class leaves out ``not_learnt`` more.
+    """
+
+    train: int
+    not_learnt: int
+    outcomes: tuple[Outcome, ...]
+    corpus: Accuracy | None
+
+
+_RUN = TypeAdapter(Run)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Failures on the same cases, of so many families, before and after training.
+
+    Over several seeds a case counts in each seed that held it out. ``change`` is the failure rate
+    after less before, ``ci`` its 95 % bootstrap interval, of whole families.
+    """
+
+    cases: int
+    families: int
+    failures_before: int
+    failures_after: int
+    fail_to_pass: int
+    pass_to_fail: int
+    change: float
+    ci: tuple[float, float]
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out 0; of too few families none tells."""
+        return self.families >= LEAST_FAMILIES and (self.ci[0] > 0 or self.ci[1] < 0)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What training on capabilities changed, of all seeds together.
+
+    ``changes`` are by capability, on cases that share no sentence with what was trained on;
+    accuracies are means. ``problem`` says why there was no training, if so.
+    """
+
+    name: str
+    trained_on: tuple[str, ...]
+    problem: str = ""
+    train: int = 0
+    not_learnt: int = 0
+    changes: dict[str, Change] = field(default_factory=dict)
+    corpus: Accuracy | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What ``s2lct retrain`` writes."""
+
+    model: str
+    model_fingerprint: str
+    label_rule: str
+    suite: str
+    suite_fingerprint: str
+    corpus: str
+    options: TrainOptions
+    seeds: int
+    capabilities: tuple[str, ...]
+    trainings: tuple[Training, ...]
+
+    def json(self) -> str:
+        """All of it, as JSON."""
+        return TypeAdapter(Matrix).dump_json(self, indent=1).decode() + "\n"
+
+
+def change_of(outcomes: Sequence[Outcome]) -> Change:
+    """The change on some cases, at least one."""
+    families = [outcome.family for outcome in outcomes]
+    before = np.array([outcome.before for outcome in outcomes])
+    after = np.array([outcome.after for outcome in outcomes])
+    change, ci = mean_and_interval(families, after.astype(np.float64) - before, 0)
+    return Change(
+        cases=len(outcomes),
+        families=len(set(families)),
+        failures_before=int(before.sum()),
+        failures_after=int(after.sum()),
+        fail_to_pass=int((before & ~after).sum()),
+        pass_to_fail=int((~before & after).sum()),
+        change=change,
+        ci=ci,
+    )
+
+
+def together(name: str, trained_on: Sequence[str], runs: Sequence[Run]) -> Training:
+    """The runs of one training, with different seeds, as one."""
+    outcomes: dict[str, list[Outcome]] = {}
+    for run in runs:
+        for outcome in run.outcomes:
+            outcomes.setdefault(outcome.capability, []).append(outcome)
+    accuracies = [run.corpus for run in runs if run.corpus is not None]
+    return Training(
+        name=name,
+        trained_on=tuple(trained_on),
+        train=sum(run.train for run in runs),
+        not_learnt=sum(run.not_learnt for run in runs),
+        changes={capability: change_of(found) for capability, found in outcomes.items()},
+        corpus=Accuracy(
+            accuracies[0].sentences,
+            float(np.mean([accuracy.before for accuracy in accuracies])),
+            float(np.mean([accuracy.after for accuracy in accuracies])),
+        )
+        if accuracies
+        else None,
+    )
+
+
+class Retrainer:
+    """Trains a model on capabilities of a suite, each time from the same weights.
+
+    Args:
+        judge: the model.
+        suite: to train and to test on.
+        corpus: shows what is forgotten; None if nobody asks.
+        options: of the training.
+        save_to: a folder for the trained models; None to keep what they did alone.
+
+    Raises:
+        AnalysisError: the model has no weights that can be trained.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        suite: SuiteRows,
+        corpus: Corpus | None,
+        options: TrainOptions,
+        save_to: Path | None = None,
+    ) -> None:
+        self._network = network_of(judge)
+        self._judge, self._suite, self._corpus = judge, suite, corpus
+        self._options, self._save_to = options, save_to
+        self._tested = [
+            sentence
+            for sentence in (parts_of_corpus(corpus).test if corpus is not None else ())
+            if LABELS.index(sentence.label) in judge.rule.meanings
+        ]
+
+    def matrix(self, trainings: Mapping[str, Sequence[str]], seeds: int) -> Matrix:
+        """Train on the capabilities of each named training, with so many seeds.
+
+        A warning names a training that is not possible, and why, unless it is the only one.
+
+        Raises:
+            AnalysisError: the only training is not possible.
+        """
+        advance = bar(f"retraining {self._network.name}", len(trainings) * seeds)
+        found: list[Training] = []
+        for name, trained_on in trainings.items():
+            try:
+                runs = []
+                for seed in range(seeds):
+                    runs.append(self.run(name, trained_on, seed))
+                    advance(1, name)
+                found.append(together(name, trained_on, runs))
+            except AnalysisError as error:
+                if len(trainings) == 1:
+                    raise
+                warnings.warn(f"{name}: {error.problem}", S2lctWarning, stacklevel=2)
+                found.append(Training(name, tuple(trained_on), error.problem))
+        return Matrix(
+            model=self._network.name,
+            model_fingerprint=self._network.fingerprint,
+            label_rule=str(self._judge),
+            suite=self._suite.name,
+            suite_fingerprint=self._suite.fingerprint,
+            corpus=self._corpus.name if self._corpus is not None else "",
+            options=self._options,
+            seeds=seeds,
+            capabilities=self._suite.capabilities,
+            trainings=tuple(found),
+        )
+
+    def folder_of(self, name: str, trained_on: Sequence[str], seed: int) -> Path | None:
+        """Where the model of a training lies; another one's has another name."""
+        inputs = self._inputs(trained_on, seed)
+        return self._save_to and self._save_to / f"{name}-seed-{seed}-{inputs[:8]}"
+
+    def run(self, name: str, trained_on: Sequence[str], seed: int) -> Run:
+        """Train on capabilities and test, or give what was kept of the same run.
+
+        Raises:
+            AnalysisError: too few cases, or none that the model can learn.
+        """
+        folder = self.folder_of(name, trained_on, seed)
+        if folder is None:
+            inputs = self._inputs(trained_on, seed)
+            return kept(
+                self._network.fingerprint, inputs, _RUN, lambda: self._run(name, trained_on, seed)
+            )
+        if folder.exists():
+            return _RUN.validate_json((folder / RUN_FILE).read_bytes())
+        return self._run(name, trained_on, seed, folder)
+
+    def _run(
+        self, name: str, trained_on: Sequence[str], seed: int, folder: Path | None = None
+    ) -> Run:
+        split = split_of(self._suite.rows, trained_on, seed)
+        cases = [Example(row.case.text, row.label) for row in split.train]
+        learnt = learnable(self._judge.rule, cases)
+        if not learnt:
+            raise AnalysisError(
+                f"{name}: none of {len(cases)} training cases has a label that "
+                f"{self._network.name} has a class for (no neutral class)",
+                hint="train on another capability, or a model with three classes",
+            )
+        before = self._before
+        judge = fine_tuned(self._judge, learnt, self._options, seed)
+        after = self._scored(judge)
+        seen = sentences_of(split.train)
+        unseen = np.array([sentence_key(one.text) not in seen for one in self._tested], dtype=bool)
+        accuracy = None
+        if unseen.any():
+            right = [float(scored[1][unseen].mean()) for scored in (before, after)]
+            accuracy = Accuracy(int(unseen.sum()), *right)
+        tested = {row.case.id for row in (*split.test, *split.others)}
+        all_cases = [row.case for row in self._suite.rows]
+        scored = zip(all_cases, families_of(all_cases).tolist(), before[0], after[0], strict=True)
+        run = Run(
+            train=len(learnt),
+            not_learnt=len(cases) - len(learnt),
+            outcomes=tuple(
+                Outcome(case.id, case.capability, family, failed, fails)
+                for case, family, failed, fails in scored
+                if case.id in tested
+            ),
+            corpus=accuracy,
+        )
+        if folder is not None:
+            network = network_of(judge)
+            with whole_folder(folder) as partial:
+                network.model.save_pretrained(partial)
+                network.tokenizer.save_pretrained(partial)
+                write_bytes(partial / RUN_FILE, _RUN.dump_json(run))
+        return run
+
+    def _inputs(self, trained_on: Sequence[str], seed: int) -> str:
+        """A fingerprint of all that decides a run."""
+        cases = [
+            [row.case.id, row.case.text, row.label, sorted(row.case.passes), row.case.sources]
+            for row in self._suite.rows
+        ]
+        corpus = self._corpus.fingerprint if self._corpus is not None else ""
+        options = [asdict(self._options), list(trained_on), seed]
+        model = [self._network.fingerprint, str(self._judge)]
+        sources = [row.sources for row in self._suite.rows]
+        return fingerprint_of([*model, cases, sources, corpus, *options])
+
+    @cached_property
+    def _before(self) -> tuple[list[bool], np.ndarray]:
+        return self._scored(self._judge)
+
+    def _scored(self, judge: Judge) -> tuple[list[bool], np.ndarray]:
+        """Whether each case fails, and whether each of the corpus's test sentences it gets right.
+
+        A sentence's label has to be the likeliest of those that the model has a class for.
+        """
+        predicted = judge.labels([row.case.text for row in self._suite.rows]).tolist()
+        rows = zip(self._suite.rows, predicted, strict=True)
+        likeliest = judge.likeliest([one.text for one in self._tested])
+        labels = [LABELS.index(one.label) for one in self._tested]
+        return [label not in row.case.passes for row, label in rows], likeliest == labels
+
+
+def points(value: float) -> str:
+    """A change of a proportion in percentage points, with its sign."""
+    rounded = f"{100 * value:+.0f}"
+    return "0" if rounded in ("+0", "-0") else rounded.replace("-", "−")
+
+
+def training_table(training: Training) -> Table:
+    """One training: a row a capability, and below it what was forgotten of the corpus."""
+    columns = (
+        "", "cases", "before", "after", "fail-to-pass", "pass-to-fail", "change, points",
+    )  # fmt: skip
+    rows = [
+        [
+            Cell(capability, kind="bold" if capability in training.trained_on else ""),
+            *map(str, (of.cases, of.failures_before, of.failures_after)),
+            *map(str, (of.fail_to_pass, of.pass_to_fail)),
+            f"{points(of.change)} [{points(of.ci[0])}, {points(of.ci[1])}]",
+        ]
+        for capability, of in training.changes.items()
+    ]
+    below = []
+    if (corpus := training.corpus) is not None:
+        below.append(
+            f"Accuracy on {corpus.sentences} sentences of the corpus's own test split: "
+            f"{100 * corpus.before:.1f} % before, {100 * corpus.after:.1f} % after."
+        )
+    if training.not_learnt:
+        below.append(f"Left out, as the model has no neutral class: {training.not_learnt} cases.")
+    title = f"Trained on {training.name}: failures on cases whose sentences were not trained on"
+    return Table(columns, rows, title, " ".join(below))
+
+
+def matrix_table(matrix: Matrix) -> Table:
+    """Changes of failure rates in percentage points: trained on (rows), tested on (columns)."""
+    words = capability_words(matrix.capabilities)
+    columns = [Cell(name, title=words[name].short) for name in matrix.capabilities]
+    rows = []
+    for training in matrix.trainings:
+        cells = [Cell(training.name, title=training.problem)]
+        for name in matrix.capabilities:
+            if (of := training.changes.get(name)) is None:
+                cells.append(Cell("–"))
+                continue
+            about = f"{of.failures_before} of {of.cases} failures before, {of.failures_after} after"
+            kind = ("better" if of.change < 0 else "worse") + (" bold" if of.clear else "")
+            cells.append(Cell(points(of.change), "", about, kind, abs(of.change)))
+        corpus = training.corpus
+        cells.append(Cell("–" if corpus is None else points(corpus.after - corpus.before)))
+        rows.append(cells)
+    return Table(
+        ("on", *columns, "corpus"),
+        rows,
+        "Change of the failure rate in points, on cases whose sentences were not trained on",
+    )
+
+
+def conclusion(matrix: Matrix) -> str:
+    """What training came to, in a sentence."""
+    learnt, others = (
+        [
+            change
+            for training in matrix.trainings
+            for name, change in training.changes.items()
+            if (name in training.trained_on) == trained_on
+        ]
+        for trained_on in (True, False)
+    )
+    lower = sum(change.clear and change.change < 0 for change in learnt)
+    worse = sum(change.clear and change.change > 0 for change in others)
+    return (
+        f"Training {matrix.model} clearly lowered the failure rate of {lower} of {len(learnt)} "
+        f"capabilities trained on, and clearly raised {worse} of {len(others)} others."
+    )
+
+
+def html_page(matrix: Matrix) -> str:
+    """The matrix and each training's figures as one HTML page that needs no network."""
+    template = page_templates("s2lct.analysis").get_template("retrain.html.jinja")
+    return template.render(
+        matrix=matrix,
+        conclusion=conclusion(matrix),
+        changes=matrix_table(matrix),
+        tables=[training_table(training) for training in matrix.trainings if training.changes],
+    )

@@ -1,1 +1,0 @@
-"""What a model learns from a capability, and what it forgets."""
