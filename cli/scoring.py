@@ -97,13 +97,13 @@ def show_report(results: list[Result], *, html: Path | None) -> None:
 
 def show_results(results: Sequence[Result]) -> None:
     """Tables of results on one suite, and warnings of models that hardly read the cases."""
-    from s2lct.leaderboard.site.report import one_answer_warning, results_tables, shown_name
+    from s2lct.leaderboard.site.report import one_label_warning, results_tables, shown_name
 
     for table in results_tables(results):
         console.print(table)
         console.print()
     for result in results:
-        if warning := one_answer_warning(result):
+        if warning := one_label_warning(result):
             console.print(f"{shown_name(result)}: {warning}", style="yellow")
 
 

@@ -25,7 +25,7 @@ from s2lct.leaderboard.models import endpoint as endpoints
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
-from s2lct.leaderboard.results.standings import all_standings, collect
+from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.site.site import build_site
@@ -266,8 +266,8 @@ def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Pat
 
 def test_a_result_is_a_claim_that_nobody_can_verify(silent_result: Path, tmp_path: Path) -> None:
     collection = collect(silent_result.parent, [SUITE])
-    ((standing,),) = [of.standings for of in all_standings(collection)]
-    assert standing.figures.capabilities["LC4"].refusals == 2
+    ((standing,),) = [of.standings for of in collection.suites]
+    assert standing.scored.result.capabilities["LC4"].refusals == 2
     build_site(collection, tmp_path / "site")
     (row, *_) = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
     assert (row["refusals"], row["unreadable"]) == (2, 2)
@@ -303,7 +303,7 @@ def test_two_servers_are_two_rows_and_a_tag_is_part_of_a_name(tmp_path: Path) ->
             write_result(score(model, SUITE), tmp_path)
     assert len(list(tmp_path.glob("*.json"))) == 2
     (suite,) = collect(tmp_path, [SUITE]).suites
-    assert [one.model.name for one in suite.models] == ["llama3:8b-q4"] * 2
+    assert [one.scored.result.model.name for one in suite.standings] == ["llama3:8b-q4"] * 2
 
 
 @pytest.mark.parametrize(

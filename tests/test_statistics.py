@@ -103,7 +103,9 @@ def test_results_agree_with_a_naive_implementation(
         expansions = [c for c in cases if c.capability == capability and c.kind == "expansion"]
         assert result.pass_to_fail == sum(by_id[c.id] and not by_id[c.seed_id] for c in expansions)
         assert result.fail_to_pass == sum(not by_id[c.id] and by_id[c.seed_id] for c in expansions)
-        assert result.passing_expansions == sum(not by_id[c.seed_id] for c in expansions)
+    expansions = [c for c in cases if c.kind == "expansion"]
+    passing = sum(not by_id[c.seed_id] for c in expansions)
+    assert figures.passing_expansions(cases, failed) == passing
     overall = found.overall
     told = [
         naive_evidence(own, [by_id[c.id] for c in own])
@@ -290,7 +292,6 @@ def test_a_real_difference_is_found() -> None:
     assert one.adjusted < 1e-3 and one.better == 0
     (other,) = comparison.compare(cases, poor, good).values()
     assert other.better == 1
-    assert comparison.verdicts([one, one, other]) == (2, 1, 0)
 
 
 @given(suites())

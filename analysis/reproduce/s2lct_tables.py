@@ -43,7 +43,7 @@ from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
-from s2lct.leaderboard.scoring.statistics import CapabilityResult, model_figures
+from s2lct.leaderboard.scoring.figures import CapabilityFigures, figures
 from s2lct.suite.annotation import Annotation, Question, read_annotations
 from s2lct.suite.cases import load_cases
 
@@ -128,20 +128,21 @@ def table3(inputs: Inputs) -> Reproduction:
     cases = of_families(read.cases, inputs.limit, inputs.seed)
     capabilities = tuple(dict.fromkeys(case.capability for case in cases))
     others = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
-    figures: dict[str, dict[str, CapabilityResult]] = {}
+    found: dict[str, dict[str, CapabilityFigures]] = {}
     outcomes: dict[str, dict[str, list[bool]]] = {}
     for model in inputs.model:
         judge = inputs.judge(model)
         every = [*cases, *(case for part in others.values() for case in part)]
         labels = predicted(judge, [case.text for case in every])
-        failed = iter([label not in case.passes for case, label in zip(every, labels, strict=True)])
-        of_suite = np.array([next(failed) for _ in cases], dtype=bool)
-        figures[model] = model_figures(cases, of_suite[None])[0].capabilities
+        of_suite = np.array(labels[: len(cases)])
+        found[model] = figures(cases, (), of_suite[None])[0].capabilities
+        beside_it = zip(every[len(cases) :], labels[len(cases) :], strict=True)
+        failed = iter([label not in case.passes for case, label in beside_it])
         outcomes[model] = {name: [next(failed) for _ in part] for name, part in others.items()}
     rows: list[list[Cell]] = []
     for name in (*capabilities, ALL):
         for model in inputs.model:
-            of = [part for key, part in figures[model].items() if name in (key, ALL)]
+            of = [part for key, part in found[model].items() if name in (key, ALL)]
             fails = [f for key, each in outcomes[model].items() if name in (key, ALL) for f in each]
             rows.append(
                 [
@@ -161,11 +162,11 @@ def table3(inputs: Inputs) -> Reproduction:
     told = []
     for model in inputs.model:
         flips = [
-            sum(getattr(one, way) for one in figures[model].values())
+            sum(getattr(one, way) for one in found[model].values())
             for way in ("pass_to_fail", "fail_to_pass")
         ]
         rates = [
-            (figures[model][name].all.failure_rate, fmean(fails))
+            (found[model][name].all.failure_rate, fmean(fails))
             for name, fails in outcomes[model].items()
             if fails
         ]

@@ -95,9 +95,9 @@ class OverallFigures(_Common):
 
 
 class CapabilityFigures(_Common):
-    """One capability: all its cases, seeds and expansions apart, and flips.
+    """One capability: all its cases, seeds and expansions apart, and expansions that flip.
 
-    ``pass_to_fail`` of ``passing_expansions`` fail though their seed passes.
+    ``pass_to_fail`` fail though their seed passes.
     """
 
     all: Rate
@@ -105,7 +105,6 @@ class CapabilityFigures(_Common):
     expansion: Rate
     pass_to_fail: int = _COUNT
     fail_to_pass: int = _COUNT
-    passing_expansions: int = Field(default=0, ge=0, exclude=True)
 
 
 class Figures(_Figures):
@@ -194,7 +193,6 @@ def figures(
                 **{k: of_kind[k][name][model] if name in of_kind[k] else _NO_RATE for k in KINDS},
                 pass_to_fail=int((after & ~before).sum()),
                 fail_to_pass=int((~after & before).sum()),
-                passing_expansions=int((~before).sum()),
                 both_sides=_share(shares[name][model]) if name in shares else None,
                 **silent.get(name, {}),
             )
@@ -347,6 +345,12 @@ def flips(cases: Sequence[Case], failed: Failed) -> list[int]:
     """Numbers of the expansions that fail while their seed passes."""
     seeds, expansions = pairs_of(cases, cases, "expansion")
     return [*map(int, expansions[failed[expansions] & ~failed[seeds]])]
+
+
+def passing_expansions(cases: Sequence[Case], failed: Failed) -> int:
+    """How many expansions have a seed that passes."""
+    seeds, _ = pairs_of(cases, cases, "expansion")
+    return int((~failed[seeds]).sum())
 
 
 def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord, ...]:

@@ -170,7 +170,9 @@ def capabilities_table(results: Sequence[Result]) -> Table:
         for one in worst_first(results)
     ]
     for name, reference in _fullest(results).references.items():
-        cells = [percent(reference.capabilities.get(capability, {}).get("all")) for capability in names]
+        cells = [
+            percent(reference.capabilities.get(capability, {}).get("all")) for capability in names
+        ]
         rows.append([Cell(text, kind="dim") for text in (f"({name})", *cells)])
     heads = [Cell(name, words[name].short) for name in names]
     return Table(["", *heads], rows, caption=METHOD_WORDS)

@@ -39,6 +39,7 @@ from s2lct.leaderboard.scoring.figures import (
     Reference,
     chance_corrected,
     chance_of,
+    passing_expansions,
 )
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.leaderboard.site.report import one_label_of
@@ -117,7 +118,7 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
 
 
 def _of_model(of: Standing) -> dict[str, Any]:
-    result = of.scored.result
+    result, outcomes = of.scored
     model, overall, both = result.model, result.overall, result.overall.both_sides
     label, share = one_label_of(result) or (None, None)
     answered = overall.answered if overall.refusals or overall.unreadable else overall
@@ -141,7 +142,7 @@ def _of_model(of: Standing) -> dict[str, Any]:
         row |= _rates(name, figures.all.failure_rate, *figures.all.ci, *kinds, sides)
     return row | {
         "pass_to_fail": sum(one.pass_to_fail for one in result.capabilities.values()),
-        "passing_expansions": sum(one.passing_expansions for one in result.capabilities.values()),
+        "passing_expansions": passing_expansions(outcomes.cases, outcomes.failed),
         "both_sides": both.share if both else None,
         "both_sides_ci_low": both.ci[0] if both else None,
         "both_sides_ci_high": both.ci[1] if both else None,

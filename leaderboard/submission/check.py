@@ -65,12 +65,12 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
         result = untrusted.parse_result(data)
         reasons += _faults_of_record(result, suite)
         outcomes = read_outcomes(path, result, suite)
-        if missing := len(suite.asked) - len(outcomes.asked):
+        if missing := len(suite.asked) - len(outcomes.labels):
             reasons.append(f"{result.outcomes.path}: lacks {missing:,} of what the suite asks")
         wrong = wrong_figures(result, outcomes)
         reasons += [f"{where} does not follow from the cases" for where in wrong]
         if rescore and not reasons:
-            again = ask_again(result, suite.asked, outcomes.said)
+            again = ask_again(result, suite.asked, outcomes.labels)
             reasons += again.faults
             rescored, doubts = again.asked, again.doubts
     except untrusted.RefusedError as refusal:

@@ -20,7 +20,6 @@ from s2lct.labels import LABELS, PROMPTS
 from s2lct.leaderboard.answers.label_rules import Labels, rule_for
 from s2lct.leaderboard.models.classifier import facts_of
 from s2lct.leaderboard.models.generating_model import GeneratingModel
-from s2lct.leaderboard.models.language_model import MOST_TOKENS
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
 from s2lct.leaderboard.results.record import (
@@ -76,9 +75,7 @@ def ask_again(result: Result, cases: Sequence[Case], labels: Labels) -> AskedAga
         model = load_classifier(place, device="cpu", dtype="float32", asks=asks)
         classes, band = model.classes, options.neutral_band
         rule = rule_for(classes, model=name, label_map=options.label_map, neutral_band=band)
-        told = rule_in_words(rule, asks)
-        if writes and asks is not None:
-            told = asks.written_rule(options.max_tokens or MOST_TOKENS)
+        told = str(asks) if writes else rule_in_words(rule, asks)
         known = facts_of(model)
         facts = {
             "revision": revision or model.revision,
